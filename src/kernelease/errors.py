@@ -1,0 +1,57 @@
+"""The exceptions that kernelease raises on purpose.
+
+    KerneleaseError
+    ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
+    │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
+    ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
+    ├── BudgetError         the privacy budget does not cover what was asked for; nothing was spent
+    ├── LedgerError         the ledger file is missing, locked, damaged, or not a ledger; no noise was drawn
+    ├── SigningError        a file is not the Ed25519 key that it should be
+    ├── BundleError         a bundle can't be written, or is not one that may be read
+    └── PrivacyError        something would have left the private side without a mechanism
+
+No message holds a value from a private row, and no private value decides whether one is raised.
+"""
+
+
+class KerneleaseError(Exception):
+    """Root of the tree: catch this to catch everything that kernelease raises on purpose."""
+
+
+class ParameterError(KerneleaseError, ValueError):
+    """A parameter is out of range, or two parameters contradict each other."""
+
+
+class SchemaError(ParameterError):
+    """The declaration of a table is incomplete or contradicts itself, or a source lacks a declared column.
+
+    `path` says where in the file: ("columns", "age", "min"). `Schema.parse` turns it into a line number.
+    """
+
+    def __init__(self, message: str, *, path: tuple[str, ...] = ()) -> None:
+        super().__init__(message)
+        self.path = path
+
+
+class CapacityError(KerneleaseError):
+    """The request needs more memory, candidates or time than the stated cap."""
+
+
+class BudgetError(KerneleaseError):
+    """The privacy budget does not cover the request. Nothing was spent."""
+
+
+class LedgerError(KerneleaseError):
+    """The ledger file is missing, locked, damaged, or not a ledger. No noise was drawn."""
+
+
+class SigningError(KerneleaseError):
+    """A file is not the Ed25519 key that it should be."""
+
+
+class BundleError(KerneleaseError):
+    """A bundle can't be written, or what was given is not a bundle that may be read."""
+
+
+class PrivacyError(KerneleaseError, TypeError):
+    """Something would have left the private side without passing a mechanism."""

@@ -1,0 +1,21 @@
+"""Feature maps: rows to integer vectors whose norm and diameter are known before any row is seen."""
+
+from kernelease.features.atoms import OneHot
+from kernelease.features.binning import RandomBinning
+from kernelease.features.conformance import check_feature_map
+from kernelease.features.feature_map import FeatureMap
+from kernelease.features.fourier import Fourier
+from kernelease.features.kar_karnick import KarKarnick
+from kernelease.features.ngrams import HashedNgrams
+from kernelease.features.nystrom import Nystrom
+
+__all__ = [
+    "FeatureMap",
+    "Fourier",
+    "HashedNgrams",
+    "KarKarnick",
+    "Nystrom",
+    "OneHot",
+    "RandomBinning",
+    "check_feature_map",
+]

@@ -1,0 +1,82 @@
+"""Partial Cholesky factorisation of a Gram matrix: an orthonormal basis of span{k(z₁, ·), …, k(z_M, ·)}, row by row.
+
+The factor G (M × F) has GGᵀ ≈ K; row m holds the coordinates of k(z_m, ·) in the basis b₁ … b_F, and the diagonal of
+K − GGᵀ is the squared distance of each k(z_m, ·) to the span. Only F columns of K are ever computed.
+"""
+
+from dataclasses import dataclass
+from enum import Enum, unique
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.kernels.kernel import Kernel
+
+
+@final
+@unique
+class Order(Enum):
+    """Which point joins the basis next."""
+
+    PIVOTED = "pivoted"
+    """The one farthest from the span so far: the smallest basis for a tolerance."""
+
+    GIVEN = "given"
+    """The next in order, if it is far enough: the paper's Gram–Schmidt."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialCholesky:
+    """Pivots p (F,), factor G (M, F), and the mean squared distance of the points to the span after 0 … F pivots."""
+
+    pivots: Integers
+    factor: Floats
+    residuals: Floats
+
+    @property
+    def rank(self) -> int:
+        """F: how many points span the subspace."""
+        return len(self.pivots)
+
+
+def partial_cholesky(
+    kernel: Kernel, points: Rows, *, tolerance: float, order: Order = Order.PIVOTED, max_rank: int | None = None
+) -> PartialCholesky:
+    """Factorise until every point's squared distance to the span is at most `tolerance`, or `max_rank` is reached."""
+    count = len(points)
+    limit = count if max_rank is None else min(count, max_rank)
+    factor = np.empty((count, min(limit, 64)))
+    residual = kernel.diagonal(points).astype(np.float64)
+    pivots: list[int] = []
+    means = [float(residual.mean())]
+    while len(pivots) < limit:
+        pivot = _next_pivot(residual, order, tolerance)
+        if pivot is None:
+            break
+        rank = len(pivots)
+        if rank == factor.shape[1]:
+            factor = _widened(factor, limit)
+        column = kernel.gram(points, points[pivot : pivot + 1])[:, 0]
+        column -= factor[:, :rank] @ factor[pivot, :rank]
+        column /= np.sqrt(residual[pivot])
+        factor[:, rank] = column
+        residual = np.maximum(residual - column * column, 0.0)
+        residual[pivot] = 0.0
+        pivots.append(pivot)
+        means.append(float(residual.mean()))
+    used = factor[:, : len(pivots)]
+    return PartialCholesky(pivots=np.array(pivots, dtype=np.int64), factor=used, residuals=np.array(means))
+
+
+def _next_pivot(residual: Floats, order: Order, tolerance: float) -> int | None:
+    pivot = int(np.argmax(residual)) if order is Order.PIVOTED else int(np.argmax(residual > tolerance))
+    return pivot if residual[pivot] > tolerance else None
+
+
+def _widened(factor: Floats, limit: int) -> Floats:
+    """Room for twice as many columns, so that memory follows the rank that is reached."""
+    wider = np.empty((len(factor), min(limit, 2 * factor.shape[1])))
+    wider[:, : factor.shape[1]] = factor
+    return wider

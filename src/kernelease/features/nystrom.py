@@ -1,0 +1,200 @@
+"""Coordinates in the span of public points: the feature map of the paper's Algorithm 1, for any kernel."""
+
+import math
+from dataclasses import dataclass, field
+from typing import final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from kernelease.arrays import BigIntegers, Floats, Integers, Rows, block_slices
+from kernelease.errors import ParameterError
+from kernelease.features.cholesky import Order, PartialCholesky, partial_cholesky
+from kernelease.features.feature_map import FeatureMap
+from kernelease.kernels.kernel import Kernel
+
+KERNEL_BITS = 40  # k(x, z) is rounded to multiples of 2⁻⁴⁰
+MATRIX_BITS = 30  # the change of basis W, to multiples of 2⁻³⁰
+STEP_BITS = 26  # the released coordinates, to multiples of 2⁻²⁶
+WIDENING = 1e-3  # the default tolerance is the smallest that widens the diameter by less than this
+LARGEST_BOUND = 32.0  # of the kernel: integers then stay below 2⁴⁶
+_UNIT = 2.0**-53
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Nystrom(FeatureMap):
+    """φ(x) = W·(k(x, z₁), …, k(x, z_F)) with W K_ZZ Wᵀ ≈ I: projection onto span{k(z_f, ·)} in an orthonormal basis.
+
+    Build it with `Nystrom.spanning`. Rows are summed as integers k(x, z)·2⁴⁰; the public matrix W is applied once, in
+    exact integer arithmetic, to the exact sum. With ρ = ‖W K Wᵀ‖₂^½ (a computed upper bound, near 1), η the error of
+    one kernel value and g the step of the result,
+
+        diameter = diameter(kernel)·ρ + 2η√F·‖W‖ + √F·g        (docs/proofs/subspace.md).
+
+    `lemma` takes the paper's diameter 2·sup‖k(x, ·)‖ for kernels that are never negative too (only to reproduce it).
+    """
+
+    kernel: Kernel
+    points: Rows  # z₁ … z_F, (F, d); public
+    matrix: Integers  # W·2³⁰, lower triangular (F, F)
+    stretch: float  # ρ
+    lemma: bool = False
+    _matrix_norm: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_matrix_norm", float(np.linalg.norm(self.change_of_basis)) * (1 + 1e-9))
+
+    @classmethod
+    def spanning(
+        cls,
+        kernel: Kernel,
+        points: Rows,
+        *,
+        tolerance: float | None = None,
+        order: Order = Order.PIVOTED,
+        max_rank: int | None = None,
+        lemma: bool = False,
+    ) -> "Nystrom":
+        """Coordinates in the span of `points`, which must be public.
+
+        A point whose squared distance to the span of the others is at most `tolerance` adds no coordinate. Without a
+        tolerance, the smallest is taken that widens the diameter by less than 0.1 %.
+        """
+        if tolerance is None and order is Order.GIVEN:
+            raise ParameterError("Nystrom: the order as given needs a tolerance (the paper's code has 1e-5).")
+        factorisation = factorise(kernel, points, tolerance=tolerance, order=order, max_rank=max_rank)
+        rank = factorisation.rank if tolerance is not None else well_conditioned_rank(kernel, points, factorisation)
+        return cls.from_factor(kernel, points, factorisation, rank=rank, lemma=lemma)
+
+    @classmethod
+    def from_factor(
+        cls, kernel: Kernel, points: Rows, factorisation: PartialCholesky, *, rank: int, lemma: bool = False
+    ) -> "Nystrom":
+        """The map for the first `rank` pivots of a factorisation."""
+        pivots = factorisation.pivots[:rank]
+        matrix = _quantised_inverse(factorisation.factor[pivots, :rank])
+        gram = kernel.gram(points[pivots], points[pivots])
+        stretch = math.sqrt(_spectral_bound(matrix, gram, kernel.evaluation_error))
+        return cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=stretch, lemma=lemma)
+
+    @property
+    def dimension(self) -> int:
+        """F: number of points that span the subspace."""
+        return len(self.points)
+
+    @property
+    def step(self) -> float:
+        """2⁻²⁶."""
+        return 2.0**-STEP_BITS
+
+    @property
+    def change_of_basis(self) -> Floats:
+        """W as floats (F, F): Σ βf·bf = Σ wf·k(z_f, ·) for w = Wᵀβ."""
+        return self.matrix.astype(np.float64) * 2.0**-MATRIX_BITS
+
+    @property
+    def numerical_terms(self) -> float:
+        """What finite precision adds to the distance between two rows: 2η√F·‖W‖ + √F·g."""
+        error = self.kernel.evaluation_error + 2.0 ** -(KERNEL_BITS + 1)
+        return math.sqrt(self.dimension) * (2.0 * error * self._matrix_norm + self.step)
+
+    @property
+    def norm_bound(self) -> float:
+        """√bound·ρ plus the numerical terms."""
+        return math.sqrt(self.kernel.bound) * self.stretch + self.numerical_terms
+
+    @property
+    def diameter(self) -> float:
+        """diameter(kernel)·ρ plus the numerical terms."""
+        distance = 2.0 * math.sqrt(self.kernel.bound) if self.lemma else self.kernel.diameter
+        return distance * self.stretch + self.numerical_terms
+
+    @property
+    def norm_bound_l1(self) -> float:
+        """√F times the norm (Cauchy–Schwarz)."""
+        return math.sqrt(self.dimension) * self.norm_bound
+
+    @property
+    def diameter_l1(self) -> float:
+        """√F times the diameter (Cauchy–Schwarz)."""
+        return math.sqrt(self.dimension) * self.diameter
+
+    def integers(self, rows: Rows) -> Integers:
+        """k(x, z_f) rounded to multiples of 2⁻⁴⁰: (n, d) → (n, F)."""
+        values = self.kernel.gram(self.kernel.admit(rows), self.points)
+        return np.rint(values * 2.0**KERNEL_BITS).astype(np.int64)
+
+    def project(self, total: BigIntegers) -> BigIntegers:
+        """⌊W·total⌋ on the grid of `step`, in exact integers (a float product's rounding would grow with N)."""
+        products = [self.matrix[s].astype(object) @ total for s in block_slices(self.dimension, 64)]
+        shift = KERNEL_BITS + MATRIX_BITS - STEP_BITS
+        return np.array([int(value) >> shift for value in np.concatenate(products)], dtype=object)
+
+    def evaluate(self, points: Rows) -> Floats:
+        """Coordinates of the projections of k(z, ·): (m, d) → (m, F)."""
+        return self.kernel.gram(points, self.points) @ self.change_of_basis.T
+
+    def weights(self, coordinates: Floats) -> Floats:
+        """w with Σ w_f·k(z_f, ·) = Σ coordinates_f·b_f: the paper's line 8, exactly."""
+        return self.change_of_basis.T @ coordinates
+
+
+def factorise(
+    kernel: Kernel,
+    points: Rows,
+    *,
+    tolerance: float | None = None,
+    order: Order = Order.PIVOTED,
+    max_rank: int | None = None,
+) -> PartialCholesky:
+    """Partial Cholesky of the Gram matrix of public points, to `tolerance` or (None) as far as floats carry."""
+    if not kernel.bound <= LARGEST_BOUND:
+        raise ParameterError(
+            f"Nystrom: the kernel's bound must be at most {LARGEST_BOUND:g}, got {kernel.bound!r}: rescale it."
+        )
+    if tolerance is not None and not 0.0 < tolerance < kernel.bound:
+        raise ParameterError(f"Nystrom: tolerance must lie between 0 and the kernel's bound, got {tolerance!r}.")
+    if len(points) == 0:
+        raise ParameterError("Nystrom: needs at least one public point, got none.")
+    least = 1e-12 * kernel.bound if tolerance is None else tolerance
+    factorisation = partial_cholesky(kernel, points, tolerance=least, order=order, max_rank=max_rank)
+    if factorisation.rank == 0:
+        raise ParameterError("Nystrom: every public point has k(z, z) = 0; no subspace to measure.")
+    return factorisation
+
+
+def well_conditioned_rank(kernel: Kernel, points: Rows, factorisation: PartialCholesky) -> int:
+    """The largest rank, over tolerances 1e-12, … 1e-1, at which numerical terms widen the diameter by under 0.1 %."""
+    pivots = factorisation.pivots
+    residuals = factorisation.factor[pivots, np.arange(len(pivots))] ** 2  # of each pivot when it was chosen
+    for exponent in range(-12, 0):
+        rank = max(1, int(np.searchsorted(-residuals, -kernel.bound * 10.0**exponent, side="right")))
+        if rank * _UNIT * float(np.sum(1.0 / residuals[:rank])) > WIDENING:  # too ill-conditioned even to try
+            continue
+        candidate = Nystrom.from_factor(kernel, points, factorisation, rank=rank)
+        if candidate.diameter <= kernel.diameter * (1.0 + WIDENING):
+            return rank
+    return 1
+
+
+def _quantised_inverse(factor: Floats) -> Integers:
+    """L⁻¹ on the grid of 2⁻³⁰. Whatever is lost here is found again by `_spectral_bound`."""
+    inverse: Floats = solve_triangular(factor, np.eye(len(factor)), lower=True)
+    if np.abs(inverse).max() >= 2.0**31:
+        raise ParameterError("Nystrom: the public points are too close to dependent; raise the tolerance.")
+    return np.rint(inverse * 2.0**MATRIX_BITS).astype(np.int64)
+
+
+def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float:
+    """An upper bound on ‖W K Wᵀ‖₂, with the rounding of this very computation and the error of K's entries included.
+
+    Products of F terms in floats are off by at most F·2⁻⁵³ times the product of absolute values (Higham, §3.5).
+    """
+    size = len(matrix)
+    basis = matrix * 2.0**-MATRIX_BITS  # exact where |W| < 2²³; its rounding beyond is inside the factor 3 below
+    deviation = float(np.linalg.norm(basis @ gram @ basis.T - np.eye(size)))
+    absolute = np.abs(basis)
+    rounding = 3.0 * size * _UNIT * float(np.linalg.norm(absolute @ np.abs(gram) @ absolute.T))
+    entries = size * entry_error * float(np.linalg.norm(basis)) ** 2
+    return (1.0 + deviation + rounding + entries) * (1 + 1e-9)
