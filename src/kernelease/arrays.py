@@ -4,7 +4,8 @@ A set of rows is a two-dimensional array, one row each: float64 where all column
 categories and strings are mixed. n is a number of rows, d of columns, m of synthetic points, J of features.
 """
 
-from collections.abc import Iterator
+import math
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -23,14 +24,42 @@ LARGEST = 1e150  # numbers are clamped to ±this: their squares still fit a floa
 def as_rows(rows: Any) -> Rows:
     """A two-dimensional array of rows, or a `ParameterError` that names the shape (never a value).
 
-    >>> as_rows([[1, 2], [3, 4]]).shape
-    (2, 2)
+    Every number becomes a float64 and everything else stays as it is, cell by cell: whether one row holds a text among
+    numbers must not change what becomes of the other rows (a list handed to NumPy whole would turn them all to text).
+
+    >>> as_rows([[1, 2], [3, "x"]])
+    array([[1.0, 2.0],
+           [3.0, 'x']], dtype=object)
     """
-    array = np.asarray(rows)
+    array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ParameterError(f"Rows must be a two-dimensional array with at least one column, got shape {array.shape}.")
-    if array.dtype.kind not in "fiub":
-        return array.astype(object)
+    if array.dtype.kind in "fiub":
+        return _as_float64(array)
+    cells = np.empty(array.shape, dtype=object)
+    cells.ravel()[:] = [_plain_cell(cell) for cell in array.ravel().tolist()]
+    return cells
+
+
+def _object_array(rows: Any) -> NDArray[Any]:
+    """Nested sequences as an array of the cells themselves; tables that know how (pandas) convert themselves."""
+    if hasattr(rows, "__array__"):
+        return np.asarray(rows)
+    listed = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else [row] for row in rows]
+    widths = {len(row) for row in listed}
+    if len(widths) != 1:
+        raise ParameterError("Rows must all have the same number of columns, and there must be at least one row.")
+    array = np.empty((len(listed), widths.pop()), dtype=object)
+    for index, row in enumerate(listed):
+        array[index] = row
+    return array
+
+
+def _plain_cell(cell: object) -> object:
+    return _number(cell, math.inf) if isinstance(cell, (bool, int, float, np.number)) else cell
+
+
+def _as_float64(array: NDArray[Any]) -> Floats:
     with np.errstate(all="ignore"):  # a cell too large for a float64 becomes infinity, and no warning says so
         return array.astype(np.float64)
 
@@ -42,17 +71,20 @@ def finite_numbers(cells: Any) -> Floats:
     """
     array = np.asarray(cells)
     if array.dtype.kind not in "fiub":
-        array = np.array([_number(cell) for cell in array.ravel()], dtype=np.float64).reshape(array.shape)
-    with np.errstate(all="ignore"):
-        numbers = array.astype(np.float64)
-    return np.clip(np.nan_to_num(numbers, nan=0.0, posinf=LARGEST, neginf=-LARGEST), -LARGEST, LARGEST)
+        flat = [_number(cell, 0.0) for cell in array.ravel().tolist()]
+        array = np.array(flat, dtype=np.float64).reshape(array.shape)
+    numbers = np.nan_to_num(_as_float64(array), nan=0.0, posinf=LARGEST, neginf=-LARGEST)
+    return np.clip(numbers, -LARGEST, LARGEST)
 
 
-def _number(cell: object) -> float:
+def _number(cell: object, otherwise: float) -> float:
+    """A cell as a float; what can't be one is `otherwise`, whatever its own conversion raises."""
     try:
-        return float(cell)  # type: ignore[arg-type]  # anything may come; what is not a number is caught below
-    except (TypeError, ValueError, OverflowError):
-        return 0.0
+        return float(cell)  # type: ignore[arg-type]  # anything may come
+    except OverflowError:  # an integer beyond every float
+        return math.inf if isinstance(cell, int) and cell > 0 else -math.inf
+    except Exception:  # noqa: BLE001  # a cell's own __float__ may raise anything, and no cell may raise
+        return otherwise
 
 
 def block_slices(count: int, block: int) -> Iterator[slice]:

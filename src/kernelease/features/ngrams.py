@@ -89,14 +89,16 @@ class HashedNgrams(FeatureMap):
         """⌊c·2²⁰/‖c‖⌋, toward zero: (n, 1) → (n, J)."""
         result = np.zeros((len(rows), self.buckets), dtype=np.int64)
         for row, vector in enumerate(self._vectors(rows)):
-            result[row, list(vector)] = list(vector.values())
+            if vector:
+                result[row, list(vector)] = list(vector.values())
         return result
 
     def total(self, rows: Rows) -> Integers:
         """Sum of `integers` over any number of rows: (n, 1) → (J,)."""
         result = np.zeros(self.buckets, dtype=np.int64)
         for vector in self._vectors(rows):
-            result[list(vector)] += list(vector.values())
+            if vector:  # signed counts may all cancel
+                result[list(vector)] += list(vector.values())
         return result
 
     def evaluate(self, points: Rows) -> Floats:

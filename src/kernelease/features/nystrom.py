@@ -43,7 +43,7 @@ class Nystrom(FeatureMap):
     _matrix_norm: float = field(init=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "_matrix_norm", float(np.linalg.norm(self.change_of_basis)) * (1 + 1e-9))
+        object.__setattr__(self, "_matrix_norm", float(np.linalg.norm(self.change_of_basis)) * (1 + 1e-8))
 
     @classmethod
     def spanning(
@@ -75,7 +75,7 @@ class Nystrom(FeatureMap):
         pivots = factorisation.pivots[:rank]
         matrix = _quantised_inverse(factorisation.factor[pivots, :rank])
         gram = kernel.gram(points[pivots], points[pivots])
-        stretch = math.sqrt(_spectral_bound(matrix, gram, kernel.evaluation_error))
+        stretch = math.sqrt(_spectral_bound(matrix, gram, kernel.evaluation_error(points.shape[1])))
         return cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=stretch, lemma=lemma)
 
     @property
@@ -96,7 +96,7 @@ class Nystrom(FeatureMap):
     @property
     def numerical_terms(self) -> float:
         """What finite precision adds to the distance between two rows: 2η√F·‖W‖ + √F·g."""
-        error = self.kernel.evaluation_error + 2.0 ** -(KERNEL_BITS + 1)
+        error = self.kernel.evaluation_error(self.points.shape[1]) + 2.0 ** -(KERNEL_BITS + 1)
         return math.sqrt(self.dimension) * (2.0 * error * self._matrix_norm + self.step)
 
     @property
@@ -196,5 +196,5 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
     deviation = float(np.linalg.norm(basis @ gram @ basis.T - np.eye(size)))
     absolute = np.abs(basis)
     rounding = 3.0 * size * _UNIT * float(np.linalg.norm(absolute @ np.abs(gram) @ absolute.T))
-    entries = size * entry_error * float(np.linalg.norm(basis)) ** 2
+    entries = entry_error * float(np.sum(absolute.sum(axis=1) ** 2))  # |W|·(error everywhere)·|W|ᵀ has rank one
     return (1.0 + deviation + rounding + entries) * (1 + 1e-9)
