@@ -3,6 +3,7 @@
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
     │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
+    ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed; nothing was spent
     ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
     ├── BudgetError         the privacy budget does not cover what was asked for; nothing was spent
     ├── LedgerError         the ledger file is missing, locked, damaged, or not a ledger; no noise was drawn
@@ -31,6 +32,13 @@ class SchemaError(ParameterError):
     def __init__(self, message: str, *, path: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.path = path
+
+
+class SourceError(KerneleaseError):
+    """Rows can't be read: no such file, format, driver or table, a lost connection, or a file that changed meanwhile.
+
+    It is raised before any budget is spent. The message says nothing about a row.
+    """
 
 
 class CapacityError(KerneleaseError):

@@ -1,0 +1,43 @@
+"""Tables: declared domains, and the way from rows to atoms and back."""
+
+from kernelease.table.columns import (
+    Boolean,
+    Category,
+    Codes,
+    Column,
+    Date,
+    Datetime,
+    Integer,
+    Number,
+    Ordinal,
+    String,
+)
+from kernelease.table.constraints import Comparison, Constraint
+from kernelease.table.decode import Decoder
+from kernelease.table.draft import draft, draft_from_public
+from kernelease.table.encode import Encoder
+from kernelease.table.jsonschema import json_schema
+from kernelease.table.schema import Schema
+from kernelease.table.units import UnitCap
+
+__all__ = [
+    "Boolean",
+    "Category",
+    "Codes",
+    "Column",
+    "Comparison",
+    "Constraint",
+    "Date",
+    "Datetime",
+    "Decoder",
+    "Encoder",
+    "Integer",
+    "Number",
+    "Ordinal",
+    "Schema",
+    "String",
+    "UnitCap",
+    "draft",
+    "draft_from_public",
+    "json_schema",
+]

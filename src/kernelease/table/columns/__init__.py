@@ -1,0 +1,44 @@
+"""Columns of every type: declared domains, as finite lists of atoms."""
+
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
+from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.registry import (
+    COLUMN_TYPES,
+    FILL_IN,
+    column_from_dict,
+    column_keys,
+    column_to_dict,
+    nearest,
+    required_keys,
+)
+from kernelease.table.columns.stepped import Stepped
+from kernelease.table.columns.string import String
+from kernelease.table.columns.temporal import Date, Datetime
+
+__all__ = [
+    "COLUMN_TYPES",
+    "FILL_IN",
+    "MOST_ATOMS",
+    "OTHER_LABEL",
+    "Boolean",
+    "Category",
+    "Celled",
+    "Codes",
+    "Column",
+    "Date",
+    "Datetime",
+    "Integer",
+    "Listed",
+    "Number",
+    "Ordinal",
+    "Stepped",
+    "String",
+    "column_from_dict",
+    "column_keys",
+    "column_to_dict",
+    "nearest",
+    "required_keys",
+]

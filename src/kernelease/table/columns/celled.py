@@ -1,0 +1,102 @@
+"""Columns whose atoms are cells of a declared range."""
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats, Integers
+from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
+
+DEFAULT_CELLS = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Celled(Column):
+    """A column of equal cells of [min, max], in order; then NULL. What is outside is clamped to the nearest cell.
+
+    `cells` is the most cells to use: more cells see finer detail and cost more noise. A missing or unparsable cell
+    is NULL; in a column that is not nullable, the cell of `default`, or the lowest cell where none is declared.
+    """
+
+    cells: int | None = None
+
+    ordered: ClassVar[bool] = True
+
+    def _check_cells(self) -> None:
+        if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
+            raise self.error("cells", f"cells must be an integer from 1 to {MOST_ATOMS}, got {self.cells!r}.")
+
+    @property
+    def _size_key(self) -> str:
+        return "cells"
+
+    @property
+    @abstractmethod
+    def cell_count(self) -> int:
+        """The number of cells: the atoms other than NULL."""
+
+    @property
+    def size(self) -> int:
+        """The cells, and NULL."""
+        return self.cell_count + self.nullable
+
+    @property
+    @abstractmethod
+    def _default_code(self) -> int:
+        """The code of `default`, or 0."""
+
+    @property
+    def missing(self) -> int:
+        """NULL, else the cell of `default`, else the lowest cell."""
+        return self.cell_count if self.nullable else self._default_code
+
+    @property
+    def unknown(self) -> int:
+        """As for a missing cell: a number or date that can't be read is not there."""
+        return self.missing
+
+    @abstractmethod
+    def edges(self) -> Floats:
+        """Where the cells begin, and where the last one ends: (cell_count + 1,)."""
+
+    @abstractmethod
+    def _cell_labels(self) -> tuple[str, ...]:
+        """A label for each cell."""
+
+    def labels(self) -> tuple[str, ...]:
+        """The range of each cell; NULL."""
+        return self._cell_labels() + (NULL_LABEL,) * self.nullable
+
+    @abstractmethod
+    def _cell_centres(self) -> Floats:
+        """The mean of the legal values in each cell."""
+
+    def centres(self) -> Floats:
+        """The mean of the legal values in each cell, in the unit of `edges`; NaN for NULL."""
+        return np.append(self._cell_centres(), [np.nan] * self.nullable)
+
+    @abstractmethod
+    def _draw(self, cells: Integers, generator: np.random.Generator) -> NDArray[Any]:
+        """A legal value of each cell, uniformly."""
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        null = codes == self.cell_count
+        values = self._draw(np.where(null, 0, codes).astype(np.int64), generator)
+        return self._to_arrow(values, null)
+
+    def _to_arrow(self, values: NDArray[Any], null: NDArray[np.bool_]) -> pa.Array:
+        return pa.array(values, self.arrow_type, mask=null)
+
+
+def cells_of_levels(levels: int, most: int) -> tuple[int, int]:
+    """Consecutive levels in equal cells, at most `most` of them: (levels in a cell, number of cells).
+
+    >>> cells_of_levels(74, 128), cells_of_levels(1_500_001, 64), cells_of_levels(65, 64)
+    ((1, 74), (23438, 64), (2, 33))
+    """
+    group = -(-levels // most)
+    return group, -(-levels // group)

@@ -1,0 +1,172 @@
+"""What every column is: a finite list of atoms, and the way from cells to atoms and back."""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError, SchemaError
+from kernelease.table.reading import dense
+
+Codes: TypeAlias = NDArray[np.int32]
+
+MOST_ATOMS = 4096  # of one column: a pair of such columns still fits a contingency table of 128 MiB
+NULL_LABEL = "NULL"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column(ABC):
+    """A declared column: codes 0 … size − 1 for its atoms, the legal values first, NULL last if it is nullable.
+
+    Everything here is public knowledge. `encode` gives every cell a code by a rule that looks at that cell alone and
+    raises for no value: what is missing becomes `missing`, what is not declared becomes `unknown`, numbers and dates
+    beyond the bounds are clamped.
+    """
+
+    name: str
+    nullable: bool = False
+
+    tag: ClassVar[str]
+    """The word for this type in a schema file."""
+    ordered: ClassVar[bool]
+    """Whether the legal atoms have an order that means something."""
+    family: ClassVar[str]
+    """Columns of one family can be compared in a constraint."""
+
+    def __post_init__(self) -> None:
+        if not _is_name(self._given("name")):
+            raise SchemaError(f"A column's name must be a non-empty string, got {self.name!r}.", path=("columns",))
+        if not isinstance(self._given("nullable"), bool):
+            raise self.error("nullable", f"nullable must be true or false, got {self.nullable!r}.")
+        if self.nullable and self._given("default") is not None:
+            raise self.error(
+                "default", "a nullable column has no default: what is missing is NULL. Remove one of them."
+            )
+        self._check()
+        if self.size > MOST_ATOMS:
+            raise self.error(
+                self._size_key,
+                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.",
+            )
+
+    def _given(self, key: str) -> Any:
+        """A field before it was checked: a file may say anything."""
+        return getattr(self, key)
+
+    @abstractmethod
+    def _check(self) -> None:
+        """Validate the fields, or raise `self.error`."""
+
+    @property
+    @abstractmethod
+    def _size_key(self) -> str:
+        """The key to blame when there are too many atoms."""
+
+    @property
+    @abstractmethod
+    def arrow_type(self) -> pa.DataType:
+        """The type of decoded values."""
+
+    @property
+    @abstractmethod
+    def size(self) -> int:
+        """The number of atoms."""
+
+    @property
+    def null(self) -> int | None:
+        """The code of NULL, the last atom; None if the column is not nullable."""
+        return self.size - 1 if self.nullable else None
+
+    @property
+    @abstractmethod
+    def missing(self) -> int:
+        """The code of a cell that is absent: null, NaN, an empty text that is not declared."""
+
+    @property
+    @abstractmethod
+    def unknown(self) -> int:
+        """The code of a cell that holds something undeclared or unparsable."""
+
+    @abstractmethod
+    def labels(self) -> tuple[str, ...]:
+        """One human-readable label per atom."""
+
+    @abstractmethod
+    def centres(self) -> Floats:
+        """A number for each atom, for statistics; NaN for atoms that have none: (size,)."""
+
+    def encode(self, array: pa.Array | pa.ChunkedArray) -> Codes:
+        """The code of every cell of an Arrow array of any type: (n,) int32. No value makes it raise."""
+        if isinstance(array, pa.ChunkedArray):
+            return np.concatenate([np.empty(0, dtype=np.int32), *(self.encode(chunk) for chunk in array.chunks)])
+        kind = array.type
+        if isinstance(kind, pa.BaseExtensionType):
+            return self.encode(array.storage)
+        if pa.types.is_dictionary(kind):
+            return self._through_dictionary(array)
+        if pa.types.is_run_end_encoded(kind):
+            return self.encode(pc.run_end_decode(array))
+        if pa.types.is_null(kind) or len(array) == 0:
+            return np.full(len(array), self.missing, dtype=np.int32)
+        return self._with_missing(array, self._encode(array))
+
+    @abstractmethod
+    def _encode(self, array: pa.Array) -> Codes:
+        """The codes of a plain array, a new one each time. What it gives where a null is will be replaced."""
+
+    def _with_missing(self, array: pa.Array, codes: Codes) -> Codes:
+        if array.null_count:
+            np.copyto(codes, self.missing, where=array.is_null().to_numpy(zero_copy_only=False))
+        return codes
+
+    def _through_dictionary(self, array: pa.DictionaryArray) -> Codes:
+        codes = self.encode(array.dictionary)
+        if len(codes) == 0:
+            return np.full(len(array), self.missing, dtype=np.int32)
+        indices = dense(array.indices).astype(np.intp, copy=False)
+        return self._with_missing(array.indices, codes.take(indices, mode="clip"))
+
+    def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> pa.Array:
+        """A legal value for every code, drawn at random within a cell: (n,) → n values of `arrow_type`."""
+        array = np.asarray(codes)
+        if array.ndim != 1 or array.dtype.kind not in "iu":
+            raise ParameterError(
+                f"Column {self.name!r}: codes must be integers, (n,), got {array.dtype} {array.shape}."
+            )
+        if array.size and not 0 <= int(array.min()) <= int(array.max()) < self.size:
+            raise ParameterError(f"Column {self.name!r}: codes must be from 0 to {self.size - 1}.")
+        return self._decode(array.astype(np.int32, copy=False), generator)
+
+    @abstractmethod
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        """`decode` of codes that are in range."""
+
+    @abstractmethod
+    def keys(self, array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
+        """Values of `arrow_type` as something that Arrow compares in the column's own order, for constraints."""
+
+    @abstractmethod
+    def key(self, literal: object) -> Any:
+        """A literal of a constraint among `keys`, or a `SchemaError` that says what is expected."""
+
+    def error(self, key: str, message: str) -> SchemaError:
+        """A `SchemaError` about one key of this column."""
+        return SchemaError(f"column {self.name!r}: {message}", path=("columns", self.name, key))
+
+
+def _is_name(value: object) -> bool:
+    return isinstance(value, str) and value != "" and is_encodable(value)
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text has a UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8
+        return False
+    return True

@@ -1,0 +1,99 @@
+"""Columns by the tag of their type: a closed list, so that a file can name nothing else."""
+
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from difflib import get_close_matches
+from typing import Any
+
+from kernelease.errors import SchemaError
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Category, Ordinal
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.string import String
+from kernelease.table.columns.temporal import Date, Datetime
+
+COLUMN_TYPES: Mapping[str, type[Column]] = {
+    kind.tag: kind for kind in (Integer, Number, Category, Ordinal, Boolean, Date, Datetime, String)
+}
+FILL_IN = "FILL IN"
+"""What a draft puts where the owner must decide."""
+
+
+def column_keys(kind: type[Column]) -> tuple[str, ...]:
+    """The keys that a column of this type may have in a file, beside `type`."""
+    return tuple(sorted(field.name for field in fields(kind) if field.name != "name"))
+
+
+def required_keys(kind: type[Column]) -> tuple[str, ...]:
+    """The keys that it must have."""
+    return tuple(field.name for field in fields(kind) if field.default is MISSING and field.name != "name")
+
+
+def column_from_dict(name: str, body: object) -> Column:
+    """The column that a table of a schema file declares, or a `SchemaError`.
+
+    >>> column_from_dict("age", {"type": "integer", "min": 17, "max": 90}).size
+    74
+    """
+    where = ("columns", name)
+    if not isinstance(body, Mapping):
+        raise SchemaError(f"column {name!r}: must be a table with a type, got {body!r}.", path=where)
+    tag = body.get("type")
+    if tag == FILL_IN:
+        raise SchemaError(
+            f"column {name!r}: type is not filled in yet: {', '.join(COLUMN_TYPES)}.", path=(*where, "type")
+        )
+    if not isinstance(tag, str) or tag not in COLUMN_TYPES:
+        raise SchemaError(
+            f"column {name!r}: type must be one of {', '.join(COLUMN_TYPES)}, got {tag!r}."
+            f"{nearest(str(tag), tuple(COLUMN_TYPES))}",
+            path=(*where, "type"),
+        )
+    kind = COLUMN_TYPES[tag]
+    keys = {key: value for key, value in body.items() if key != "type"}
+    _check_keys(name, kind, keys)
+    arguments: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in keys.items()}
+    return kind(name=name, **arguments)
+
+
+def column_to_dict(column: Column) -> dict[str, Any]:
+    """The declaration of a column, without its name: the type first, defaults left out, values as they were given."""
+    result: dict[str, Any] = {"type": column.tag}
+    for field in fields(column):
+        value = getattr(column, field.name)
+        if field.name != "name" and value != field.default:
+            result[field.name] = list(value) if isinstance(value, tuple) else value
+    order = ("type", "min", "max", "resolution", "cells", "values", "max_length", "other", "nullable", "default")
+    return {key: result[key] for key in order if key in result}
+
+
+def nearest(word: str, known: tuple[str, ...]) -> str:
+    """A suggestion for a misspelt word, or nothing.
+
+    >>> nearest("mni", ("min", "max"))
+    ' Did you mean min?'
+    """
+    near = get_close_matches(word, known, 1, 0.5)
+    return f" Did you mean {near[0]}?" if near else ""
+
+
+def _check_keys(name: str, kind: type[Column], keys: Mapping[str, object]) -> None:
+    known = column_keys(kind)
+    for key, value in keys.items():
+        where = ("columns", name, str(key))
+        if key in ("constraints", "unit", "neighbours"):
+            raise SchemaError(f"column {name!r}: {key} belongs in [table], at the top of the file.", path=where)
+        if key not in known:
+            raise SchemaError(
+                f"column {name!r}: unknown key {key!r} for type {kind.tag}; known are {', '.join(known)}."
+                f"{nearest(str(key), known)}",
+                path=where,
+            )
+        if value in (FILL_IN, [FILL_IN]):
+            raise SchemaError(f"column {name!r}: {key} is not filled in yet. Write what is publicly known.", path=where)
+    for key in required_keys(kind):
+        if key not in keys:
+            raise SchemaError(
+                f"column {name!r}: type {kind.tag} needs {key}, from public knowledge. Add it.", path=("columns", name)
+            )

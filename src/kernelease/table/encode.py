@@ -1,0 +1,54 @@
+"""Rows to atoms."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.errors import SchemaError
+from kernelease.table.columns import Codes, nearest
+from kernelease.table.schema import Schema
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Encoder:
+    r"""Record batches to atom codes, column by column, each cell by itself.
+
+    Columns of the source that are not declared are ignored. Which columns a source has is public, so that a missing
+    one raises, before anything is spent; what is in the cells is not, and never raises.
+
+    >>> encoder = Encoder(Schema.parse('[columns.age]\ntype = "integer"\nmin = 17\nmax = 90'))
+    >>> encoder.encode(pa.record_batch({"age": ["17", "old", "1e9"], "name": ["a", "b", "c"]}))
+    array([[ 0],
+           [ 0],
+           [73]], dtype=int32)
+    """
+
+    schema: Schema
+
+    def check(self, source: pa.Schema) -> None:
+        """A `SchemaError` if a declared column, or the privacy unit, is not in the source exactly once."""
+        needed = [(name, ("columns", name)) for name in self.schema.names]
+        if self.schema.unit is not None:
+            needed.append((self.schema.unit, ("table", "unit")))
+        for name, path in needed:
+            found = source.names.count(name)
+            if found == 0:
+                hint = nearest(name, tuple(source.names))
+                raise SchemaError(
+                    f"column {name!r}: the source has no such column. Rename it or remove it.{hint}", path=path
+                )
+            if found > 1:
+                raise SchemaError(
+                    f"column {name!r}: the source has {found} columns of this name. Rename them.", path=path
+                )
+
+    def encode(self, batch: pa.RecordBatch | pa.Table) -> Codes:
+        """The code of every cell: (n, columns) int32, each column contiguous in memory, as counting pairs likes it."""
+        self.check(batch.schema)
+        codes = np.empty((batch.num_rows, len(self.schema)), dtype=np.int32, order="F")
+        for i, column in enumerate(self.schema):
+            codes[:, i] = column.encode(batch.column(column.name))
+        return codes

@@ -1,0 +1,94 @@
+"""A JSON Schema of schema files, so that an editor can complete and check them."""
+
+from typing import Any
+
+from kernelease.table.columns import COLUMN_TYPES, MOST_ATOMS, column_keys, required_keys
+from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
+
+_NUMBER = {"type": "number"}
+_INTEGER = {"type": "integer"}
+_DATE = {"type": "string", "format": "date", "description": "a date like 2024-12-31"}
+_DATETIME = {"type": "string", "format": "date-time", "description": "a date and time like 2024-12-31T23:59:59"}
+_TEXTS: dict[str, Any] = {"type": "array", "items": {"type": "string"}, "minItems": 1, "uniqueItems": True}
+_VALUES: dict[str, Any] = {
+    "type": "array",
+    "items": {"type": ["string", "integer"]},
+    "minItems": 1,
+    "maxItems": MOST_ATOMS,
+    "uniqueItems": True,
+    "description": "the values that are possible, from public knowledge; in order, for an ordinal",
+}
+_COMMON: dict[str, dict[str, Any]] = {
+    "nullable": {"type": "boolean", "description": "whether a value may be missing; NULL is then a value of its own"},
+    "cells": {"type": "integer", "minimum": 1, "maximum": MOST_ATOMS, "description": "the most cells to use"},
+    "other": {"type": ["boolean", "string", "integer"], "description": "a bucket for other values, or its label"},
+    "max_length": {"type": "integer", "minimum": 1, "description": "the most characters of free text"},
+}
+_BOUND = {"integer": _INTEGER, "number": _NUMBER, "date": _DATE, "datetime": _DATETIME}
+_DEFAULT = {**_BOUND, "boolean": {"type": "boolean"}, "string": {"type": "string"}}
+_RESOLUTION = {"integer": _INTEGER, "number": _NUMBER, "date": _INTEGER, "datetime": _NUMBER}
+
+
+def json_schema() -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of a schema file; dates of TOML count as strings.
+
+    >>> json_schema()["properties"]["columns"]["additionalProperties"]["oneOf"][0]["required"]
+    ['type', 'min', 'max']
+    """
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "kernelease schema file",
+        "description": "What is public knowledge about a private table.",
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["columns"],
+        "properties": {
+            "table": _table(),
+            "columns": {
+                "type": "object",
+                "minProperties": 1,
+                "additionalProperties": {"oneOf": [_column(tag) for tag in COLUMN_TYPES]},
+            },
+        },
+    }
+
+
+def _table() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {
+            "name": {"type": "string", "minLength": 1},
+            "neighbours": {"enum": list(NEIGHBOURS), "description": "which two tables must look alike"},
+            "unit": {"type": "string", "minLength": 1, "description": "the column that identifies a person"},
+            "max_rows_per_unit": {"type": "integer", "minimum": 1, "maximum": MOST_ROWS_PER_UNIT},
+            "rows_without_unit": {"enum": list(ROWS_WITHOUT_UNIT)},
+            "constraints": {"type": "array", "items": {"type": "string", "examples": ["start <= end"]}},
+        },
+        "dependentRequired": {"unit": ["max_rows_per_unit"], "max_rows_per_unit": ["unit"]},
+    }
+
+
+def _column(tag: str) -> dict[str, Any]:
+    kind = COLUMN_TYPES[tag]
+    result: dict[str, Any] = {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["type", *required_keys(kind)],
+        "properties": {"type": {"const": tag}, **{key: _property(tag, key) for key in column_keys(kind)}},
+    }
+    if tag == "string":
+        result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
+    return result
+
+
+def _property(tag: str, key: str) -> dict[str, Any]:
+    if key in ("min", "max"):
+        return _BOUND[tag]
+    if key == "default":
+        return _DEFAULT.get(tag, {"type": ["string", "integer"]})
+    if key == "resolution":
+        return {**_RESOLUTION[tag], "exclusiveMinimum": 0}
+    if key == "values":
+        return _TEXTS if tag == "string" else _VALUES
+    return _COMMON[key]

@@ -1,0 +1,238 @@
+"""What is public knowledge about a table."""
+
+import datetime
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import KW_ONLY, dataclass
+from pathlib import Path
+from typing import Any, final
+
+import pyarrow as pa
+
+from kernelease.errors import SchemaError
+from kernelease.table.columns import Column, column_from_dict, column_to_dict, nearest
+from kernelease.table.constraints import Constraint
+from kernelease.table.toml import locate, toml_key, toml_value
+
+NEIGHBOURS = ("replace-one", "add-remove")
+ROWS_WITHOUT_UNIT = ("drop", "one-unit")
+MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
+_TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "constraints")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """A declared table: its columns in order, the neighbour relation, the privacy unit, rules between columns.
+
+    `neighbours` is "replace-one" (the number of rows is public) or "add-remove" (it is not). `unit` names the column
+    of the source that identifies a person; it is never released, and `max_rows_per_unit` caps what a person adds.
+    Everything here must be known without looking at private rows.
+
+    >>> schema = Schema.parse('''
+    ... [table]
+    ... name = "adult"
+    ...
+    ... [columns.age]
+    ... type = "integer"
+    ... min = 17
+    ... max = 90
+    ...
+    ... [columns.work]
+    ... type = "category"
+    ... values = ["Private", "State-gov"]
+    ... nullable = true
+    ... ''')
+    >>> schema.sizes, schema.column("work").labels()
+    ((74, 3), ('Private', 'State-gov', 'NULL'))
+    >>> Schema.parse(schema.to_toml()) == Schema.from_dict(schema.to_dict()) == schema
+    True
+    """
+
+    columns: tuple[Column, ...]
+    _: KW_ONLY
+    name: str = "table"
+    neighbours: str = "replace-one"
+    unit: str | None = None
+    max_rows_per_unit: int | None = None
+    rows_without_unit: str = "drop"
+    constraints: tuple[Constraint, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "columns", tuple(self.columns))
+        self._check_columns()
+        if not isinstance(self._given("name"), str) or not self.name:
+            raise _error("name", f"name must be a non-empty string, got {self.name!r}.")
+        if self.neighbours not in NEIGHBOURS:
+            hint = nearest(str(self.neighbours), NEIGHBOURS)
+            raise _error("neighbours", f"neighbours must be {' or '.join(NEIGHBOURS)}, got {self.neighbours!r}.{hint}")
+        self._check_unit()
+        self._read_constraints()
+
+    def _given(self, key: str) -> Any:
+        """A field before it was checked."""
+        return getattr(self, key)
+
+    def _check_columns(self) -> None:
+        if not self.columns:
+            raise SchemaError("A schema needs at least one column: [columns.age] and so on.", path=("columns",))
+        seen: set[str] = set()
+        for column in self.columns:
+            if not isinstance(column, Column):
+                raise SchemaError(f"columns must be Column objects, got {type(column).__name__}.", path=("columns",))
+            if column.name in seen:
+                raise column.error("type", "declared twice. Remove one of the two.")
+            seen.add(column.name)
+
+    def _check_unit(self) -> None:
+        if self.rows_without_unit not in ROWS_WITHOUT_UNIT:
+            choices = " or ".join(ROWS_WITHOUT_UNIT)
+            raise _error("rows_without_unit", f"rows_without_unit must be {choices}, got {self.rows_without_unit!r}.")
+        if self.unit is None:
+            for key, unset in (("max_rows_per_unit", None), ("rows_without_unit", "drop")):
+                if self._given(key) != unset:
+                    raise _error(key, f"{key} needs unit, the column that identifies a person. Add it.")
+            return
+        if not isinstance(self._given("unit"), str) or not self.unit:
+            raise _error("unit", f"unit must be the name of a column of the source, got {self.unit!r}.")
+        if any(column.name == self.unit for column in self.columns):
+            raise _error(
+                "unit", f"unit {self.unit!r} identifies persons and can't be released. Remove [columns.{self.unit}]."
+            )
+        if type(self.max_rows_per_unit) is not int or not 1 <= self.max_rows_per_unit <= MOST_ROWS_PER_UNIT:
+            raise _error(
+                "max_rows_per_unit" if self.max_rows_per_unit is not None else "unit",
+                f"unit needs max_rows_per_unit, an integer from 1 to {MOST_ROWS_PER_UNIT}, "
+                f"got {self.max_rows_per_unit!r}.",
+            )
+
+    def _read_constraints(self) -> None:
+        given = self._given("constraints")
+        if not isinstance(given, tuple | list):
+            raise _error("constraints", f"constraints must be a list of strings, got {given!r}.")
+        columns = {column.name: column for column in self.columns}
+        rules = (Constraint.parse(rule.text if isinstance(rule, Constraint) else rule, columns) for rule in given)
+        object.__setattr__(self, "constraints", tuple(rules))
+
+    def __iter__(self) -> Iterator[Column]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(column.name for column in self.columns)
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The number of atoms of each column, in order."""
+        return tuple(column.size for column in self.columns)
+
+    def column(self, name: str) -> Column:
+        """The column of a name, or a `SchemaError` that suggests one."""
+        for column in self.columns:
+            if column.name == name:
+                return column
+        raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
+
+    def arrow_schema(self) -> pa.Schema:
+        """The names and types of decoded rows, in order."""
+        return pa.schema([pa.field(column.name, column.arrow_type, column.nullable) for column in self.columns])
+
+    @classmethod
+    def load(cls, path: str | Path) -> "Schema":
+        """The schema in a TOML file; a `SchemaError` names the file and the line."""
+        try:
+            text = Path(path).read_text(encoding="utf-8")
+        except OSError as error:
+            raise SchemaError(f"{path}: can't be read ({error.strerror}). Check the name of the schema file.") from None
+        except UnicodeDecodeError as error:
+            raise SchemaError(f"{path}: is not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
+        return cls.parse(text, source=Path(path).name)
+
+    @classmethod
+    def parse(cls, text: str, *, source: str = "schema") -> "Schema":
+        """The schema in a TOML text; `source` names it in messages."""
+        try:
+            data = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            raise SchemaError(f"{source}, {_told_line(error, text)}.") from None
+        try:
+            return cls._from_toml(data)
+        except SchemaError as error:
+            line = locate(text, error.path)
+            where = source if line is None else f"{source}, line {line}"
+            raise SchemaError(f"{where}: {error}", path=error.path) from None
+
+    @classmethod
+    def _from_toml(cls, data: Mapping[str, Any]) -> "Schema":
+        for key in data:
+            if key not in ("table", "columns"):
+                hint = " It belongs in [table]." if key in _TABLE_KEYS else nearest(key, ("table", "columns"))
+                raise SchemaError(f"unknown key {key!r}; a schema has [table] and [columns.NAME].{hint}", path=(key,))
+        table, columns = data.get("table", {}), data.get("columns", {})
+        if not isinstance(table, dict):
+            raise SchemaError(f"table must be a table: [table], got {table!r}.", path=("table",))
+        if not isinstance(columns, dict):
+            raise SchemaError(f"columns must be tables: [columns.age], got {columns!r}.", path=("columns",))
+        return cls._build(table, [column_from_dict(name, body) for name, body in columns.items()])
+
+    @classmethod
+    def _build(cls, table: Mapping[str, Any], columns: list[Column]) -> "Schema":
+        for key in table:
+            if key not in _TABLE_KEYS:
+                hint = nearest(str(key), _TABLE_KEYS)
+                raise _error(str(key), f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{hint}")
+        return cls(tuple(columns), **table)
+
+    @classmethod
+    def from_dict(cls, data: object) -> "Schema":
+        """The schema that `to_dict` wrote, or a `SchemaError`."""
+        if not isinstance(data, Mapping) or not isinstance(data.get("columns"), list):
+            raise SchemaError("A schema must be an object with a list of columns.")
+        columns = []
+        for body in data["columns"]:
+            if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
+                raise SchemaError("Each column of a schema must be an object with a name.")
+            columns.append(column_from_dict(body["name"], {key: body[key] for key in body if key != "name"}))
+        return cls._build({key: value for key, value in data.items() if key != "columns"}, columns)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The schema as JSON can hold it: strings, numbers, lists and objects."""
+        columns = [{"name": column.name, **column_to_dict(column)} for column in self.columns]
+        return {**self._table(), "columns": [{k: _jsonable(v) for k, v in body.items()} for body in columns]}
+
+    def to_toml(self) -> str:
+        """The schema as a TOML file that `parse` reads back."""
+        parts = [("table", self._table())]
+        parts += [(f"columns.{toml_key(column.name)}", column_to_dict(column)) for column in self.columns]
+        return "\n".join(
+            f"[{header}]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in body.items())
+            for header, body in parts
+        )
+
+    def _table(self) -> dict[str, Any]:
+        table: dict[str, Any] = {"name": self.name, "neighbours": self.neighbours}
+        if self.unit is not None:
+            table |= {key: self._given(key) for key in ("unit", "max_rows_per_unit", "rows_without_unit")}
+        if self.constraints:
+            table["constraints"] = [rule.text for rule in self.constraints]
+        return table
+
+
+def _error(key: str, message: str) -> SchemaError:
+    return SchemaError(f"[table]: {message}", path=("table", key))
+
+
+def _told_line(error: tomllib.TOMLDecodeError, text: str) -> str:
+    """A message of the TOML parser, with its line in front."""
+    message, _, place = str(error).rpartition(" (at ")
+    line = re.match(r"line ([0-9]+)", place)
+    return f"line {line[1] if line else text.count(chr(10)) + 1}: is not valid TOML: {message}"
+
+
+def _jsonable(value: Any) -> Any:
+    return value.isoformat() if isinstance(value, datetime.date) else value
