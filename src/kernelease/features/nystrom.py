@@ -106,7 +106,7 @@ class Nystrom(FeatureMap):
 
     @property
     def diameter(self) -> float:
-        """diameter(kernel)·ρ plus the numerical terms."""
+        """The kernel's diameter times ρ, plus the numerical terms."""
         distance = 2.0 * math.sqrt(self.kernel.bound) if self.lemma else self.kernel.diameter
         return distance * self.stretch + self.numerical_terms
 
@@ -180,8 +180,9 @@ def well_conditioned_rank(kernel: Kernel, points: Rows, factorisation: PartialCh
 
 def _quantised_inverse(factor: Floats) -> Integers:
     """L⁻¹ on the grid of 2⁻³⁰. Whatever is lost here is found again by `_spectral_bound`."""
-    inverse: Floats = solve_triangular(factor, np.eye(len(factor)), lower=True)
-    if np.abs(inverse).max() >= 2.0**31:
+    regular = bool(np.diagonal(factor).min() > 2.0**-31)
+    inverse: Floats = solve_triangular(factor, np.eye(len(factor)), lower=True) if regular else np.empty(0)
+    if not regular or np.abs(inverse).max() >= 2.0**31:
         raise ParameterError("Nystrom: the public points are too close to dependent; raise the tolerance.")
     return np.rint(inverse * 2.0**MATRIX_BITS).astype(np.int64)
 

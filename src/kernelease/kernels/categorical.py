@@ -151,7 +151,7 @@ class Similarity(Categorical):
 
     @property
     def bound(self) -> float:
-        largest = max(abs(likeness) for row in self.matrix for likeness in row)  # on the diagonal, but for the last bits
+        largest = max(abs(likeness) for row in self.matrix for likeness in row)  # on the diagonal but for last bits
         return sum_above((largest, self._slack))
 
     def evaluation_error(self, columns: int) -> float:

@@ -1,0 +1,84 @@
+"""Noisy contingency blocks: the public side of counting."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+from kernelease.privacy.mechanisms import Measurement
+from kernelease.privacy.neighbours import Neighbours
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Block:
+    """Which counts to measure: one column or a pair, with the atoms of each grouped into cells.
+
+    `groups[i][a]` is the cell of atom a of column `columns[i]`: one-hot features of norm exactly 1.
+    """
+
+    columns: tuple[int, ...]
+    groups: tuple[Integers, ...]
+    share: float  # of the release's budget
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.columns) <= 2 or len(self.groups) != len(self.columns):
+            raise ParameterError(f"Block: needs one or two columns and a grouping for each, got {self.columns!r}.")
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each column."""
+        return tuple(int(group.max()) + 1 for group in self.groups)
+
+    @property
+    def cells(self) -> int:
+        """Number of counts."""
+        return int(np.prod(self.shape))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyBlock:
+    """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count."""
+
+    block: Block
+    measurement: Measurement
+    unit: int
+
+    @property
+    def values(self) -> Floats:
+        """Noisy counts."""
+        return self.measurement.values.reshape(self.block.shape) / self.unit
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise of each count."""
+        return self.measurement.standard_deviation / self.unit
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyBlocks:
+    """All that was measured of a table: noisy blocks, and the number of rows (noisy unless it is public)."""
+
+    sizes: tuple[int, ...]  # atoms of each column
+    blocks: tuple[NoisyBlock, ...]
+    neighbours: Neighbours
+    rows: float
+
+    @property
+    def private(self) -> bool:
+        """Whether all noise came from the operating system. False means NOT PRIVATE."""
+        return all(block.measurement.private for block in self.blocks)
+
+
+def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:
+    """The number of rows from the blocks' own sums, each weighted by its precision; at least 1.
+
+    Every row is in exactly one cell of every block, so the count is free: nothing more has to be measured.
+    """
+    precisions = np.array([1.0 / (block.block.cells * block.sigma**2) for block in blocks])
+    sums = np.array([block.values.sum() for block in blocks])
+    return max(1.0, float(precisions @ sums / precisions.sum()))

@@ -1,0 +1,52 @@
+"""A noisy mean embedding: the public side of the barrier. Everything done with it is free."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from kernelease.arrays import Floats
+from kernelease.features.feature_map import FeatureMap
+from kernelease.privacy.mechanisms import Measurement
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyEmbedding:
+    """μ̃: the mean of a feature map over the private rows, plus known noise.
+
+    Under replace-one `rows` is the public N. Under add-remove it is the noisy count n̂, at least 1: a table so small
+    that its noisy count is not positive is described as one row.
+    """
+
+    feature_map: FeatureMap
+    measurement: Measurement
+    neighbours: Neighbours
+    rows: float
+    sum: Floats  # Σ φ(x) plus noise, in feature units
+
+    @property
+    def mean(self) -> Floats:
+        """μ̃ = Σ φ(x) / rows, with noise: (J,)."""
+        return self.sum / self.rows
+
+    @property
+    def sigma(self) -> float:
+        """Standard deviation of the noise in each coordinate of `mean`."""
+        return self.measurement.standard_deviation * self.feature_map.step / self.rows
+
+    @property
+    def noise_floor(self) -> float:
+        """√E‖noise‖²: how far μ̃ is from the true mean embedding, and how close a good fit should come to μ̃."""
+        return self.sigma * math.sqrt(self.feature_map.dimension)
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise came from the operating system. False means NOT PRIVATE."""
+        return self.measurement.private
+
+    def __repr__(self) -> str:
+        mark = "" if self.private else ", NOT PRIVATE"
+        law = "Gaussian" if self.measurement.law is Law.GAUSSIAN else "Laplace"
+        return f"NoisyEmbedding({self.feature_map.dimension} coordinates, {law} noise {self.sigma:.3g} each{mark})"

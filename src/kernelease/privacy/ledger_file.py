@@ -1,0 +1,335 @@
+"""The budget ledger as a file: an SQLite database beside the private data.
+
+Durable: a charge returns once its entry is on disk, and noise is drawn after that. The journal mode is DELETE with
+synchronous = EXTRA. A commit is then the removal of the rollback journal, and EXTRA also syncs the folder after it:
+with FULL alone a power cut could bring the journal back and undo an entry whose release is already out. WAL would be
+as durable, but keeps entries in a second file that a copy of the ledger forgets, and needs shared memory.
+
+Serial: reading what is spent, checking the cap and inserting happen in one BEGIN IMMEDIATE transaction. Of two
+processes that want the last of the budget, one waits, and then sees the other's entry.
+
+Dangerous: a ledger restored from an old copy forgets what was spent since, and file locks do not work on some network
+drives. Keep one file, on a local disk.
+"""
+
+import datetime
+import os
+import secrets
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, final
+
+from kernelease._version import __version__
+from kernelease.errors import BudgetError, LedgerError, ParameterError
+from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.ledger import (
+    Charge,
+    Receipt,
+    counted_loss,
+    refuse_beyond,
+    remaining_epsilon,
+    remaining_in_words,
+)
+from kernelease.privacy.neighbours import Neighbours
+
+APPLICATION_ID = 0x6B6C6564  # "kled" in the header of the file
+FORMAT_VERSION = 1
+PATIENCE = 30.0  # seconds to wait for another process
+
+_REFUSE = "BEGIN SELECT RAISE(ABORT, 'a ledger is never rewritten'); END"
+_AMOUNTS = ("mu_squared", "delta_zero", "tau", "pure_epsilon")
+# REPLACE deletes a row without firing the trigger on DELETE; the triggers on INSERT stop it.
+_SCHEMA = (
+    "CREATE TABLE ledger (dataset TEXT NOT NULL, unit TEXT, neighbours TEXT NOT NULL, epsilon REAL NOT NULL, "
+    "delta REAL NOT NULL, calibration TEXT NOT NULL, created TEXT NOT NULL, version TEXT NOT NULL)",
+    "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, "
+    "neighbours TEXT NOT NULL, "
+    + ", ".join(f"{name} REAL NOT NULL CHECK (typeof({name}) = 'real' AND {name} >= 0)" for name in _AMOUNTS)
+    + ", version TEXT NOT NULL)",
+    f"CREATE TRIGGER ledger_insert BEFORE INSERT ON ledger WHEN EXISTS (SELECT 1 FROM ledger) {_REFUSE}",
+    f"CREATE TRIGGER ledger_update BEFORE UPDATE ON ledger {_REFUSE}",
+    f"CREATE TRIGGER ledger_delete BEFORE DELETE ON ledger {_REFUSE}",
+    "CREATE TRIGGER entries_insert BEFORE INSERT ON entries "
+    f"WHEN NEW.number IS NOT (SELECT COUNT(*) + 1 FROM entries) {_REFUSE}",
+    f"CREATE TRIGGER entries_update BEFORE UPDATE ON entries {_REFUSE}",
+    f"CREATE TRIGGER entries_delete BEFORE DELETE ON entries {_REFUSE}",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """A line of the ledger: what was charged, what that counts in the ledger's relation, when, by which version."""
+
+    number: int
+    charge: Charge
+    counted: Loss
+    time: str  # UTC, ISO 8601
+    version: str
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerFile:
+    """A `Ledger` in a file. Between calls no handle is open, so it may be shared by threads and forked processes.
+
+    One ledger has one relation (that of its cap) and one unit: the column that identifies a person, None where each
+    row is one. `dataset` is a name that the owner gives, never a digest of the data.
+
+    >>> import tempfile
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> ledger = LedgerFile.create(Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0))
+    >>> charge = Charge(loss=Loss.pure(0.75), neighbours=Neighbours.REPLACE_ONE, purpose="a doctest")
+    >>> ledger.charge(charge).number, LedgerFile.open(ledger.path).remaining()
+    (1, 'left: one release of epsilon up to 0.25 at delta = 0')
+    >>> folder.cleanup()
+    """
+
+    path: Path
+    dataset: str
+    cap: Privacy
+    unit: str | None = None
+    patience: float = PATIENCE
+
+    @classmethod
+    def create(
+        cls,
+        path: str | Path,
+        *,
+        cap: Privacy,
+        dataset: str | None = None,
+        unit: str | None = None,
+        patience: float = PATIENCE,
+    ) -> "LedgerFile":
+        """A new ledger, complete from the moment it is visible. `dataset` None: a random name."""
+        if not isinstance(cap, Privacy):
+            raise ParameterError(f"LedgerFile: cap must be a Privacy, got {type(cap).__name__}.")
+        name = f"dataset-{secrets.token_hex(8)}" if dataset is None else _text("dataset", dataset)
+        ledger = cls(
+            path=Path(path),
+            dataset=name,
+            cap=cap,
+            unit=None if unit is None else _text("unit", unit),
+            patience=patience,
+        )
+        if os.path.lexists(ledger.path):
+            raise LedgerError(
+                f"{ledger.path} already exists. A ledger is never overwritten: open it, or choose another name."
+            )
+        draft = ledger.path.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+        try:
+            _write_draft(draft, ledger)
+            _publish(draft, ledger.path)
+        except (OSError, sqlite3.Error) as error:
+            raise LedgerError(f"The ledger {ledger.path} could not be made: {error}.") from error
+        finally:
+            for leftover in (draft, Path(f"{draft}-journal")):
+                with suppress(OSError):
+                    leftover.unlink()
+        return ledger
+
+    @classmethod
+    def open(cls, path: str | Path, *, patience: float = PATIENCE) -> "LedgerFile":
+        """An existing ledger, every page of it checked. A missing, foreign, newer or damaged file is refused."""
+        with _transaction(Path(path), patience) as connection:
+            problems = [str(row[0]) for row in connection.execute("PRAGMA integrity_check(1)")]
+            if problems != ["ok"]:
+                raise LedgerError(
+                    f"The ledger {path} is damaged: {problems[0]}. Restore it from a copy made after its last entry."
+                )
+            ledger = _read_ledger(connection, Path(path), patience)
+            _read_entries(connection, ledger)
+            return ledger
+
+    def charge(self, charge: Charge) -> Receipt:
+        """Enter the charge and sync it to disk, or raise `BudgetError` or `LedgerError`: then no noise may be drawn."""
+        purpose = _text("purpose", charge.purpose)
+        with self._transaction("IMMEDIATE") as connection:
+            entries = _read_entries(connection, self)
+            refuse_beyond(self.cap, _total(entries), charge)
+            receipt = Receipt(number=len(entries) + 1, charge=charge, time=_now())
+            amounts = [float(getattr(charge.loss, name)) for name in _AMOUNTS]
+            row = (receipt.number, receipt.time, purpose, charge.neighbours.value, *amounts, __version__)
+            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+        return receipt
+
+    def spent(self) -> Loss:
+        """All entries, added up, in the ledger's relation."""
+        return _total(self.entries())
+
+    def entries(self) -> list[Entry]:
+        """All entries, oldest first."""
+        with self._transaction() as connection:
+            return _read_entries(connection, self)
+
+    def remaining_epsilon(self) -> float:
+        """The largest ε of one more release at the cap's δ that still fits."""
+        return remaining_epsilon(self.cap, self.spent())
+
+    def remaining(self) -> str:
+        """The same, in words."""
+        return remaining_in_words(self.cap, self.spent())
+
+    def check_unit(self, unit: str | None) -> None:
+        """Raise `BudgetError` if a release protects another unit than this ledger counts."""
+        if unit != self.unit:
+            ours, theirs = (f"the unit {name!r}" if name is not None else "one row" for name in (self.unit, unit))
+            raise BudgetError(
+                f"This ledger counts the loss of {ours}; the release protects {theirs}. Use one unit per ledger."
+            )
+
+    @contextmanager
+    def _transaction(self, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
+        with _transaction(self.path, self.patience, kind) as connection:
+            if _read_ledger(connection, self.path, self.patience) != self:
+                raise LedgerError(f"The ledger {self.path} was replaced by another one since it was opened.")
+            yield connection
+
+
+@contextmanager
+def _connection(path: Path, mode: str, patience: float) -> Iterator[sqlite3.Connection]:
+    """A connection that syncs fully and waits `patience` seconds for locks. Only mode rwc makes a file."""
+    uri = f"{path.absolute().as_uri()}?mode={mode}"
+    with closing(sqlite3.connect(uri, uri=True, timeout=patience, isolation_level=None)) as connection:
+        for setting in ("synchronous = EXTRA", "fullfsync = ON", "trusted_schema = OFF"):
+            connection.execute(f"PRAGMA {setting}")
+        yield connection
+
+
+@contextmanager
+def _transaction(path: Path, patience: float, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
+    """One transaction on a checked ledger. What is raised inside takes everything in it back (closing rolls back)."""
+    if not os.path.isfile(path):  # no open() here: closing a second handle would drop this process's locks on the file
+        raise LedgerError(f"There is no ledger {path}: create one, or check the path.")
+    consequence = "Nothing was spent."
+    try:
+        with _connection(path, "rw", patience) as connection:
+            connection.execute(f"BEGIN {kind}")
+            _check_format(connection, path)
+            yield connection
+            consequence = "No noise was drawn, but the entry may stand."  # until the commit has returned, unknown
+            connection.execute("COMMIT")
+    except sqlite3.Error as error:
+        raise LedgerError(_explain(path, error, patience, consequence)) from error
+    except UnicodeError as error:  # even SQLite's own messages can hold the broken text of a damaged file
+        raise LedgerError(f"The ledger {path} is damaged: it holds broken text. {consequence}") from error
+
+
+def _explain(path: Path, error: sqlite3.Error, patience: float, consequence: str) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the high bits tell variants of one failure apart
+    if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:  # also at the commit, which is then taken back
+        return f"Another process has held the ledger {path} for {patience:g} seconds. Nothing was spent; try again."
+    reason = {
+        sqlite3.SQLITE_READONLY: "or its folder is read-only",
+        sqlite3.SQLITE_CANTOPEN: "can't be opened",
+        sqlite3.SQLITE_NOTADB: "is not a ledger",
+        sqlite3.SQLITE_CORRUPT: "is damaged",
+        sqlite3.SQLITE_FULL: "is on a disk that is full",
+    }.get(code, "failed")
+    return f"The ledger {path} {reason} ({error}). {consequence}"
+
+
+def _check_format(connection: sqlite3.Connection, path: Path) -> None:
+    """Refuse a foreign file, a newer format, and tables or triggers that are not exactly those of a ledger."""
+    if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
+        raise LedgerError(f"{path} is not a kernelease ledger.")
+    if (version := _value(connection, "PRAGMA user_version")) != FORMAT_VERSION:
+        raise LedgerError(
+            f"The ledger {path} has format {version}; this kernelease ({__version__}) knows format {FORMAT_VERSION}. "
+            "Use the version that made it, or a newer one."
+        )
+    found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
+    if found != set(_SCHEMA):
+        raise LedgerError(f"The tables or triggers of the ledger {path} were altered. Nothing is charged to it.")
+
+
+def _read_ledger(connection: sqlite3.Connection, path: Path, patience: float) -> LedgerFile:
+    rows = connection.execute("SELECT dataset, unit, neighbours, epsilon, delta, calibration FROM ledger").fetchall()
+    try:
+        ((dataset, unit, neighbours, epsilon, delta, calibration),) = rows
+        cap = Privacy(
+            epsilon=epsilon, delta=delta, neighbours=Neighbours(neighbours), calibration=Calibration(calibration)
+        )
+    except (ValueError, TypeError) as error:
+        raise LedgerError(f"The ledger {path} is damaged: its cap can't be read.") from error
+    return LedgerFile(path=path, dataset=dataset, cap=cap, unit=unit, patience=patience)
+
+
+def _read_entries(connection: sqlite3.Connection, ledger: LedgerFile) -> list[Entry]:
+    """All entries, oldest first. Their numbers must be 1, 2, 3, …: a gap is a lost entry."""
+    rows = connection.execute(
+        f"SELECT number, time, version, purpose, neighbours, {', '.join(_AMOUNTS)} FROM entries ORDER BY number"
+    ).fetchall()
+    try:
+        entries = [_entry(ledger.cap, *row) for row in rows]
+    except (ValueError, TypeError, BudgetError) as error:
+        raise LedgerError(f"The ledger {ledger.path} is damaged: an entry can't be read.") from error
+    if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
+        raise LedgerError(f"The ledger {ledger.path} is damaged: entries are missing.")
+    return entries
+
+
+def _entry(cap: Privacy, number: int, time: str, version: str, purpose: str, neighbours: str, *amounts: float) -> Entry:
+    loss = Loss(**dict(zip(_AMOUNTS, amounts, strict=True)))
+    charge = Charge(loss=loss, neighbours=Neighbours(neighbours), purpose=purpose)
+    return Entry(number=number, charge=charge, counted=counted_loss(cap, charge), time=time, version=version)
+
+
+def _total(entries: list[Entry]) -> Loss:
+    return sum((entry.counted for entry in entries), Loss())
+
+
+def _write_draft(draft: Path, ledger: LedgerFile) -> None:
+    """A whole ledger under a name that nobody opens. SQLite syncs it to disk at the commit."""
+    cap = ledger.cap
+    row = (ledger.dataset, ledger.unit, cap.neighbours.value, cap.epsilon, cap.delta, cap.calibration.value, _now())
+    with _connection(draft, "rwc", ledger.patience) as connection:
+        connection.execute("PRAGMA journal_mode = DELETE")
+        connection.execute("BEGIN")
+        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, __version__))
+        connection.execute("COMMIT")
+
+
+def _publish(draft: Path, path: Path) -> None:
+    """Give the draft its name, unless that is taken: a rename would silently replace a ledger made meanwhile."""
+    try:
+        os.link(draft, path)
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links on this file system: claim the name, then replace the claim
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))
+        os.replace(draft, path)
+    _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a new name durable. Systems that can't open a folder (Windows) sync names by themselves."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _value(connection: sqlite3.Connection, query: str) -> Any:
+    return connection.execute(query).fetchone()[0]
+
+
+def _text(name: str, value: object) -> str:
+    """The value, if SQLite can keep it: text that is not empty and has no broken characters."""
+    if not isinstance(value, str) or not value or not value.isprintable():
+        raise ParameterError(f"LedgerFile: {name} must be printable text, got {value!r}.")
+    return value
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -1,0 +1,150 @@
+"""The only doors in the privacy barrier: exact integers go in, noisy integers come out, the budget is charged between.
+
+Order matters in each of them: compute the cost, spend it (which may refuse), and only then draw noise.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import BigIntegers, Floats
+from kernelease.errors import ParameterError, PrivacyError
+from kernelease.privacy.accounting import SMALLEST_SCALE, Loss
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
+from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
+from kernelease.privacy.step import Law, Step
+
+LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Noisy integers and all that may be known about their noise. Public."""
+
+    integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
+    step: Step
+    private: bool  # whether the noise came from the operating system
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return self.step.law
+
+    @property
+    def bits(self) -> int:
+        """How much finer the noise's grid is than the input's, in powers of two."""
+        return self.step.bits
+
+    @property
+    def scale(self) -> float:
+        """Of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
+        return self.step.scale
+
+    @property
+    def loss(self) -> Loss:
+        """What the measurement cost."""
+        return self.step.loss
+
+    @property
+    def values(self) -> Floats:
+        """The noisy vector in units of the input, as floats (post-processing of the integers)."""
+        return np.array([math.ldexp(integer, -self.bits) for integer in self.integers], dtype=np.float64)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of each coordinate's noise, in units of the input."""
+        if self.law is Law.GAUSSIAN:
+            return self.scale
+        steps = math.ldexp(self.scale, self.bits)  # the discrete law is narrower than √2·scale on a coarse grid
+        return math.ldexp(math.sqrt(2.0 * math.exp(-1.0 / steps)) / -math.expm1(-1.0 / steps), -self.bits)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The index of a candidate that was drawn, and what it cost. Public."""
+
+    index: int
+    step: Step
+    private: bool
+
+
+def measure(
+    exact: BigIntegers, sensitivity: Sensitivity, *, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+) -> Measurement:
+    """Add noise for a share of the budget: Gaussian, or Laplace where the guarantee is pure (δ = 0)."""
+    _check_share(share)
+    if sensitivity.neighbours is not budget.privacy.neighbours:
+        raise PrivacyError(
+            f"A sensitivity under {sensitivity.neighbours.value} can't be used for a guarantee under "
+            f"{budget.privacy.neighbours.value}."
+        )
+    mechanism = _laplace if budget.privacy.pure else _gaussian
+    return mechanism(exact, sensitivity, budget, share, noise, step)
+
+
+def _gaussian(
+    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+) -> Measurement:
+    """Discrete Gaussian noise on a grid so fine (s ≥ 2³⁵) that the continuous calibration holds up to τ."""
+    mu = math.sqrt(share * budget.total.mu_squared)
+    sigma = ROUND_UP * sensitivity.l2 / mu
+    bits = max(0, math.frexp(SMALLEST_SCALE)[1] - math.frexp(sigma)[1])
+    scale = math.ldexp(sigma, bits)
+    check_scale(scale)
+    crossing = Step(law=Law.GAUSSIAN, coordinates=len(exact), sensitivity=sensitivity.l2, scale=sigma, bits=bits)
+    budget.spend(crossing.loss, step=step)
+    noisy = _shift(exact, bits) + noise.gaussian(scale, len(exact)).astype(object)
+    return Measurement(integers=noisy, step=crossing, private=noise.private)
+
+
+def _laplace(
+    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+) -> Measurement:
+    """Discrete Laplace noise is ε-DP on integers exactly: no grid of its own, no τ."""
+    epsilon = share * budget.privacy.epsilon
+    scale = ROUND_UP * sensitivity.l1 / epsilon
+    check_scale(scale, LARGEST_LAPLACE_SCALE)
+    crossing = Step(law=Law.LAPLACE, coordinates=len(exact), sensitivity=sensitivity.l1, scale=scale)
+    budget.spend(crossing.loss, step=step)
+    noisy = _shift(exact, 0) + noise.laplace(scale, len(exact)).astype(object)
+    return Measurement(integers=noisy, step=crossing, private=noise.private)
+
+
+def select(
+    scores: Sequence[int], sensitivity: int, *, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+) -> Selection:
+    """The exponential mechanism: index i with probability ∝ exp(ε·score[i] / 2·sensitivity), for a share of a pure ε.
+
+    Scores are integers, so that neighbouring tables move them by at most `sensitivity` exactly. Beyond ±2⁶² they are
+    clamped, which moves neighbours no further apart; an overflow would raise, and its message would show the score.
+    """
+    if not budget.privacy.pure:
+        raise ParameterError("select: the exponential mechanism is pure; give a Privacy with delta = 0.")
+    if not scores or sensitivity < 1:
+        raise ParameterError(
+            f"select: needs at least one score and a sensitivity of at least 1, got {len(scores)} and {sensitivity!r}."
+        )
+    _check_share(share)
+    epsilon = share * budget.privacy.epsilon
+    scale = ROUND_UP * 2.0 * sensitivity / epsilon
+    check_scale(scale)
+    crossing = Step(law=Law.EXPONENTIAL, coordinates=len(scores), sensitivity=float(sensitivity), scale=scale)
+    budget.spend(crossing.loss, step=step)
+    index = noise.noisy_max([max(-LARGEST_SCORE, min(LARGEST_SCORE, int(score))) for score in scores], scale)
+    return Selection(index=index, step=crossing, private=noise.private)
+
+
+def _check_share(share: float) -> None:
+    if not 0.0 < share <= 1.0:
+        raise ParameterError(f"share must be above 0 and at most 1, got {share!r}.")
+
+
+def _shift(exact: BigIntegers, bits: int) -> BigIntegers:
+    """Onto the noise grid, in Python integers, which can't overflow."""
+    return np.array([int(value) << bits for value in exact], dtype=object)

@@ -1,0 +1,146 @@
+"""Where noise comes from: the operating system, through OpenDP's exact samplers.
+
+`SystemNoise` is the only source that makes a release private. `SeededNoise` exists for reproducible experiments; it is
+a type of its own, and whatever it touches says NOT PRIVATE.
+"""
+
+import functools
+import math
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any, Protocol, final
+
+import numpy as np
+import opendp.prelude as dp
+
+from kernelease.arrays import Integers, block_slices
+from kernelease.errors import CapacityError, ParameterError
+
+# OpenDP saturates draws at ±2⁶³. At these scales that happens with probability below 2e⁻⁸¹⁹² a draw.
+LARGEST_GAUSSIAN_SCALE = 2.0**56
+LARGEST_LAPLACE_SCALE = 2.0**50
+_BLOCK = 4096
+
+
+class NoiseSource(Protocol):
+    """Integer noise of an exact law. `private` says whether it may protect anyone."""
+
+    @property
+    def private(self) -> bool:
+        """Whether the noise is unpredictable: True for the operating system's randomness only."""
+        ...
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Independent discrete Gaussian integers, P(k) ∝ exp(−k²/2·scale²)."""
+        ...
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Independent discrete Laplace integers, P(k) ∝ exp(−|k|/scale)."""
+        ...
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        """An index drawn with probability ∝ exp(score/scale)."""
+        ...
+
+
+def check_scale(scale: float, largest: float = LARGEST_GAUSSIAN_SCALE) -> None:
+    """Refuse a scale at which 64-bit integers could saturate."""
+    if not 0.0 < scale < math.inf:
+        raise ParameterError(f"Noise: scale must be positive and finite, got {scale!r}.")
+    if scale > largest:
+        raise CapacityError(
+            f"Noise: scale must be at most 2^{math.log2(largest):.0f} grid steps, got {scale:.3g}: "
+            "take a coarser feature grid."
+        )
+
+
+@functools.cache
+def _enable_samplers() -> None:
+    """OpenDP asks for consent to constructors whose proofs are not yet vetted by its own process."""
+    dp.enable_features("contrib")
+
+
+def _vectors() -> Any:
+    """Vectors of 64-bit integers. OpenDP's `int` alone means 32 bits, and saturates noise there without a word."""
+    return dp.vector_domain(dp.atom_domain(T="i64"))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class SystemNoise:
+    """Exact noise from the operating system's randomness. There is nothing to seed."""
+
+    threads: int = 0  # 0: one per core; the samplers release the interpreter lock
+
+    @property
+    def private(self) -> bool:
+        """True."""
+        return True
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Independent discrete Gaussian integers."""
+        check_scale(scale)
+        _enable_samplers()
+        return self._draw(dp.m.make_gaussian(_vectors(), dp.l2_distance(T="f64"), scale=float(scale)), size)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Independent discrete Laplace integers."""
+        check_scale(scale, LARGEST_LAPLACE_SCALE)
+        _enable_samplers()
+        return self._draw(dp.m.make_laplace(_vectors(), dp.l1_distance(T="i64"), scale=float(scale)), size)
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        """Gumbel noisy max, which is the exponential mechanism."""
+        check_scale(scale)
+        _enable_samplers()
+        measure = dp.zero_concentrated_divergence()
+        select = dp.m.make_noisy_max(_vectors(), dp.linf_distance(T="i64"), measure, scale=float(scale))
+        return int(select(list(scores)))
+
+    def _draw(self, measurement: Any, size: int) -> Integers:
+        blocks = [s.stop - s.start for s in block_slices(size, _BLOCK)]
+        with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
+            drawn = pool.map(lambda count: np.array(measurement([0] * count), dtype=np.int64), blocks)
+            return np.concatenate([np.empty(0, np.int64), *drawn])
+
+
+@final
+class SeededNoise:
+    """NOT PRIVATE. Reproducible noise for experiments: whoever knows the seed can subtract it.
+
+    The laws are those of `SystemNoise` up to the rounding of floats. Successive draws continue one stream, so two
+    measurements never share noise. A release made with it is marked on its certificate, and verification rejects it.
+    """
+
+    __slots__ = ("_generator", "seed")
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self._generator = np.random.default_rng(seed)
+
+    def __repr__(self) -> str:
+        return f"SeededNoise({self.seed}) (NOT PRIVATE)"
+
+    @property
+    def private(self) -> bool:
+        """False."""
+        return False
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        """Rounded Gaussian numbers."""
+        check_scale(scale)
+        return np.rint(self._generator.normal(0.0, scale, size)).astype(np.int64)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        """Rounded Laplace numbers."""
+        check_scale(scale, LARGEST_LAPLACE_SCALE)
+        return np.rint(self._generator.laplace(0.0, scale, size)).astype(np.int64)
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        """Gumbel noisy max in floats."""
+        check_scale(scale)
+        best = max(scores)
+        shifted = np.array([(score - best) / scale for score in scores])
+        return int(np.argmax(shifted + self._generator.gumbel(size=len(scores))))

@@ -1,0 +1,64 @@
+"""How far one row can move an exact sum. The only place where a sensitivity is computed; nobody types one.
+
+Let v be the integer vector that a mechanism sees: the feature map's projected sum and, under add-remove, one more
+coordinate that counts rows. With R, d and d₁ the map's norm, diameter and L1 diameter in integer units:
+
+    replace-one    ‖v − v′‖₂ ≤ d                ‖v − v′‖₁ ≤ d₁
+    add-remove     ‖v − v′‖₂ ≤ √(R² + c²)       ‖v − v′‖₁ ≤ R₁ + c      (c: what one row adds to the count)
+
+Proofs: docs/proofs/sensitivity.md.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+from kernelease.errors import ParameterError
+from kernelease.features.feature_map import FeatureMap
+from kernelease.privacy.neighbours import Neighbours
+
+ROUND_UP = 1.0 + 2.0**-40  # covers the rounding of the few float operations below, each of relative error 2⁻⁵³
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sensitivity:
+    """Upper bounds, in integer units, on how far neighbouring tables move a vector of sums."""
+
+    l2: float
+    l1: float
+    neighbours: Neighbours
+
+    def __post_init__(self) -> None:
+        for name, value in (("l2", self.l2), ("l1", self.l1)):
+            if not 0.0 < value < math.inf:
+                raise ParameterError(f"Sensitivity: {name} must be positive and finite, got {value!r}.")
+
+
+def count_increment(feature_map: FeatureMap) -> int:
+    """c: what one row adds to the count coordinate, in integer units. The norm of a row, so that both cost the same."""
+    return max(1, round(feature_map.norm_bound / feature_map.step))
+
+
+def sum_sensitivity(feature_map: FeatureMap, neighbours: Neighbours) -> Sensitivity:
+    """Sensitivity of the projected sum over rows (with the count coordinate under add-remove)."""
+    unit = ROUND_UP / feature_map.step
+    if neighbours is Neighbours.REPLACE_ONE:
+        return Sensitivity(l2=feature_map.diameter * unit, l1=feature_map.diameter_l1 * unit, neighbours=neighbours)
+    count = count_increment(feature_map)
+    return Sensitivity(
+        l2=ROUND_UP * math.hypot(feature_map.norm_bound * unit, count),
+        l1=ROUND_UP * (feature_map.norm_bound_l1 * unit + count),
+        neighbours=neighbours,
+    )
+
+
+def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
+    """Sensitivity of one block of grouped contingency counts.
+
+    A row (or a person) adds `unit` to one cell of the block. Under add-remove that moves the block by `unit` in both
+    norms; under replace-one one cell loses it and another gains it: √2·unit, and 2·unit in L1.
+    """
+    if neighbours is Neighbours.ADD_REMOVE:
+        return Sensitivity(l2=ROUND_UP * unit, l1=ROUND_UP * unit, neighbours=neighbours)
+    return Sensitivity(l2=ROUND_UP * math.sqrt(2.0) * unit, l1=ROUND_UP * 2.0 * unit, neighbours=neighbours)

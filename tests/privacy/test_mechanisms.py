@@ -1,0 +1,285 @@
+"""The doors of the barrier, with the noise stubbed: what goes in, what comes out, what is refused."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
+from kernelease.privacy import Law, Loss, Measurement, Neighbours, Privacy, SeededNoise, Sensitivity, Step, SystemNoise
+from kernelease.privacy.accounting import SMALLEST_SCALE, TAU_SHARE, rounding_tau
+from kernelease.privacy.calibration import gaussian_mu
+from kernelease.privacy.mechanisms import LARGEST_SCORE, measure, select
+from tests.privacy.toys import RecordingNoise, a_measurement, open_filter
+
+GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
+PURE = Privacy(epsilon=0.5)
+
+
+def sensitivity(l2: float = 1.0, l1: float = 1.0, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Sensitivity:
+    return Sensitivity(l2=l2, l1=l1, neighbours=neighbours)
+
+
+def measured(
+    exact: list[int], privacy: Privacy, noise: RecordingNoise, share: float = 1.0, l2: float = 1.0
+) -> Measurement:
+    return measure(
+        np.array(exact, dtype=object),
+        sensitivity(l2, l2),
+        budget=open_filter(privacy),
+        share=share,
+        noise=noise,
+        step="a test",
+    )
+
+
+# Exact integers plus noise.
+
+BIG = [0, 1, -1, 2**80, -(2**100) + 1, 2**63]
+
+
+@pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=repr)
+@pytest.mark.parametrize("value", [0, 1, -(2**62)])
+def test_what_comes_out_is_what_went_in_plus_noise(privacy: Privacy, value: int) -> None:
+    result = measured(BIG, privacy, RecordingNoise(value=value))
+    assert [int(integer) for integer in result.integers] == [(exact << result.bits) + value for exact in BIG]
+
+
+@given(st.lists(st.integers(-(2**90), 2**90), min_size=1, max_size=8))
+@settings(deadline=None)
+def test_without_noise_values_are_the_exact_integers_as_floats(exact: list[int]) -> None:
+    assert measured(exact, GAUSSIAN, RecordingNoise()).values.tolist() == [float(value) for value in exact]
+    assert measured(exact, PURE, RecordingNoise()).values.tolist() == [float(value) for value in exact]
+
+
+def test_values_are_in_units_of_the_input() -> None:
+    result = measured([3], GAUSSIAN, RecordingNoise(value=2**35))
+    assert result.values[0] == 3.0 + math.ldexp(1.0, 35 - result.bits)
+
+
+# The noise.
+
+
+@pytest.mark.parametrize("l2", [1e-9, 0.3, 1.0, 2.0, 2.0**14, 2.0**40, 2.0**48])
+@pytest.mark.parametrize("share", [1.0, 0.25, 1e-3])
+def test_the_gaussian_grid_and_its_sigma(l2: float, share: float) -> None:
+    noise = RecordingNoise()
+    result = measured([1, 2, 3], GAUSSIAN, noise, share=share, l2=l2)
+    ((law, scale, size, _),) = noise.events
+    assert (law, size) == ("gaussian", 3)
+    assert (result.law, result.private) == (Law.GAUSSIAN, False)
+    mu = math.sqrt(share) * gaussian_mu(1.0, 1e-6 * (1 - TAU_SHARE))
+    assert result.scale == pytest.approx(l2 / mu, rel=1e-9)
+    assert result.scale >= l2 / mu
+    assert result.standard_deviation == result.scale
+    assert scale == math.ldexp(result.scale, result.bits)
+    assert scale >= SMALLEST_SCALE
+    assert scale < 2 * SMALLEST_SCALE or result.bits == 0
+    assert result.step == Step(law=Law.GAUSSIAN, coordinates=3, sensitivity=l2, scale=result.scale, bits=result.bits)
+    assert result.loss.tau == rounding_tau(3, scale)
+    assert result.loss.mu == pytest.approx(l2 / result.scale, rel=1e-9)
+
+
+@given(st.floats(1e-12, 1e12), st.floats(1e-3, 1.0))
+@settings(deadline=None)
+def test_the_gaussian_grid_is_never_too_coarse(l2: float, share: float) -> None:
+    noise = RecordingNoise()
+    measured([0] * 8, GAUSSIAN, noise, share=share, l2=l2)
+    assert noise.events[0][1] >= SMALLEST_SCALE
+
+
+@pytest.mark.parametrize("share", [1.0, 0.1])
+@pytest.mark.parametrize("l1", [1.0, 2.0, 2.0**15])
+def test_the_laplace_scale(share: float, l1: float) -> None:
+    noise = RecordingNoise()
+    result = measured([1, 2], PURE, noise, share=share, l2=l1)
+    ((law, scale, size, _),) = noise.events
+    assert (law, size) == ("laplace", 2)
+    assert (result.law, result.bits) == (Law.LAPLACE, 0)
+    assert result.scale == scale == pytest.approx(l1 / (share * 0.5), rel=1e-11)
+    assert scale >= l1 / (share * 0.5)
+    assert result.loss.pure_epsilon == pytest.approx(share * 0.5, rel=1e-11)
+    assert result.loss.pure_epsilon <= share * 0.5
+
+
+@pytest.mark.parametrize("scale", [0.001, 0.2, 1.0, 2.0, 1000.0])
+def test_the_standard_deviation_of_discrete_laplace_noise(scale: float) -> None:
+    result = a_measurement(0, law=Law.LAPLACE, scale=scale)
+    support = np.arange(-60_000, 60_001)
+    weights = np.exp(-np.abs(support) / scale)
+    variance = float(np.sum(weights * support**2.0) / np.sum(weights))
+    assert result.standard_deviation == pytest.approx(math.sqrt(variance), rel=1e-9)
+
+
+def test_on_a_fine_grid_laplace_noise_has_the_continuous_standard_deviation() -> None:
+    result = a_measurement(0, bits=30, law=Law.LAPLACE, scale=2.0)
+    assert result.standard_deviation == pytest.approx(2.0 * math.sqrt(2.0), rel=1e-12)
+
+
+@pytest.mark.parametrize(("noise", "private"), [(SystemNoise(), True), (SeededNoise(1), False)])
+def test_a_measurement_says_whether_its_noise_protects_anyone(noise: SystemNoise | SeededNoise, private: bool) -> None:
+    for privacy in (GAUSSIAN, PURE):
+        result = measure(
+            np.array([1], dtype=object),
+            sensitivity(),
+            budget=open_filter(privacy),
+            share=1.0,
+            noise=noise,
+            step="a test",
+        )
+        assert result.private is private
+
+
+# Refusals: nothing is spent, nothing is drawn.
+
+
+@pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=repr)
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, math.nan, math.inf])
+def test_a_share_is_above_zero_and_at_most_one(privacy: Privacy, share: float) -> None:
+    budget, noise = open_filter(privacy), RecordingNoise()
+    with pytest.raises(ParameterError, match="share must be"):
+        measure(np.array([1], dtype=object), sensitivity(), budget=budget, share=share, noise=noise, step="a test")
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+@pytest.mark.parametrize(
+    ("privacy", "neighbours"),
+    [
+        (GAUSSIAN, Neighbours.ADD_REMOVE),
+        (PURE, Neighbours.ADD_REMOVE),
+        (Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE), Neighbours.REPLACE_ONE),
+    ],
+)
+def test_a_sensitivity_of_another_relation_is_refused(privacy: Privacy, neighbours: Neighbours) -> None:
+    budget, noise = open_filter(privacy), RecordingNoise()
+    with pytest.raises(PrivacyError, match="can't be used for a guarantee under"):
+        measure(
+            np.array([1], dtype=object),
+            sensitivity(neighbours=neighbours),
+            budget=budget,
+            share=1.0,
+            noise=noise,
+            step="a test",
+        )
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+@pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=repr)
+def test_noise_beyond_64_bits_is_refused_before_anything_is_spent(privacy: Privacy) -> None:
+    budget, noise = open_filter(privacy), RecordingNoise()
+    with pytest.raises(CapacityError, match="coarser"):
+        measure(
+            np.array([1], dtype=object),
+            sensitivity(2.0**60, 2.0**60),
+            budget=budget,
+            share=1.0,
+            noise=noise,
+            step="a test",
+        )
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+def test_a_measurement_of_nothing_is_refused() -> None:
+    budget, noise = open_filter(GAUSSIAN), RecordingNoise()
+    with pytest.raises(ParameterError, match="number of coordinates"):
+        measure(np.zeros(0, dtype=object), sensitivity(), budget=budget, share=1.0, noise=noise, step="a test")
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+# What a step costs, from its numbers alone.
+
+
+@pytest.mark.parametrize(
+    ("step", "loss"),
+    [
+        (Step(law=Law.LAPLACE, coordinates=5, sensitivity=2.0, scale=8.0), Loss.pure(0.25)),
+        (Step(law=Law.EXPONENTIAL, coordinates=5, sensitivity=2.0, scale=8.0), Loss.pure(0.5)),
+        (
+            Step(law=Law.GAUSSIAN, coordinates=5, sensitivity=2.0, scale=8.0, bits=40),
+            Loss.gaussian(0.25, tau=rounding_tau(5, 2.0**43)),
+        ),
+    ],
+)
+def test_a_step_is_priced_again(step: Step, loss: Loss) -> None:
+    assert step.loss == loss
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, math.inf, math.nan])
+@pytest.mark.parametrize("name", ["sensitivity", "scale", "coordinates"])
+def test_the_numbers_of_a_step_are_positive_and_finite(name: str, value: float) -> None:
+    numbers = {"sensitivity": 1.0, "scale": 1.0, "coordinates": 1} | {name: value}
+    if numbers["coordinates"] != math.inf:  # a number of coordinates is an integer
+        with pytest.raises(ParameterError, match="Step"):
+            Step(law=Law.LAPLACE, **numbers)  # type: ignore[arg-type]
+
+
+# The exponential mechanism.
+
+
+def test_select_passes_scores_and_scale() -> None:
+    budget, noise = open_filter(PURE), RecordingNoise()
+    selection = select([3, 9, 4], 2, budget=budget, share=0.5, noise=noise, step="a test")
+    assert (selection.index, selection.private) == (1, False)
+    ((law, scale, size, _),) = noise.events
+    assert (law, size) == ("noisy_max", 3)
+    assert scale == pytest.approx(2 * 2 / 0.25, rel=1e-11)
+    assert scale >= 2 * 2 / 0.25
+    assert selection.step == Step(law=Law.EXPONENTIAL, coordinates=3, sensitivity=2.0, scale=scale)
+    assert budget.spent == selection.step.loss
+    assert budget.spent.pure_epsilon == pytest.approx(0.25, rel=1e-11)
+
+
+def test_select_charges_before_it_draws() -> None:
+    budget = open_filter(PURE)
+    noise = RecordingNoise(budget=budget)
+    select([1, 2], 1, budget=budget, share=0.5, noise=noise, step="a test")
+    assert noise.events[0][-1].pure_epsilon == pytest.approx(0.25, rel=1e-11)
+    with pytest.raises(BudgetError):
+        select([1, 2], 1, budget=budget, share=0.6, noise=noise, step="a test")
+    assert len(noise.events) == 1
+
+
+@pytest.mark.parametrize("scores", [[2**63, 0], [-(2**63) - 1, 0], [2**200, -(2**200)]])
+def test_select_clamps_scores_that_64_bits_cannot_hold(scores: list[int]) -> None:
+    """The sampler would raise, with the score in its message."""
+    choice = select(scores, 1, budget=open_filter(PURE), share=1.0, noise=SystemNoise(), step="a test")
+    assert scores[choice.index] == max(scores)
+
+
+@given(st.integers(-(2**70), 2**70), st.integers(-1000, 1000))
+def test_clamping_moves_neighbouring_scores_no_further_apart(score: int, move: int) -> None:
+    noise = RecordingNoise()
+    select([score, score + move], 1000, budget=open_filter(PURE), share=1.0, noise=noise, step="a test")
+    ((one, other),) = noise.scores
+    assert abs(one - other) <= abs(move)
+    assert max(abs(one), abs(other)) <= LARGEST_SCORE
+
+
+@pytest.mark.parametrize("share", [0.0, -0.5, 1.5, math.nan])
+def test_select_refuses_what_is_no_share(share: float) -> None:
+    budget, noise = open_filter(PURE), RecordingNoise()
+    with pytest.raises(ParameterError, match="share must be"):
+        select([1, 2], 1, budget=budget, share=share, noise=noise, step="a test")
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+def test_select_refuses_a_guarantee_with_a_delta() -> None:
+    with pytest.raises(ParameterError, match="delta = 0"):
+        select([1, 2], 1, budget=open_filter(GAUSSIAN), share=1.0, noise=RecordingNoise(), step="a test")
+
+
+@pytest.mark.parametrize(("scores", "sensitive"), [([], 1), ([1, 2], 0), ([1, 2], -1)])
+def test_select_refuses_no_scores_and_no_sensitivity(scores: list[int], sensitive: int) -> None:
+    budget, noise = open_filter(PURE), RecordingNoise()
+    with pytest.raises(ParameterError, match="at least one score"):
+        select(scores, sensitive, budget=budget, share=1.0, noise=noise, step="a test")
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+def test_select_refuses_noise_beyond_64_bits_before_anything_is_spent() -> None:
+    budget, noise = open_filter(PURE), RecordingNoise()
+    with pytest.raises(CapacityError):
+        select([1, 2], 2**60, budget=budget, share=1.0, noise=noise, step="a test")
+    assert (budget.spent, noise.events) == (Loss(), [])
