@@ -1,0 +1,80 @@
+"""What a release promises, what it rests on, and what it does not promise."""
+
+from dataclasses import dataclass
+from typing import final
+
+from scipy.special import ndtr, ndtri
+
+from kernelease._version import __version__
+from kernelease.privacy.accounting import Loss
+from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Step
+
+NOT_PROMISED = (
+    "That nothing can be learned about a person: what holds for people like them can be learned without them, too.",
+    "That synthetic rows resemble no real row: a resemblance may arise by chance and proves nothing either way.",
+    "Anything about a person with more rows than the unit of protection covers.",
+    "That every statistic is accurate: small groups drown in the noise.",
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Certificate:
+    """The statement that goes out with a release. All of it is public."""
+
+    private: bool
+    epsilon: float
+    delta: float
+    neighbours: Neighbours
+    calibration: Calibration
+    mu: float
+    method: str
+    kernel: str | None
+    unit: str  # whom the guarantee protects
+    steps: tuple[Step, ...]
+    rows: float  # N where public, else the noisy count
+    published_rows: int
+    receipt: int
+    seed: int
+    choices: tuple[str, ...]
+    version: str = __version__
+
+    @property
+    def spent(self) -> Loss:
+        """What the steps cost together, recomputed from their numbers."""
+        return sum((step.loss for step in self.steps), Loss())
+
+    @property
+    def coordinates(self) -> int:
+        """How many noisy numbers the release rests on."""
+        return sum(step.coordinates for step in self.steps)
+
+    @property
+    def attacker(self) -> dict[float, float]:
+        """The best true-positive rate of any attacker, at false-positive rates of 1 % and 5 %."""
+        return {rate: float(ndtr(ndtri(rate) + self.mu)) for rate in (0.01, 0.05)}
+
+    @property
+    def headline(self) -> str:
+        """One line: the guarantee, or that there is none."""
+        if not self.private:
+            return "NOT PRIVATE: the noise came from a seed. For experiments only; do not publish."
+        return (
+            f"({self.epsilon:g}, {self.delta:g})-differentially private for {self.unit}, "
+            f"{self.neighbours.value} neighbours"
+        )
+
+    def __str__(self) -> str:
+        lines = [self.headline, f"method: {self.method}"]
+        lines += [f"kernel: {self.kernel}"] if self.kernel else []
+        lines += [f"  {choice}" for choice in self.choices]
+        lines.append(f"noisy numbers: {self.coordinates:,} in {len(self.steps)} steps")
+        best = ", ".join(f"{power:.3g} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        lines.append(f"an attacker's best chance to spot a given row: {best}")
+        if self.published_rows:
+            lines.append(f"the {self.published_rows} rows published before have no guarantee")
+        lines += ["not promised:", *(f"  {item}" for item in NOT_PROMISED)]
+        lines.append(f"ledger entry {self.receipt}, public seed {self.seed}, kernelease {self.version}")
+        return "\n".join(lines)

@@ -1,0 +1,133 @@
+"""Public objects to JSON and back, through a closed registry of tags.
+
+A bundle holds no code and no pickle: what can be read is what the registry lists. Each object is a frozen dataclass or
+an enum, and is built again through its own constructor, so that its checks run on what a stranger wrote.
+"""
+
+import base64
+import dataclasses
+import math
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from kernelease.embedding.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import BundleError
+from kernelease.features import Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
+from kernelease.kernels import (
+    DotProduct,
+    Gaussian,
+    Kronecker,
+    Laplace,
+    Matern32,
+    Matern52,
+    OnColumns,
+    Polynomial,
+    Product,
+    RationalQuadratic,
+    Similarity,
+    Spectrum,
+    WeightedSum,
+)
+from kernelease.kernels.atoms import AtomProduct
+from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Sensitivity
+from kernelease.release.certificate import Certificate, Step
+from kernelease.seeds import PublicSeed
+
+_CLASSES: dict[str, type] = {
+    cls.__name__: cls
+    for cls in (
+        *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, Measurement, Sensitivity, Loss, Privacy, PublicSeed),
+        *(Calibration, Certificate, Law, Neighbours, Step),
+        *(Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning),
+        *(Gaussian, Laplace, Matern32, Matern52, RationalQuadratic, Polynomial, DotProduct),
+        *(AtomProduct, Kronecker, Similarity, Spectrum, WeightedSum, Product, OnColumns),
+    )
+}
+_ARRAY_TYPES = {"float64": np.float64, "int64": np.int64, "uint64": np.uint64, "int32": np.int32, "bool": np.bool_}
+_LARGEST_ARRAY = 2**28  # bytes
+
+
+def to_json(value: Any) -> Any:
+    """A JSON value that `from_json` turns into an equal object."""
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else {"tag": "float", "value": repr(value)}
+    if isinstance(value, (tuple, list)):
+        return [to_json(item) for item in value]
+    if isinstance(value, np.ndarray):
+        return _array_to_json(value)
+    if isinstance(value, np.generic):
+        return to_json(value.item())
+    if type(value).__name__ not in _CLASSES:
+        raise BundleError(f"A bundle can't hold a {type(value).__name__}: it is not in the registry of public types.")
+    if isinstance(value, Enum):
+        return {"tag": type(value).__name__, "value": value.value}
+    fields = [field.name for field in dataclasses.fields(value) if field.init]
+    return {"tag": type(value).__name__, **{name: to_json(getattr(value, name)) for name in fields}}
+
+
+def from_json(value: Any) -> Any:
+    """The object that `to_json` wrote. Raises `BundleError` for anything that is not in the registry."""
+    if isinstance(value, list):
+        return tuple(from_json(item) for item in value)
+    if not isinstance(value, dict):
+        return value
+    tag = value.get("tag")
+    content = {name: item for name, item in value.items() if name != "tag"}
+    if tag == "float":
+        return _special_float(content.get("value"))
+    if tag in ("array", "integers", "objects"):
+        return _array_from_json(tag, content)
+    if not isinstance(tag, str) or tag not in _CLASSES:
+        raise BundleError(f"Unknown tag {str(tag)[:60]!r}: this bundle is damaged, or newer than this kernelease.")
+    return _build(_CLASSES[tag], tag, content)
+
+
+def _build(cls: type, tag: str, content: dict[str, Any]) -> Any:
+    fields = {name: from_json(item) for name, item in content.items()}
+    try:
+        return cls(**fields)
+    except (TypeError, ValueError, IndexError, OverflowError) as error:
+        raise BundleError(f"A {tag} in this bundle can't be read: {str(error)[:200]}") from error
+
+
+def _special_float(text: Any) -> float:
+    if text not in ("inf", "-inf", "nan"):
+        raise BundleError(f"Not a float: {str(text)[:20]!r}.")
+    return float(text)
+
+
+def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+    if array.dtype == object:
+        kind = "integers" if all(type(item) is int for item in array.ravel()) else "objects"
+        return {"tag": kind, "shape": list(array.shape), "values": [to_json(item) for item in array.ravel()]}
+    data = base64.b64encode(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+    return {"tag": "array", "dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+
+
+def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
+    try:
+        shape = tuple(int(size) for size in content["shape"])
+        if tag == "array":
+            dtype = np.dtype(_ARRAY_TYPES[content["dtype"]]).newbyteorder("<")
+            if len(content["data"]) > _LARGEST_ARRAY:
+                raise BundleError("An array in this bundle is larger than allowed.")
+            flat = np.frombuffer(base64.b64decode(content["data"], validate=True), dtype=dtype)
+            return flat.astype(dtype.newbyteorder("=")).reshape(shape)
+        values = np.empty(len(content["values"]), dtype=object)
+        values[:] = [_scalar(item, tag) for item in content["values"]]
+        return values.reshape(shape)
+    except (KeyError, TypeError, ValueError, OverflowError) as error:
+        raise BundleError("An array in this bundle can't be read: its type, shape or data are wrong.") from error
+
+
+def _scalar(item: Any, tag: str) -> Any:
+    value = from_json(item)
+    allowed: tuple[type, ...] = (int,) if tag == "integers" else (int, float, str, bool, type(None))
+    if not isinstance(value, allowed):
+        raise TypeError(tag)
+    return value

@@ -1,0 +1,324 @@
+"""A bundle as it lies on disk: a folder or a zip of named files, from a closed list of names.
+
+Written whole or not at all: under a temporary name beside the target, synced, then renamed. The same files give the
+same bytes. Read with suspicion: an analyst opens bundles that strangers made.
+"""
+
+import os
+import secrets
+import stat
+import struct
+import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from kernelease.errors import BundleError, ParameterError
+from kernelease.release.signing import public_pem, sign
+from kernelease.release.sums import PUBLIC_KEY, SIGNATURE, SUMS, sums_file
+
+SEALS = frozenset({SUMS, SIGNATURE, PUBLIC_KEY})  # the files that `write_bundle` adds itself
+NAMES = SEALS | {
+    "README.md",
+    "certificate.json",
+    "croissant.json",
+    "data.parquet",
+    "datapackage.json",
+    "measurements.json",
+    "measurements.parquet",
+    "registry.yaml",
+    "report.html",
+    "schema.json",
+}
+
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: when a bundle was made is no part of its bytes
+_CHUNK = 1 << 20
+_END = struct.Struct("<4s4H2LH")  # the end-of-central-directory record of a zip
+_LOCATOR_BYTES = 20  # of zip64, just before it
+_DIRECTORY_BYTES = 1024  # of the central directory, per entry, at most
+_PLAIN_FLAGS = 0x080E  # deflate's options, sizes after the data, names in UTF-8; all others encrypt or are obscure
+_DOS_FOLDER = 0x10
+_NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The most that is read from a bundle, whatever its headers claim. Memory stays within twice `total_bytes`."""
+
+    file_bytes: int = 1 << 29
+    total_bytes: int = 1 << 30
+    files: int = 64
+
+    def __post_init__(self) -> None:
+        for name in ("file_bytes", "total_bytes", "files"):
+            if getattr(self, name) < 1:
+                raise ParameterError(f"Limits: {name} must be at least 1, got {getattr(self, name)!r}.")
+
+
+def write_bundle(
+    path: str | Path, files: Mapping[str, bytes], *, key: Ed25519PrivateKey | None = None, overwrite: bool = False
+) -> Path:
+    """Write a bundle: a zip if the path ends in .zip, else a folder. Its sums and, with a key, its signature are added.
+
+    The target must not exist. With `overwrite` it may be an older bundle of the same form: a zip is replaced in one
+    step; a folder is moved aside, and removed once the new one is in place (a crash between the two leaves the old one
+    whole, under a temporary name).
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sorted(read_bundle(write_bundle(Path(folder) / "release.zip", {"README.md": b"Hello"})))
+    ['README.md', 'SHA256SUMS']
+    """
+    target = Path(os.path.abspath(path))
+    sealed = _seal(files, key)
+    write, place = (_write_zip, _place_zip) if target.suffix.lower() == ".zip" else (_write_folder, _place_folder)
+    draft = _temporary(target)
+    try:
+        if os.path.lexists(target):
+            _refuse_replacing(target, overwrite)
+        write(draft, sealed)
+        place(draft, target, overwrite)
+        _sync_folder(target.parent)
+    except (OSError, zipfile.LargeZipFile) as error:
+        raise BundleError(f"The bundle {path} could not be written: {_reason(error)}.") from error
+    finally:
+        _remove(draft)
+    return Path(path)
+
+
+def check_target(path: str | Path, *, overwrite: bool = False) -> None:
+    """Raise `BundleError` where `write_bundle` would refuse: to be asked before any budget is spent."""
+    target = Path(os.path.abspath(path))
+    if os.path.lexists(target):
+        _refuse_replacing(target, overwrite)
+    if not os.access(target.parent, os.W_OK | os.X_OK):
+        raise BundleError(f"The bundle {path} could not be written: its folder is missing or read-only.")
+
+
+def read_bundle(path: str | Path, *, limits: Limits | None = None) -> dict[str, bytes]:
+    """The files of a bundle, or a `BundleError`. Nothing is written, no link is followed, memory is bounded.
+
+    Whether the files are the published ones is for `check_sums` and `check_signature` to say.
+    """
+    source, bounds = Path(path), limits or Limits()
+    try:
+        mode = os.stat(source).st_mode
+        if stat.S_ISDIR(mode):
+            return _read_folder(source, bounds)
+        if stat.S_ISREG(mode):
+            with open(source, "rb") as file:
+                return _read_zip(file, bounds)
+    except (OSError, *_NOT_A_ZIP) as error:
+        raise BundleError(f"The bundle {source} can't be read: {_reason(error)}.") from error
+    raise BundleError(f"{source} is neither a folder nor a file: not a bundle.")
+
+
+def _seal(files: Mapping[str, bytes], key: Ed25519PrivateKey | None) -> dict[str, bytes]:
+    """The files with their sums and signature. The public key is summed, so the signature covers it too."""
+    for name in files:
+        if name not in NAMES - SEALS:
+            raise ParameterError(f"write_bundle: a bundle has no file named {name!r}.")
+    sealed = dict(files) if key is None else {**files, PUBLIC_KEY: public_pem(key.public_key())}
+    sealed[SUMS] = sums_file(sealed)
+    if key is not None:
+        sealed[SIGNATURE] = sign(sealed[SUMS], key)
+    return dict(sorted(sealed.items()))
+
+
+def _temporary(target: Path) -> Path:
+    """A name beside the target, on the same file system, that nobody takes for a bundle."""
+    return target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+
+
+def _write_folder(draft: Path, files: Mapping[str, bytes]) -> None:
+    os.mkdir(draft)
+    for name, data in files.items():
+        with open(draft / name, "xb") as file:
+            file.write(data)
+            _sync(file)
+    _sync_folder(draft)
+
+
+def _write_zip(draft: Path, files: Mapping[str, bytes]) -> None:
+    """Stored, not deflated: Parquet is compressed already, and compressors give other bytes from build to build."""
+    with open(draft, "xb") as file:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
+            for name, data in files.items():
+                info = zipfile.ZipInfo(name, _EPOCH)
+                info.create_system = 3  # Unix, on every system
+                info.external_attr = (stat.S_IFREG | 0o644) << 16
+                archive.writestr(info, data)
+        _sync(file)
+
+
+def _place_zip(draft: Path, target: Path, overwrite: bool) -> None:
+    if overwrite:
+        os.replace(draft, target)
+        return
+    try:
+        os.link(draft, target)  # unlike a rename, it fails if someone else took the name meanwhile
+    except FileExistsError:
+        raise
+    except OSError:  # no hard links on this file system
+        os.rename(draft, target)
+
+
+def _place_folder(draft: Path, target: Path, overwrite: bool) -> None:
+    if not (overwrite and os.path.lexists(target)):
+        os.rename(draft, target)  # fails if someone else put a bundle there meanwhile
+        return
+    aside = _temporary(target)
+    os.rename(target, aside)
+    try:
+        os.rename(draft, target)
+    except BaseException:
+        os.rename(aside, target)
+        raise
+    _remove(aside)
+
+
+def _refuse_replacing(target: Path, overwrite: bool) -> None:
+    """Only a bundle may be overwritten, by one of the same form: never a folder that holds anything else."""
+    if not overwrite:
+        raise BundleError(f"{target} already exists. Choose another name, or ask to overwrite it.")
+    mode = os.lstat(target).st_mode
+    if target.suffix.lower() == ".zip":
+        if not stat.S_ISREG(mode):
+            raise BundleError(f"{target} is not a file: it is not overwritten by a zip.")
+    elif not stat.S_ISDIR(mode) or not set(os.listdir(target)) <= NAMES:
+        raise BundleError(f"{target} is not a bundle, or holds other files too: it is not overwritten.")
+
+
+def _remove(draft: Path) -> None:
+    """Remove a temporary file or folder of bundle files, if it is there. What can't be removed is invisible litter."""
+    with suppress(OSError):
+        if draft.is_dir():
+            for name in NAMES:
+                (draft / name).unlink(missing_ok=True)
+            draft.rmdir()
+        else:
+            draft.unlink()
+
+
+def _sync(file: IO[bytes]) -> None:
+    file.flush()
+    os.fsync(file.fileno())
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make names in a folder durable. Systems that can't open a folder (Windows) sync names by themselves."""
+    if os.name == "posix":
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _read_folder(source: Path, limits: Limits) -> dict[str, bytes]:
+    names: list[str] = []
+    with os.scandir(source) as entries:
+        for entry in entries:
+            _check_name(entry.name)
+            names.append(entry.name)
+            _check_count(len(names), limits)
+    files: dict[str, bytes] = {}
+    for name in sorted(names):
+        with open(source / name, "rb", opener=_plain) as stream:
+            files[name] = _take(stream, name, limits, files)
+    return files
+
+
+def _plain(path: str, flags: int) -> int:
+    """An opener for regular files: no link, folder, pipe or device, whatever takes the file's place meanwhile."""
+    if stat.S_ISREG(os.lstat(path).st_mode):
+        handle = os.open(path, flags | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
+        if stat.S_ISREG(os.fstat(handle).st_mode):
+            return handle
+        os.close(handle)
+    raise BundleError(
+        f"{os.path.basename(path)} in the bundle must be a plain file, not a link, folder, pipe or device."
+    )
+
+
+def _read_zip(file: IO[bytes], limits: Limits) -> dict[str, bytes]:
+    _check_end(file, limits)
+    files: dict[str, bytes] = {}
+    with zipfile.ZipFile(file) as archive:
+        entries = archive.infolist()
+        _check_count(len(entries), limits)
+        for entry in entries:
+            _check_entry(entry)
+            if entry.filename in files:
+                raise BundleError(f"The zip holds {entry.filename} twice.")
+            if entry.file_size > limits.file_bytes:  # an honest header saves the work; _take does not rely on it
+                raise BundleError(_too_large(entry.filename, limits))
+            with archive.open(entry) as stream:
+                files[entry.filename] = _take(stream, entry.filename, limits, files)
+    return files
+
+
+def _check_end(file: IO[bytes], limits: Limits) -> None:
+    """Refuse a zip by its last bytes, before its directory is read: too many entries, zip64, bytes around it."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(0, size - _END.size - _LOCATOR_BYTES))
+    tail = file.read()
+    if len(tail) < _END.size:
+        raise BundleError("The file is neither a folder nor a zip: not a bundle.")
+    signature, *disks, entries, directory, offset, comment = _END.unpack(tail[-_END.size :])
+    if signature != b"PK\5\6" or comment != 0:
+        raise BundleError("The file is not a zip, is cut off, or has something after its end: not a bundle.")
+    _check_count(entries, limits)
+    whole = disks == [0, 0, entries] and offset + directory == size - _END.size
+    if not whole or directory > entries * _DIRECTORY_BYTES or tail.startswith(b"PK\6\7"):
+        raise BundleError("The zip is of a form that no bundle has (zip64, in parts, or with something before it).")
+
+
+def _check_entry(entry: zipfile.ZipInfo) -> None:
+    _check_name(entry.orig_filename)
+    kind = stat.S_IFMT(entry.external_attr >> 16)
+    if entry.filename != entry.orig_filename or kind not in (0, stat.S_IFREG) or entry.external_attr & _DOS_FOLDER:
+        raise BundleError(f"{entry.orig_filename} in the bundle must be a plain file, not a link, folder or device.")
+    if entry.flag_bits & ~_PLAIN_FLAGS or entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise BundleError(f"{entry.orig_filename} in the zip is encrypted, or packed other than by deflate.")
+
+
+def _check_name(name: str) -> None:
+    """Membership of a closed list leaves no room for paths, '..', drive letters or names that differ by case only."""
+    if name not in NAMES:
+        raise BundleError(f"A bundle has no file named {name[:100]!a}.")
+
+
+def _check_count(count: int, limits: Limits) -> None:
+    if count > limits.files:
+        raise BundleError(f"The bundle holds more than {limits.files} files.")
+
+
+def _take(stream: IO[bytes], name: str, limits: Limits, before: Mapping[str, bytes]) -> bytes:
+    """All of a stream, counted as it comes: a header that understates its size gains nothing."""
+    allowed = min(limits.file_bytes, limits.total_bytes - sum(map(len, before.values())))
+    chunks: list[bytes] = []
+    size = 0
+    while chunk := stream.read(min(_CHUNK, allowed + 1 - size)):
+        size += len(chunk)
+        if size > allowed:
+            raise BundleError(_too_large(name, limits))
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _too_large(name: str, limits: Limits) -> str:
+    return (
+        f"{name} in the bundle is too large: at most {limits.file_bytes} bytes are read per file and "
+        f"{limits.total_bytes} in all. If you trust it, raise the limits."
+    )
+
+
+def _reason(error: Exception) -> str:
+    return (error.strerror if isinstance(error, OSError) else str(error)) or type(error).__name__

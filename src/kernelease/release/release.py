@@ -1,0 +1,106 @@
+"""A release: synthetic rows with weights, the noisy numbers behind them, and the certificate."""
+
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.arrays import Floats, Rows, as_rows
+from kernelease.embedding.blocks import NoisyBlocks
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.fit.herding import herd
+from kernelease.fit.solution import Solution, SyntheticSet
+from kernelease.release.certificate import Certificate
+from kernelease.seeds import PublicSeed
+from kernelease.table import Schema
+
+WEIGHT = "weight"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """What the owner publishes. Nothing in it is private; everything computed from it is free.
+
+    `table` holds the synthetic rows, and last a column `weight` (the weights of a distribution add up to 1).
+    """
+
+    table: pa.Table
+    certificate: Certificate
+    schema: Schema | None = None
+    embedding: NoisyEmbedding | None = None  # of methods that measure a feature map
+    blocks: NoisyBlocks | None = None  # of methods that measure contingency counts
+    solution: Solution | None = None  # of methods that fit points; not kept in a bundle
+
+    @classmethod
+    def of_points(cls, solution: Solution, embedding: NoisyEmbedding | None, certificate: Certificate) -> "Release":
+        """A release of weighted points without a schema, in columns x0, x1 and so on."""
+        return cls(
+            table=points_table(solution.synthetic), certificate=certificate, embedding=embedding, solution=solution
+        )
+
+    @property
+    def points(self) -> Rows:
+        """The synthetic rows as an array: (M, d)."""
+        if self.solution is not None:
+            return self.solution.synthetic.points
+        columns = [self.table.column(name).to_pylist() for name in self.table.column_names if name != WEIGHT]
+        return as_rows(list(zip(*columns, strict=True)))
+
+    @property
+    def weights(self) -> Floats:
+        """w: (M,)."""
+        return self.table.column(WEIGHT).to_numpy().astype(np.float64)
+
+    @property
+    def rows(self) -> pa.Table:
+        """The synthetic rows without their weights."""
+        return self.table.drop_columns([WEIGHT])
+
+    def sample(self, count: int, *, seed: int = 0) -> pa.Table:
+        """`count` rows of equal weight, each row taken in proportion to its weight, with little sampling error."""
+        weights = self.weights
+        if count < 1 or np.any(weights < 0.0) or not weights.sum() > 0.0:
+            raise ParameterError(
+                "sample: needs a positive number of rows and a release with weights that are not negative; "
+                "fit it again on the simplex."
+            )
+        generator = PublicSeed(seed).generator("sample")
+        order = generator.permutation(len(weights))
+        ends = np.cumsum(weights[order]) / weights.sum() * count
+        marks = np.searchsorted(ends, np.arange(count) + generator.random(), side="right")
+        chosen = order[np.minimum(marks, len(order) - 1)]
+        return self.rows.take(pa.array(generator.permutation(chosen)))
+
+    def uniform(self, count: int) -> "Release":
+        """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""
+        noisy = self._measured("uniform")
+        return self._with(herd(noisy.feature_map, noisy.mean, self.points, count))
+
+    def as_float32(self) -> "Release":
+        """The release with points rounded to float32; it reports its own distance."""
+        self._measured("as_float32")
+        return self._with(SyntheticSet(points=self.points, weights=self.weights).as_float32())
+
+    def __repr__(self) -> str:
+        return f"Release({self.table.num_rows} rows; {self.certificate.headline})"
+
+    def _measured(self, what: str) -> NoisyEmbedding:
+        if self.embedding is None or self.solution is None:
+            raise ParameterError(f"{what}: needs a release that was just fitted to a noisy embedding.")
+        return self.embedding
+
+    def _with(self, synthetic: SyntheticSet) -> "Release":
+        noisy = self._measured("this form")
+        assert self.solution is not None  # _measured has looked
+        distance = synthetic.distance(noisy.feature_map, noisy.mean)
+        solution = replace(self.solution, synthetic=synthetic, distance=distance)
+        return replace(self, table=points_table(synthetic), solution=solution)
+
+
+def points_table(synthetic: SyntheticSet) -> pa.Table:
+    """Points and weights as an Arrow table: x0, x1, …, weight."""
+    columns = {f"x{index}": synthetic.points[:, index].tolist() for index in range(synthetic.points.shape[1])}
+    return pa.table({**columns, WEIGHT: synthetic.weights})
