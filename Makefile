@@ -11,7 +11,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check format bench-paper bench-rates size clean
+.PHONY: help demo test test-fast check format bench-paper bench-pass bench-rates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -40,6 +40,9 @@ bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the
 
 bench-rates: .venv/.plot  ## error against the number of rows, with fitted slopes
 	$(BIN)/python benchmarks/rates.py
+
+bench-pass: .venv/.core  ## the private pass of ten million rows against plain counting
+	$(BIN)/python benchmarks/private_pass.py
 
 size:  ## seconds and megabytes of a fresh core install
 	$(PYTHON) benchmarks/install_size.py
