@@ -88,7 +88,9 @@ def test_evaluation_error_is_a_bound(kind: type[ShiftInvariant], columns: int) -
 @pytest.mark.parametrize("alpha", [0.1, 30.0, 1000.0])
 def test_evaluation_error_of_steep_powers(alpha: float) -> None:
     kernel = RationalQuadratic(lengthscale=(0.3, 7.0), alpha=alpha)
-    assert worst_error(kernel, *hard_pairs(np.random.default_rng(9), np.array([0.3, 7.0]))) <= kernel.evaluation_error(2)
+    assert worst_error(kernel, *hard_pairs(np.random.default_rng(9), np.array([0.3, 7.0]))) <= kernel.evaluation_error(
+        2
+    )
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1e-90, 1.0, 1e90, 1e100])

@@ -37,7 +37,7 @@ class ExactCounts:
 
     @classmethod
     def of(
-        cls, batches: Iterable[tuple[Integers, Integers | None]], sizes: tuple[int, ...], *, unit: int = 1
+        cls, batches: Iterable[tuple[Codes, Integers | None]], sizes: tuple[int, ...], *, unit: int = 1
     ) -> "ExactCounts":
         """Count batches of (codes, weights): codes (columns, n), integer weights (n,) or None for 1 each."""
         counts = cls(sizes, unit)
@@ -52,11 +52,11 @@ class ExactCounts:
         expected, given = ([total.shape for total in some] for some in (counts._totals, totals))
         if given != expected:
             raise ParameterError(f"ExactCounts: totals must have the shapes {expected}, got {given}.")
-        counts._totals = [total.astype(np.int64) for total in totals]
+        counts._totals = [np.asarray(total, dtype=np.int64) for total in totals]
         counts._count = int(totals[0].sum())  # every row is in exactly one cell of every group
         return counts
 
-    def add(self, codes: Integers, weights: Integers | None = None) -> None:
+    def add(self, codes: Codes, weights: Integers | None = None) -> None:
         """Count one more batch: codes (columns, n) with 0 ≤ codes[i] < sizes[i]."""
         for part in block_slices(codes.shape[1], _BLOCK_ROWS):
             chunk = codes[:, part].astype(np.int32, copy=False)  # joint indices are below 2²⁴: 4,096 atoms a column

@@ -33,7 +33,8 @@ class AtomProduct(Kernel):
 
     def __post_init__(self) -> None:
         check_tuple("AtomProduct: columns", self.columns, 1, 4096)
-        for part in self.columns:
+        given: tuple[object, ...] = self.columns
+        for part in given:
             if not isinstance(part, Similarity) or part.values != tuple(range(len(part.values))):
                 raise ParameterError("AtomProduct: each column must be a Similarity whose values are 0, 1, 2, …")
         product = Product(kernels=tuple(OnColumns(kernel=part, columns=(i,)) for i, part in enumerate(self.columns)))

@@ -117,7 +117,7 @@ def remaining_in_words(cap: Privacy, spent: Loss) -> str:
     'left: one release of epsilon up to 0.75 at delta = 0'
     """
     epsilon = remaining_epsilon(cap, spent)
-    if epsilon < 1e-9 * cap.epsilon:
+    if epsilon < 1e-5 * cap.epsilon:  # rounding leaves crumbs
         return "nothing is left"
     step = 10.0 ** (math.floor(math.log10(epsilon)) - 2)
     rounded = math.floor(epsilon / step * (1 + 1e-12)) * step  # 1e-12: 0.3 must not become 0.299

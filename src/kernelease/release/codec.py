@@ -32,8 +32,8 @@ from kernelease.kernels import (
     WeightedSum,
 )
 from kernelease.kernels.atoms import AtomProduct
-from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Sensitivity
-from kernelease.release.certificate import Certificate, Step
+from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Sensitivity, Step
+from kernelease.release.certificate import Certificate
 from kernelease.seeds import PublicSeed
 
 _CLASSES: dict[str, type] = {

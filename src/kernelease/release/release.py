@@ -1,6 +1,7 @@
 """A release: synthetic rows with weights, the noisy numbers behind them, and the certificate."""
 
 from dataclasses import dataclass, replace
+from enum import Enum
 from typing import final
 
 import numpy as np
@@ -11,7 +12,7 @@ from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.fit.herding import herd
-from kernelease.fit.solution import Solution, SyntheticSet
+from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.release.certificate import Certificate
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
@@ -52,7 +53,8 @@ class Release:
     @property
     def weights(self) -> Floats:
         """w: (M,)."""
-        return self.table.column(WEIGHT).to_numpy().astype(np.float64)
+        weights: Floats = self.table.column(WEIGHT).to_numpy().astype(np.float64)
+        return weights
 
     @property
     def rows(self) -> pa.Table:
@@ -96,11 +98,30 @@ class Release:
         noisy = self._measured("this form")
         assert self.solution is not None  # _measured has looked
         distance = synthetic.distance(noisy.feature_map, noisy.mean)
-        solution = replace(self.solution, synthetic=synthetic, distance=distance)
+        solution = replace(self.solution, synthetic=synthetic, distance=distance, outcome=Outcome.CONVERTED)
         return replace(self, table=points_table(synthetic), solution=solution)
 
 
 def points_table(synthetic: SyntheticSet) -> pa.Table:
     """Points and weights as an Arrow table: x0, x1, …, weight."""
-    columns = {f"x{index}": synthetic.points[:, index].tolist() for index in range(synthetic.points.shape[1])}
+    columns = {f"x{index}": _column(synthetic.points[:, index]) for index in range(synthetic.points.shape[1])}
     return pa.table({**columns, WEIGHT: synthetic.weights})
+
+
+def _column(cells: Rows) -> pa.Array:
+    """One column of the table: as it is where one plain type serves all its cells, else text. It refuses nothing."""
+    values = [cell.value if isinstance(cell, Enum) else cell for cell in cells.tolist()]
+    try:
+        column = pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        column = None
+    if column is not None and not pa.types.is_nested(column.type):
+        return column
+    return pa.array([None if value is None else _text(value) for value in values])
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value).encode(errors="replace").decode()
+    except Exception:  # noqa: BLE001  # by now the budget is charged, and a cell's own __str__ must not cost the release
+        return type(value).__name__

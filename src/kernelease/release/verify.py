@@ -1,5 +1,6 @@
 """Check a bundle without trusting it: sums, signature, the guarantee recomputed from the noise, every row."""
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -147,4 +148,5 @@ def _within(column: Column, values: pa.ChunkedArray) -> bool:
         again = column.decode(column.encode(values), np.random.default_rng(0))
         return bool(pc.all(pc.equal(values.combine_chunks(), again), min_count=0).as_py())
     keys = pc.min_max(column.keys(values)).as_py()
-    return keys["min"] is None or bool(column.key(low) <= keys["min"] and keys["max"] <= column.key(high))
+    lowest, highest = (column.key(str(bound) if isinstance(bound, datetime.date) else bound) for bound in (low, high))
+    return keys["min"] is None or bool(lowest <= keys["min"] and keys["max"] <= highest)

@@ -1,6 +1,8 @@
 """A schema to begin with: from names and declared types, or from a public table."""
 
 import datetime
+import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -61,11 +63,15 @@ _UNKNOWN = (
 )
 
 
-def draft(source: pa.Schema, name: str, *, declared_types: bool) -> str:
+def draft(
+    source: pa.Schema, name: str, *, declared_types: bool, bounds: Mapping[str, tuple[float, float]] | None = None
+) -> str:
     r"""The TOML text of a schema to fill in, from the column names of a source and nothing in its rows.
 
     With `declared_types`, the types that the source declares (Parquet, SQL) choose the type of each column; without,
     as for CSV, whose types would be guessed from values, they are to be filled in too.
+
+    `bounds` are those of numeric columns that are known already, as a charged mechanism measures them.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -78,10 +84,25 @@ def draft(source: pa.Schema, name: str, *, declared_types: bool) -> str:
     parts = [_PREAMBLE.format(name=toml_value(name))]
     for field in source:
         tag = _tag(field.type) if declared_types else None
+        known = (bounds or {}).get(field.name)
         lines = _UNKNOWN if tag is None else (("type", tag, ""), *_HINTS[tag])
+        lines = lines if known is None else _numeric(tag, *known)
         body = [_line(*line) for line in (*lines, ("nullable", True, "false if no value can be missing"))]
         parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *body]) + "\n")
     return "\n".join(parts)
+
+
+def numeric_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
+    """The columns that are declared to be numbers, or may be, where nothing is declared."""
+    return tuple(f.name for f in source if not declared_types or _tag(f.type) in ("integer", "number", None))
+
+
+def _numeric(tag: str | None, low: float, high: float) -> tuple[tuple[str, Any, str], ...]:
+    """Measured bounds. The measurement has no cells to say whether numbers are whole: that takes a declared type."""
+    high = high if high > low else low + 1.0
+    if tag == "integer" and max(abs(low), abs(high)) <= LARGEST_INTEGER:
+        return ("type", tag, ""), ("min", math.floor(low), ""), ("max", math.ceil(high), "")
+    return ("type", "number", ""), ("min", low, ""), ("max", high, "")
 
 
 def _line(key: str, value: Any, remark: str) -> str:

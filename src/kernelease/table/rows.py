@@ -1,14 +1,19 @@
 """Synthetic rows that keep the declared constraints."""
 
 from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
 from kernelease.table.decode import Decoder
 from kernelease.table.schema import Schema
+
+Flags: TypeAlias = NDArray[np.bool_]
 
 _ROUNDS = 60
 
@@ -26,10 +31,7 @@ def lawful_rows(
     missing = count
     for _ in range(_ROUNDS if schema.constraints else 1):
         table = decoder.decode(draw(missing), generator)
-        lawful = np.ones(table.num_rows, dtype=bool)
-        for rule in schema.constraints:
-            lawful &= rule.holds(table)
-        parts.append(table.filter(pa.array(lawful)))
+        parts.append(table.filter(pa.array(_lawful(schema, table))))
         missing = count - sum(part.num_rows for part in parts)
         if missing == 0:
             break
@@ -39,3 +41,28 @@ def lawful_rows(
     if missing:
         rows = rows.take(pa.array(np.arange(count) % rows.num_rows))
     return rows.slice(0, count).combine_chunks()
+
+
+def decode_lawfully(schema: Schema, codes: Integers, generator: np.random.Generator) -> tuple[pa.Table, Flags]:
+    """Every row of codes (n, columns) decoded, and whether it keeps the constraints: (n,).
+
+    Values within a cell are drawn again where a row breaks one, so that what is left breaks it in every draw.
+    """
+    decoder = Decoder(schema)
+    table = decoder.decode(codes, generator)
+    lawful = _lawful(schema, table)
+    for _ in range(_ROUNDS if schema.constraints else 0):
+        if lawful.all():
+            break
+        again, keep = decoder.decode(codes, generator), pa.array(lawful)
+        columns = [pc.if_else(keep, old, new) for old, new in zip(table.columns, again.columns, strict=True)]
+        table = pa.Table.from_arrays(columns, schema=table.schema)
+        lawful = _lawful(schema, table)
+    return table, lawful
+
+
+def _lawful(schema: Schema, table: pa.Table) -> Flags:
+    lawful = np.ones(table.num_rows, dtype=bool)
+    for rule in schema.constraints:
+        lawful &= rule.holds(table)
+    return lawful

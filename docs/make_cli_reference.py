@@ -1,0 +1,124 @@
+"""Write docs/cli.md from the commands themselves: `python docs/make_cli_reference.py`. A test compares the two."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from typer.main import get_command
+
+from kernelease.cli import app
+
+TARGET = Path(__file__).with_name("cli.md")
+_COMPLETION = ("install_completion", "show_completion")
+
+_OPENING = """\
+# The command line
+
+<!-- Written by docs/make_cli_reference.py. Change the commands, not this file. -->
+
+`kernelease` is the library on the command line: a release is `schema` → `plan` → `release`, or `measure` and then `fit`
+as often as you like; whoever gets it has `verify`, `export` and `query`. The [tutorial](tutorial.md) goes through all
+of them. `kernelease COMMAND --help` prints what is here.
+
+## What goes where
+
+Results go to stdout, progress and notes to stderr. Bars are shown on a terminal only. With `--json`, stdout is exactly
+one JSON object; with `--quiet` there are no bars, notes or summaries. Nothing printed depends on private rows other
+than through the bundle that is released; under add-remove neighbours, nothing depends on their number either.
+`NO_COLOR` turns colours off. `kernelease --install-completion` teaches your shell the commands.
+
+| exit code | meaning |
+| --- | --- |
+| 0 | done |
+| 1 | a check failed: `verify` found something that does not hold |
+| 2 | wrong usage or input; the message on stderr says what was expected and what to do |
+| 3 | the budget does not cover the request; nothing was spent and nothing was written |
+
+A traceback is a defect of kernelease: please report it.
+
+## Configuration file
+
+`kernelease --config FILE COMMAND …` takes options (and arguments) from a TOML file with a table per command. What is
+typed wins over the file. An unknown key is an error that names the line.
+
+```toml
+[release]
+schema = "people.toml"
+epsilon = 1.0
+delta = 1e-9
+ledger = "people.ledger"
+
+[schema.draft]
+out = "people.toml"
+```
+
+## Conditions
+
+`query` reads conditions such as `age > 30 and (sex == 'female' or hours is null)`: `and`, `or`, `not`, parentheses, the
+comparisons `==` `!=` `<` `<=` `>` `>=` between a column and a value or another column, `in ('a', 'b')`, `not in`, `is
+null`, `is not null`. Text and dates go in single quotes; a column whose name is no plain word goes in double quotes.
+Ordinals compare in their declared order. As in SQL, a comparison with NULL is neither true nor false, and only rows of
+which the condition is true count.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    root = get_command(app)
+    parts = [_OPENING, "## Options of `kernelease` itself\n", _table(root), "## Commands\n"]
+    for path, command in _commands(root, ("kernelease",)):
+        parts += [f"### {' '.join(path)}\n", _usage(path, command), _help(command), _table(command)]
+    return "\n".join(part for part in parts if part)
+
+
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    for name, inner in sorted(command.commands.items()):
+        if hasattr(inner, "commands"):
+            yield from _commands(inner, (*path, name))
+        else:
+            yield (*path, name), inner
+
+
+def _usage(path: tuple[str, ...], command: Any) -> str:
+    words = [_argument(item) for item in command.params if _is_argument(item)]
+    words += [f"{item.opts[0]} {item.metavar}" for item in command.params if item.required and not _is_argument(item)]
+    return f"    {' '.join([*path, *words])} [OPTIONS]\n"
+
+
+def _argument(parameter: Any) -> str:
+    return str(parameter.metavar) if parameter.required else f"[{parameter.metavar}]"
+
+
+def _is_argument(parameter: Any) -> bool:
+    return bool(parameter.param_type_name == "argument")
+
+
+def _help(command: Any) -> str:
+    return "\n\n".join(" ".join(part.split()) for part in str(command.help).split("\n\n")) + "\n"
+
+
+def _table(command: Any) -> str:
+    rows = [_row(item) for item in command.params]
+    return "\n".join(["| | |", "| --- | --- |", *rows, ""]) if rows else ""
+
+
+def _row(parameter: Any) -> str:
+    if _is_argument(parameter):
+        name = f"`{parameter.metavar}`"
+    else:
+        value = " " + parameter.metavar.replace("|", "\\|") if parameter.metavar else ""
+        name = ", ".join(f"`{option}{value}`" for option in parameter.opts)
+    return f"| {name} | {_meaning(parameter)} |"
+
+
+def _meaning(parameter: Any) -> str:
+    default = getattr(parameter.default, "value", parameter.default)
+    if parameter.required:
+        return f"{parameter.help} Required."
+    if default is None or default is False or parameter.name in _COMPLETION:
+        return str(parameter.help)
+    return f"{parameter.help} Default: `{default}`."
+
+
+if __name__ == "__main__":
+    TARGET.write_text(reference(), encoding="utf-8")

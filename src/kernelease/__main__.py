@@ -1,0 +1,5 @@
+"""`python -m kernelease`."""
+
+from kernelease.cli import app
+
+app()

@@ -1,0 +1,5 @@
+"""The command line. Presentation only: everything it does is a call of the library."""
+
+from kernelease.cli.app import app
+
+__all__ = ["app"]

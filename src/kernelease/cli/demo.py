@@ -1,0 +1,148 @@
+"""`kernelease demo`: a whole release of a generated table."""
+
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import typer
+
+from kernelease.analysis import WeightedRows, mean
+from kernelease.cli.options import Json, Quiet, Seed
+from kernelease.cli.screen import Screen, facts, grid, line, number
+from kernelease.cli.summary import certificate_facts, certificate_fields
+from kernelease.errors import ParameterError
+from kernelease.pipeline import fit, measure
+from kernelease.privacy.accounting import Privacy
+from kernelease.release.bundle import save
+from kernelease.release.container import check_target
+from kernelease.release.export import export_table
+from kernelease.release.release import Release
+from kernelease.table import Schema
+
+SCHEMA = """\
+[table]
+name = "people"
+neighbours = "replace-one"
+
+[columns.age]
+type = "integer"
+min = 18
+max = 99
+
+[columns.sex]
+type = "category"
+values = ["female", "male"]
+
+[columns.education]
+type = "ordinal"
+values = ["school", "college", "university"]
+
+[columns.hours]
+type = "number"
+min = 0.0
+max = 80.0
+nullable = true
+
+[columns.employed]
+type = "boolean"
+
+[columns.moved]
+type = "date"
+min = 2015-01-01
+max = 2024-12-31
+cells = 40
+nullable = true
+"""
+_NUMBERS = ("age", "hours", "employed")
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option(metavar="PATH", help="The bundle to write. An older one there is replaced.")
+    ] = Path("demo-release"),
+    rows: Annotated[int, typer.Option(metavar="N", min=100, help="Rows of the generated private table.")] = 20_000,
+    epsilon: Annotated[float, typer.Option(metavar="EPS", help="Privacy parameter epsilon.")] = 1.0,
+    delta: Annotated[float, typer.Option(metavar="DELTA", help="Privacy parameter delta.")] = 1e-6,
+    seed: Seed = 0,
+    example: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Also write the generated table and its schema: people.csv, people.toml."),
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Generate a private table, release a synthetic one in its place, and say what was done."""
+    screen = Screen(json=as_json, quiet=quiet)
+    schema = Schema.parse(SCHEMA, source="demo")
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    check_target(out, overwrite=True)
+    private = generated_table(rows)
+    if example is not None:
+        _write_example(private, example)
+    with screen.progress() as progress:
+        measurements = measure(private, schema=schema, privacy=privacy, seed=seed, progress=progress)
+        result = fit(measurements, progress=progress)
+    save(result, out, overwrite=True)
+    _show(screen, private, schema, result, out)
+
+
+def generated_table(rows: int) -> pa.Table:
+    """People in work and people who have retired, with some answers missing."""
+    generator = np.random.default_rng(2018)
+    retired = generator.random(rows) < 0.2
+    age = np.where(retired, generator.normal(72.0, 6.0, rows), generator.normal(41.0, 11.0, rows))
+    hours = np.where(retired, generator.exponential(3.0, rows), generator.normal(38.0, 7.0, rows))
+    schooling = np.clip(np.rint(generator.normal(1.1 - 0.01 * (age - 45.0), 0.7)), 0, 2).astype(int)
+    days = generator.integers(0, 3653, rows)
+    dates = np.datetime64("2015-01-01") + days
+    missing = generator.random((2, rows)) < np.array([[0.08], [0.3]])
+    return pa.table(
+        {
+            "age": np.clip(age, 18, 99).astype(np.int64),
+            "sex": np.where(generator.random(rows) < 0.52, "female", "male"),
+            "education": np.array(["school", "college", "university"])[schooling],
+            "hours": pa.array(np.clip(hours, 0.0, 80.0).round(1), mask=missing[0]),
+            "employed": ~retired & (generator.random(rows) < 0.93),
+            "moved": pa.array(dates, pa.date32(), mask=missing[1]),
+        }
+    )
+
+
+def _write_example(table: pa.Table, folder: Path) -> None:
+    try:
+        folder.mkdir(exist_ok=True)
+        (folder / "people.toml").write_text(SCHEMA, encoding="utf-8")
+    except OSError as error:
+        raise ParameterError(f"The folder {folder} can't be written: {error.strerror}.") from error
+    export_table(table, folder / "people.csv", overwrite=True)
+
+
+def _show(screen: Screen, private: pa.Table, schema: Schema, result: Release, out: Path) -> None:
+    truth = WeightedRows(table=private, weights=np.ones(private.num_rows), schema=schema, total=private.num_rows)
+    synthetic = WeightedRows(table=result.rows, weights=result.weights, schema=schema, total=result.certificate.rows)
+    means = {name: (mean(truth, name)[0].value, mean(synthetic, name)[0].value) for name in _NUMBERS}
+    fields = {
+        "bundle": str(out),
+        **certificate_fields(result.certificate),
+        "rows": result.table.num_rows,
+        "columns": result.rows.column_names,
+        "means": {name: {"private": pair[0], "synthetic": pair[1]} for name, pair in means.items()},
+    }
+    about = [
+        ("private table", f"{private.num_rows:,} generated rows of {private.num_columns} columns"),
+        ("guarantee", result.certificate.headline),
+        ("rows", f"{result.table.num_rows:,} synthetic ones"),
+        *certificate_facts(result.certificate),
+        ("bundle", out),
+    ]
+    screen.summary(
+        fields,
+        facts(about),
+        line("\nMeans, private and synthetic (the owner alone could print the first):"),
+        grid(("column", "private", "synthetic"), [(name, *map(number, pair)) for name, pair in means.items()]),
+        line("\nTry next:"),
+        line(f'  kernelease query {out} mean hours --where "age < 65" --by education'),
+        line(f'  kernelease query {out} probability "employed == true" --by sex'),
+        line(f"  kernelease verify {out}"),
+    )

@@ -1,0 +1,43 @@
+"""Exit codes, and what becomes of errors and warnings."""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+from kernelease.errors import BudgetError, KerneleaseError
+
+FAILED = 1
+"""A check failed: `verify` found something that does not hold."""
+WRONG = 2
+"""Wrong usage or input. Nothing was spent, unless the message says otherwise."""
+REFUSED = 3
+"""The privacy budget does not cover the request. Nothing was spent and nothing written."""
+
+
+class Commands(TyperGroup):
+    """The root of all commands: errors that kernelease raises on purpose become one line on stderr and an exit code."""
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. What is not a `KerneleaseError` is a defect, and keeps its traceback."""
+        try:
+            with _warnings_in_words():
+                return super().invoke(ctx)
+        except KerneleaseError as error:
+            typer.echo(f"error: {error}", err=True)
+            raise typer.Exit(REFUSED if isinstance(error, BudgetError) else WRONG) from None
+
+
+@contextmanager
+def _warnings_in_words() -> Iterator[None]:
+    """Warnings that are meant for users go to stderr, one line each; those for developers are dropped."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", UserWarning)
+        try:
+            yield
+        finally:
+            for text in dict.fromkeys(str(item.message) for item in caught if item.category is UserWarning):
+                typer.echo(f"warning: {text}", err=True)

@@ -1,0 +1,50 @@
+"""`kernelease fit`: the public half of a release."""
+
+from typing import Annotated
+
+import typer
+
+from kernelease.cli.options import Bundle, Json, Out, Overwrite, Quiet, Rows, SigningKey
+from kernelease.cli.screen import Screen
+from kernelease.cli.summary import show_bundle
+from kernelease.fit.mixture import MixtureSolver
+from kernelease.methods.interactions import Interactions
+from kernelease.pipeline import fit as fit_measurements
+from kernelease.release.bundle import load_measurements, save
+from kernelease.release.container import check_target
+from kernelease.release.signing import load_private_key
+
+_SOLVER = MixtureSolver()
+
+
+def fit(
+    bundle: Bundle,
+    *,
+    out: Out,
+    rows: Rows = None,
+    components: Annotated[
+        int, typer.Option(metavar="M", min=1, help="Components of the mixture (M).")
+    ] = _SOLVER.components,
+    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Gradient steps.")] = _SOLVER.steps,
+    prior: Annotated[
+        float, typer.Option(metavar="X", min=0.0, help="Pull of the components toward independent columns.")
+    ] = _SOLVER.prior,
+    seed: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="Seed of public randomness; by default the one of the measurements."),
+    ] = None,
+    key: SigningKey = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
+    screen = Screen(json=as_json, quiet=quiet)
+    check_target(out, overwrite=overwrite)
+    signing_key = None if key is None else load_private_key(key)
+    method = Interactions(solver=MixtureSolver(components=components, steps=steps, prior=prior))
+    measurements = load_measurements(bundle)
+    with screen.progress() as progress:
+        result = fit_measurements(measurements, method=method, rows=rows, seed=seed, progress=progress)
+    save(result, out, key=signing_key, overwrite=overwrite)
+    show_bundle(screen, result, out, key=signing_key)

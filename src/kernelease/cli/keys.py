@@ -1,0 +1,56 @@
+"""`kernelease keys`: key pairs to sign releases with."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from kernelease.cli.options import Json, Quiet
+from kernelease.cli.screen import Screen, facts
+from kernelease.errors import SigningError
+from kernelease.release.signing import fingerprint, load_private_key, load_public_key, make_key, short_fingerprint
+
+keys = typer.Typer(no_args_is_help=True, help="Keys to sign releases with: make a pair, show a fingerprint.")
+
+
+@keys.command()
+def make(
+    folder: Annotated[Path, typer.Argument(metavar="FOLDER", help="Where the two files go.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Make a key pair: signing_key.pem, to be kept secret, and public_key.pem. Nothing is overwritten.
+
+    Publish the fingerprint by another way than the bundles, so that readers can compare it.
+    """
+    try:
+        folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise SigningError(f"The folder {folder} can't be made: {error.strerror}.") from error
+    made = make_key(folder)
+    fields = {"private_key": str(made.private), "public_key": str(made.public), "fingerprint": made.fingerprint}
+    shown = [("private key", made.private), ("public key", made.public), *_fingerprint(made.fingerprint)]
+    Screen(json=as_json, quiet=quiet).summary(fields, facts(shown))
+
+
+@keys.command()
+def show(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A public or a private key.", exists=True)],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Show the fingerprint of a key."""
+    whole = fingerprint(_public(file))
+    Screen(json=as_json, quiet=quiet).result({"key": str(file), "fingerprint": whole}, facts(_fingerprint(whole)))
+
+
+def _fingerprint(whole: str) -> list[tuple[str, object]]:
+    return [("fingerprint", whole), ("in short", short_fingerprint(whole))]
+
+
+def _public(file: Path) -> Ed25519PublicKey:
+    try:
+        return load_private_key(file).public_key()
+    except SigningError:
+        return load_public_key(file)

@@ -1,0 +1,57 @@
+"""`kernelease measure`: the private half of a release."""
+
+from kernelease.cli.options import (
+    Data,
+    Delta,
+    Epsilon,
+    Json,
+    LedgerPath,
+    Out,
+    Overwrite,
+    Query,
+    Quiet,
+    SchemaFile,
+    Seed,
+    SigningKey,
+)
+from kernelease.cli.request import Request
+from kernelease.cli.screen import Screen
+from kernelease.cli.summary import show_bundle
+
+
+def measure(
+    data: Data,
+    *,
+    schema: SchemaFile,
+    epsilon: Epsilon,
+    delta: Delta,
+    out: Out,
+    ledger: LedgerPath = None,
+    seed: Seed = 0,
+    query: Query = None,
+    key: SigningKey = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
+
+    What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost.
+    """
+    screen = Screen(json=as_json, quiet=quiet)
+    request = Request.read(
+        data,
+        query=query,
+        schema=schema,
+        epsilon=epsilon,
+        delta=delta,
+        ledger=ledger,
+        seed=seed,
+        out=out,
+        key=key,
+        overwrite=overwrite,
+    )
+    with screen.progress() as progress:
+        measurements = request.measure(progress)
+    show_bundle(screen, measurements, out, ledger=request.ledger, key=request.key)
+    screen.note(f"Next: kernelease fit {out} --out RELEASE")

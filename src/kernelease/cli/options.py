@@ -1,0 +1,59 @@
+"""Options and arguments that several commands share."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+Data: TypeAlias = Annotated[
+    str,
+    typer.Argument(
+        metavar="DATA",
+        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database.",
+    ),
+]
+Query: TypeAlias = Annotated[
+    str | None, typer.Option("--query", metavar="SQL", help="The table of a database, or a SELECT statement.")
+]
+SchemaFile: TypeAlias = Annotated[
+    Path, typer.Option("--schema", metavar="FILE", help="The schema of the table, a TOML file (docs/schema.md).")
+]
+Bundle: TypeAlias = Annotated[
+    Path, typer.Argument(metavar="BUNDLE", help="The folder or zip of a release.", exists=True)
+]
+Epsilon: TypeAlias = Annotated[
+    float, typer.Option("--epsilon", metavar="EPS", help="Privacy parameter epsilon: smaller is safer.")
+]
+Delta: TypeAlias = Annotated[
+    float,
+    typer.Option(
+        "--delta", metavar="DELTA", help="Privacy parameter delta, far below 1/rows; 0 asks for pure privacy."
+    ),
+]
+Out: TypeAlias = Annotated[
+    Path, typer.Option("--out", metavar="PATH", help="The bundle to write: a folder, or one file if it ends in .zip.")
+]
+LedgerPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--ledger",
+        metavar="FILE",
+        help="The budget ledger of the data, charged before noise is drawn. One that does not exist is made with a "
+        "cap of this release.",
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int, typer.Option("--seed", metavar="N", min=0, help="Seed of public randomness. It never touches the noise.")
+]
+Rows: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--rows", metavar="N", min=1, help="Synthetic rows to make; by default as many as the table has, by its count."
+    ),
+]
+SigningKey: TypeAlias = Annotated[
+    Path | None, typer.Option("--key", metavar="FILE", help="Sign the bundle with this private key.")
+]
+Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what lies under that name already.")]
+Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
+Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or summary.")]

@@ -1,0 +1,157 @@
+"""`kernelease plan`: what to expect, before anyone touches the data."""
+
+import math
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import RenderableType
+
+from kernelease.analysis import MarginalErrors
+from kernelease.cli.options import Delta, Epsilon, Json, Quiet, SchemaFile
+from kernelease.cli.screen import Screen, facts, grid, line, number
+from kernelease.cli.summary import attacker_fields, attacker_words
+from kernelease.methods.plan import Floor, Plan, Setting
+from kernelease.methods.plan import plan as plan_release
+from kernelease.pipeline import rehearse
+from kernelease.privacy.accounting import Privacy
+from kernelease.sources.public import read_public
+from kernelease.table import Schema
+
+_PAIRS = 10  # shown of all pairs
+_BAR = 30  # characters
+_MOST_REHEARSED = 1_000_000  # rows
+
+
+def plan(
+    schema: SchemaFile,
+    rows: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many rows (or persons) the table has, or may have.")
+    ],
+    epsilon: Epsilon,
+    delta: Delta,
+    simulate: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, help="Rehearse on this PUBLIC table, and print the errors."),
+    ] = None,
+    all_pairs: Annotated[bool, typer.Option("--all-pairs", help="List every pair, not only the noisiest.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Say what a release would be like: noise, attackers, time, memory and size. No data are touched.
+
+    The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
+    """
+    declared = Schema.load(schema)
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    expected = plan_release(declared, privacy=privacy, rows=rows)
+    privacy.warn_if_weak(rows)
+    screen = Screen(json=as_json, quiet=quiet)
+    fields, shown = _fields(expected), _shown(expected, all_pairs)
+    if simulate is not None:
+        with screen.progress() as progress:
+            progress.stage("rehearsing on public rows")
+            size = min(rows, _MOST_REHEARSED)
+            errors = rehearse(read_public(simulate), schema=declared, privacy=privacy, rows=size)
+        fields["rehearsal"] = _rehearsal_fields(declared, errors, size)
+        shown += _rehearsal_shown(declared, errors, size)
+    screen.result(fields, *shown)
+
+
+def _shown(expected: Plan, all_pairs: bool) -> list[RenderableType]:
+    columns = [floor for floor in expected.floors if len(floor.columns) == 1]
+    pairs = sorted((floor for floor in expected.floors if len(floor.columns) == 2), key=lambda floor: -floor.count)
+    listed = pairs if all_pairs else pairs[:_PAIRS]
+    header = ("cells", "noise of a count", "noise of a share")
+    shown: list[RenderableType] = [facts(_facts(expected)), line(""), grid(("column", *header), map(_row, columns))]
+    if pairs:
+        shown += [line(""), grid(("pair", *header), map(_row, listed))]
+    if len(listed) < len(pairs):
+        shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
+    return [*shown, line(""), _curve(expected.settings)]
+
+
+def _facts(expected: Plan) -> list[tuple[str, object]]:
+    privacy = expected.privacy
+    return [
+        ("promise", f"epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {privacy.neighbours.value} neighbours"),
+        ("rows", f"{expected.rows:,}"),
+        ("attacker", attacker_words(expected.attacker)),
+        ("noisy numbers", f"{expected.numbers:,}"),
+        ("time", f"about {_rounded(expected.seconds)} s on two cores"),
+        ("memory", f"about {_rounded(expected.memory / 1e6)} MB"),
+        ("bundle", f"about {_rounded(expected.size / 1e6)} MB"),
+    ]
+
+
+def _rounded(value: float) -> str:
+    """One or two digits: these are rough.
+
+    >>> _rounded(0.0123), _rounded(47.3), _rounded(1234.0)
+    ('0.012', '47', '1200')
+    """
+    digits = max(0, 1 - math.floor(math.log10(value)))
+    return f"{round(value, 1 - math.floor(math.log10(value))):.{digits}f}"
+
+
+def _row(floor: Floor) -> tuple[str, ...]:
+    return " × ".join(floor.columns), f"{floor.cells:,}", number(floor.count), number(floor.share)
+
+
+def _curve(settings: tuple[Setting, ...]) -> RenderableType:
+    """How noise and risk change with ε; the bars are the noise of a pair (or column), on a scale of powers of ten."""
+    noise = [setting.column if setting.pair is None else setting.pair for setting in settings]
+    low, high = math.log10(min(noise)), math.log10(max(noise))
+    header = ("epsilon", "share, column", "share, pair", "found at 1 %", "found at 5 %", "noise")
+    rows = []
+    for setting, value in zip(settings, noise, strict=True):
+        length = 1 + round((_BAR - 1) * (math.log10(value) - low) / (high - low or 1.0))
+        found = (f"{rate:.1%}" for rate in setting.attacker.values())
+        rows.append((f"{setting.epsilon:g}", number(setting.column), number(setting.pair), *found, "█" * length))
+    return grid(header, rows, text=(0, 5))
+
+
+def _fields(expected: Plan) -> dict[str, Any]:
+    return {
+        "epsilon": expected.privacy.epsilon,
+        "delta": expected.privacy.delta,
+        "neighbours": expected.privacy.neighbours.value,
+        "rows": expected.rows,
+        "attacker": attacker_fields(expected.attacker),
+        "noisy_numbers": expected.numbers,
+        "seconds": expected.seconds,
+        "memory_bytes": expected.memory,
+        "bundle_bytes": expected.size,
+        "noise": [
+            {"columns": floor.columns, "cells": floor.cells, "count": floor.count, "share": floor.share}
+            for floor in expected.floors
+        ],
+        "by_epsilon": [
+            {
+                "epsilon": setting.epsilon,
+                "column_share": setting.column,
+                "pair_share": setting.pair,
+                "attacker": attacker_fields(setting.attacker),
+            }
+            for setting in expected.settings
+        ],
+    }
+
+
+def _rehearsal_fields(schema: Schema, errors: MarginalErrors, rows: int) -> dict[str, Any]:
+    return {
+        "rows": rows,
+        "mean_one_way": errors.mean_one_way,
+        "mean_two_way": errors.mean_two_way,
+        "one_way": {schema.names[column]: error for column, error in errors.one_way.items()},
+    }
+
+
+def _rehearsal_shown(schema: Schema, errors: MarginalErrors, rows: int) -> list[RenderableType]:
+    about = [
+        ("REHEARSAL", f"{rows:,} rows drawn from the public table, noise from a seed; nothing was kept"),
+        ("one column", f"total variation distance {number(errors.mean_one_way)}, mean over columns"),
+        ("two columns", f"total variation distance {number(errors.mean_two_way)}, mean over pairs"),
+    ]
+    lines = [(schema.names[column], number(error)) for column, error in errors.one_way.items()]
+    return [line(""), facts(about), line(""), grid(("column", "distance"), lines)]

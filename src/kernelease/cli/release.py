@@ -1,0 +1,140 @@
+"""`kernelease release`: measure and fit."""
+
+from enum import StrEnum, unique
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelease.cli.options import (
+    Data,
+    Delta,
+    Epsilon,
+    Json,
+    LedgerPath,
+    Out,
+    Overwrite,
+    Query,
+    Quiet,
+    Rows,
+    SchemaFile,
+    Seed,
+    SigningKey,
+)
+from kernelease.cli.request import Request
+from kernelease.cli.screen import Screen
+from kernelease.cli.summary import show_bundle
+from kernelease.errors import KerneleaseError, ParameterError
+from kernelease.pipeline import fit, release_with_public_rows
+from kernelease.release.release import Release
+from kernelease.sources.public import read_public
+
+
+@unique
+class MethodName(StrEnum):
+    """How to describe the table."""
+
+    AUTO = "auto"
+    INTERACTIONS = "interactions"
+    SUBSPACE = "subspace"
+
+
+def release(
+    data: Data,
+    *,
+    schema: SchemaFile,
+    epsilon: Epsilon,
+    delta: Delta,
+    out: Out,
+    method: Annotated[
+        MethodName,
+        typer.Option(
+            metavar="auto|interactions|subspace",
+            help="auto is subspace where public rows are given, else interactions.",
+        ),
+    ] = MethodName.AUTO,
+    public: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", exists=True, help="Public rows like the private ones. All of DATA stays protected."
+        ),
+    ] = None,
+    published_rows: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, help="Rows of DATA that are out already. They have no guarantee."),
+    ] = None,
+    ledger: LedgerPath = None,
+    seed: Seed = 0,
+    rows: Rows = None,
+    query: Query = None,
+    key: SigningKey = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Publish synthetic rows in place of a private table: measure, then fit."""
+    screen = Screen(json=as_json, quiet=quiet)
+    chosen, why = choose(method, public, published_rows)
+    if chosen is MethodName.SUBSPACE and rows is not None:
+        raise ParameterError(
+            "--rows: public rows are weighted, not drawn. `kernelease export --rows` makes any number."
+        )
+    request = Request.read(
+        data,
+        query=query,
+        schema=schema,
+        epsilon=epsilon,
+        delta=delta,
+        ledger=ledger,
+        seed=seed,
+        out=out,
+        key=key,
+        overwrite=overwrite,
+    )
+    if chosen is MethodName.SUBSPACE:
+        result = _with_public_rows(screen, request, public, published_rows)
+    else:
+        result = _by_interactions(screen, request, rows)
+    show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
+
+
+def choose(method: MethodName, public: Path | None, published: Path | None) -> tuple[MethodName, str]:
+    """The method, and why. The rule of `auto`: subspace where public rows are given, else interactions."""
+    if public is not None and published is not None:
+        raise ParameterError("--public and --published-rows are two different promises. Give one of them.")
+    given = public is not None or published is not None
+    if method is MethodName.SUBSPACE and not given:
+        raise ParameterError("--method subspace needs public rows: --public FILE or --published-rows FILE.")
+    if method is MethodName.INTERACTIONS and given:
+        raise ParameterError("--method interactions has no use for public rows. Leave out one of the two.")
+    if given:
+        return MethodName.SUBSPACE, "public rows were given, and are weighted to stand for the private ones"
+    return MethodName.INTERACTIONS, "no public rows were given, so noisy counts of all pairs of columns are fitted"
+
+
+def _by_interactions(screen: Screen, request: Request, rows: int | None) -> Release:
+    with screen.progress() as progress:
+        measurements = request.measure(progress)
+        try:
+            result = fit(measurements, rows=rows, progress=progress)
+        except (KerneleaseError, KeyboardInterrupt):
+            screen.note(f"The measurements are safe in {request.out}: `kernelease fit` makes rows from them.")
+            raise
+    request.replacing().save(result)
+    return result
+
+
+def _with_public_rows(screen: Screen, request: Request, public: Path | None, published: Path | None) -> Release:
+    with screen.progress() as progress:
+        progress.stage("reading, adding noise and weighting")
+        result = release_with_public_rows(
+            request.source,
+            read_public(public or published or ""),
+            schema=request.schema,
+            privacy=request.privacy,
+            published=published is not None,
+            ledger=request.ledger,
+            seed=request.seed,
+        )
+    request.save(result)
+    return result

@@ -1,0 +1,92 @@
+"""What `measure` and `release` are asked for: read and checked in full before any budget is spent."""
+
+import dataclasses
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from kernelease.pipeline import measure
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.ledger import Ledger
+from kernelease.privacy.ledger_on_demand import open_ledger
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.progress import Progress
+from kernelease.release.bundle import Measurements, save
+from kernelease.release.container import check_target
+from kernelease.release.release import Release
+from kernelease.release.signing import load_private_key
+from kernelease.seeds import PublicSeed
+from kernelease.sources import Source, open_source
+from kernelease.table import Schema
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """A source, what is declared and promised about it, its books, and where the bundle goes."""
+
+    source: Source
+    schema: Schema
+    privacy: Privacy
+    ledger: Ledger | None
+    seed: int
+    out: Path
+    key: Ed25519PrivateKey | None
+    overwrite: bool
+
+    @classmethod
+    def read(
+        cls,
+        data: str,
+        *,
+        query: str | None,
+        schema: Path,
+        epsilon: float,
+        delta: float,
+        ledger: Path | None,
+        seed: int,
+        out: Path,
+        key: Path | None,
+        overwrite: bool,
+    ) -> "Request":
+        """The request in what was typed."""
+        declared = Schema.load(schema)
+        privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
+        check_target(out, overwrite=overwrite)
+        return cls(
+            source=open_source(data, query=query),
+            schema=declared,
+            privacy=privacy,
+            ledger=None
+            if ledger is None
+            else open_ledger(ledger, dataset=declared.name, cap=privacy, unit=declared.unit),
+            seed=PublicSeed(seed).value,
+            out=out,
+            key=None if key is None else load_private_key(key),
+            overwrite=overwrite,
+        )
+
+    def measure(self, progress: Progress) -> Measurements:
+        """Read, charge, add noise, and save at once: whatever happens later, this budget is not lost."""
+        measurements = measure(
+            self.source,
+            schema=self.schema,
+            privacy=self.privacy,
+            ledger=self.ledger,
+            seed=self.seed,
+            progress=progress,
+        )
+        self.save(measurements)
+        if self.privacy.neighbours is Neighbours.REPLACE_ONE:
+            self.privacy.warn_if_weak(round(measurements.certificate.rows))
+        return measurements
+
+    def save(self, content: Measurements | Release) -> None:
+        """Write the bundle."""
+        save(content, self.out, key=self.key, overwrite=self.overwrite)
+
+    def replacing(self) -> "Request":
+        """The same, once a bundle of its own lies there."""
+        return dataclasses.replace(self, overwrite=True)

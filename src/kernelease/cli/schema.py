@@ -1,0 +1,140 @@
+"""`kernelease schema`: what is public knowledge about a table."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+from kernelease.cli.options import Data, Json, Query, Quiet
+from kernelease.cli.screen import Screen, facts, grid, line
+from kernelease.errors import ParameterError
+from kernelease.methods.interactions import Interactions
+from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.sources import Source, open_source
+from kernelease.sources.drafting import draft_schema, measure_bounds
+from kernelease.sources.public import read_public
+from kernelease.table import Schema, draft, draft_from_public, json_schema
+
+schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
+
+
+@schema.command("draft")
+def draft_command(
+    data: Data,
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", metavar="FILE", help="The file to write; by default stdout.")
+    ] = None,
+    from_public: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", exists=True, help="Take bounds and categories from this PUBLIC table."),
+    ] = None,
+    private_bounds: Annotated[
+        float | None,
+        typer.Option(metavar="EPS", help="Measure numeric bounds with noise, for this epsilon of the ledger."),
+    ] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
+    ] = None,
+    query: Query = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Draft a schema from the names and declared types of a table's columns, and from nothing in its rows.
+
+    What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two; categories
+    and dates are left to the owner.
+    """
+    if out is not None and out.exists():
+        raise ParameterError(f"{out} already exists. Choose another name.")
+    if from_public is not None and private_bounds is not None:
+        raise ParameterError("--from-public and --private-bounds both give bounds. Give one of them.")
+    source = open_source(data, query=query)
+    name = from_public.stem if from_public is not None else _name(data)
+    if from_public is not None:
+        text = _from_public(source, read_public(from_public), name)
+    else:
+        text = draft_schema(source, name, bounds=_bounds(source, private_bounds, ledger))
+    screen = Screen(json=as_json, quiet=quiet)
+    if out is None and not as_json:
+        typer.echo(text, nl=False)
+        return
+    if out is not None:
+        _write(text, out)
+        screen.note(f"{out}: replace every FILL IN by what is publicly known.")
+    screen.summary({"file": None if out is None else str(out), "schema": text}, facts([("file", out)]))
+
+
+@schema.command()
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A schema file.")],
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check a schema file, and list its columns with the number of atoms that each has."""
+    loaded = Schema.load(file)
+    numbers = sum(block.cells for block in Interactions().plan(loaded.columns))
+    fields: dict[str, Any] = {
+        "name": loaded.name,
+        "neighbours": loaded.neighbours,
+        "unit": loaded.unit,
+        "constraints": [rule.text for rule in loaded.constraints],
+        "noisy_numbers": numbers,
+        "columns": [
+            {"name": item.name, "type": item.tag, "atoms": item.size, "nullable": item.nullable} for item in loaded
+        ],
+    }
+    about = facts(
+        [
+            ("table", loaded.name),
+            ("neighbours", loaded.neighbours),
+            ("unit", "each row" if loaded.unit is None else f"each {loaded.unit}"),
+            ("noisy numbers", f"{numbers:,} for all columns and pairs"),
+        ]
+    )
+    rows = [(item.name, item.tag, "yes" if item.nullable else "no", item.size) for item in loaded]
+    Screen(json=as_json, quiet=quiet).result(
+        fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3))
+    )
+
+
+@schema.command("json")
+def print_json_schema() -> None:
+    """Print the JSON Schema of schema files, with which an editor can complete and check them."""
+    typer.echo(json.dumps(json_schema(), indent=2))
+
+
+def _name(data: str) -> str:
+    """A name for the table from what was typed, never a database's address: that may hold a password."""
+    return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
+
+
+def _bounds(source: Source, epsilon: float | None, ledger: Path | None) -> Any:
+    if epsilon is None:
+        return None
+    if ledger is None:
+        raise ParameterError(
+            "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
+        )
+    return measure_bounds(source, epsilon=epsilon, ledger=LedgerFile.open(ledger))
+
+
+def _from_public(source: Source, public: pa.Table, name: str) -> str:
+    """A schema of the columns that both have; those that the public table lacks are left to fill in."""
+    shared = [column for column in source.names() if column in public.column_names]
+    if not shared:
+        raise ParameterError("--from-public: the public table has no column of the private one.")
+    text = draft_from_public(public.select(shared), name).to_toml()
+    rest = pa.schema([(column, pa.null()) for column in source.names() if column not in shared])
+    drafted = draft(rest, name, declared_types=False)
+    return text + ("\n" + drafted[drafted.index("[columns.") :] if len(rest) else "")
+
+
+def _write(text: str, out: Path) -> None:
+    try:
+        with out.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except OSError as error:
+        raise ParameterError(f"{out} can't be written: {error.strerror}.") from error

@@ -1,0 +1,122 @@
+"""Where a command writes: its result to stdout, everything else to stderr."""
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import typer
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bars
+from rich.table import Table
+from rich.text import Text
+
+from kernelease.progress import Progress
+
+_WIDTH = 120  # of what goes to a file or a pipe, so that it is the same everywhere
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Screen:
+    """Results as tables or, with `json`, as exactly one JSON object. With `quiet`, no progress, notes or summaries."""
+
+    json: bool = False
+    quiet: bool = False
+
+    def result(self, fields: dict[str, Any], *shown: RenderableType) -> None:
+        """What the command was asked for."""
+        if self.json:
+            typer.echo(json.dumps(fields, indent=2, ensure_ascii=False, allow_nan=False))
+            return
+        console = _console(stderr=False)
+        with console.capture() as captured:
+            for item in shown:
+                console.print(item)
+        typer.echo("\n".join(text.rstrip() for text in captured.get().split("\n")), nl=False)
+
+    def summary(self, fields: dict[str, Any], *shown: RenderableType) -> None:
+        """What was done, at the end of a command whose result is a file."""
+        if self.json or not self.quiet:
+            self.result(fields, *shown)
+
+    def note(self, text: str) -> None:
+        """Something worth knowing that is no result."""
+        if not self.quiet:
+            typer.echo(text, err=True)
+
+    @contextmanager
+    def progress(self) -> Iterator[Progress]:
+        """Bars for the stages of a long call, on a terminal; nothing elsewhere."""
+        console = _console(stderr=True)
+        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+        hidden = self.quiet or not console.is_terminal
+        with Bars(*columns, TimeRemainingColumn(), console=console, disable=hidden, transient=True) as bars:
+            yield _Stages(bars)
+
+
+@final
+class _Stages:
+    """Stages as bars, one below the other."""
+
+    __slots__ = ("_bars", "_task")
+
+    def __init__(self, bars: Bars) -> None:
+        self._bars = bars
+        self._task: TaskID | None = None
+
+    def stage(self, name: str, steps: int | None = None) -> None:
+        """The stage before is done; a new bar begins, which only pulses where nobody knows the number of steps."""
+        if self._task is not None:
+            self._bars.update(self._task, total=1, completed=1)
+        self._task = self._bars.add_task(name, total=steps)
+
+    def step(self) -> None:
+        """The bar grows."""
+        if self._task is not None:
+            self._bars.advance(self._task)
+
+
+def facts(pairs: Iterable[tuple[str, object]]) -> Table:
+    """A table of names and values. Values are never read as markup."""
+    table = Table(show_header=False, box=None, pad_edge=False)
+    table.add_column(style="bold", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, value in pairs:
+        table.add_row(Text(name), Text(str(value)))
+    return table
+
+
+def grid(header: Sequence[str], rows: Iterable[Sequence[object]], *, text: Sequence[int] = (0,)) -> Table:
+    """A table with a header. All columns but those of `text` hold numbers, and are aligned to the right."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for index, name in enumerate(header):
+        table.add_column(Text(name), justify="left" if index in text else "right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(str(cell)) for cell in row))
+    return table
+
+
+def line(text: str) -> Text:
+    """A line of plain text."""
+    return Text(text)
+
+
+def number(value: float | None) -> str:
+    """A number in four digits, or a dash where there is none.
+
+    >>> number(0.123456), number(39073.6), number(None)
+    ('0.1235', '39,074', '-')
+    """
+    if value is None:
+        return "-"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr, highlight=False, markup=False, emoji=False)
+    if not console.is_terminal:
+        console.width = _WIDTH
+    return console

@@ -1,0 +1,84 @@
+"""What was made, as facts for people and fields for machines. All of it is in the bundle, too."""
+
+from pathlib import Path
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from kernelease.cli.screen import Screen, facts
+from kernelease.privacy.ledger import Ledger, remaining_in_words
+from kernelease.release.bundle import Measurements
+from kernelease.release.certificate import Certificate
+from kernelease.release.release import Release
+from kernelease.release.signing import fingerprint, short_fingerprint
+
+
+def show_bundle(
+    screen: Screen,
+    content: Release | Measurements,
+    path: Path,
+    *,
+    why: str | None = None,
+    ledger: Ledger | None = None,
+    key: Ed25519PrivateKey | None = None,
+) -> None:
+    """The summary at the end of a command that wrote a bundle."""
+    certificate = content.certificate
+    fields = {"bundle": str(path), **certificate_fields(certificate)}
+    shown: list[tuple[str, object]] = [("guarantee", certificate.headline), ("method", certificate.method)]
+    if why is not None:
+        fields["why"] = why
+        shown[-1] = ("method", f"{certificate.method}: {why}")
+    if isinstance(content, Release):
+        fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
+        shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
+    shown += certificate_facts(certificate)
+    if ledger is not None:
+        left = remaining_in_words(ledger.cap, ledger.spent())
+        fields["ledger"] = {"entry": certificate.receipt, "left": left}
+        shown.append(("ledger", f"entry {certificate.receipt}; {left}"))
+    if key is not None:
+        fields["signed_by"] = fingerprint(key.public_key())
+        shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
+    screen.summary(fields, facts([*shown, ("bundle", path)]))
+
+
+def certificate_fields(certificate: Certificate) -> dict[str, Any]:
+    """The certificate for machines."""
+    return {
+        "private": certificate.private,
+        "statement": certificate.headline,
+        "epsilon": certificate.epsilon,
+        "delta": certificate.delta,
+        "mu": certificate.mu,
+        "neighbours": certificate.neighbours.value,
+        "unit": certificate.unit,
+        "method": certificate.method,
+        "noisy_numbers": certificate.coordinates,
+        "published_rows": certificate.published_rows,
+        "attacker": attacker_fields(certificate.attacker),
+        "seed": certificate.seed,
+    }
+
+
+def certificate_facts(certificate: Certificate) -> list[tuple[str, object]]:
+    """The certificate for people, beside its headline."""
+    shown: list[tuple[str, object]] = [
+        ("noisy numbers", f"{certificate.coordinates:,}"),
+        ("attacker", attacker_words(certificate.attacker)),
+    ]
+    if certificate.published_rows:
+        shown.append(("no guarantee", f"for the {certificate.published_rows:,} rows published before"))
+    return shown
+
+
+def attacker_words(rates: dict[float, float]) -> str:
+    """The best chance of an attacker to spot a given row."""
+    return "finds a given row at best in " + ", ".join(
+        f"{power:.1%} of cases at {rate:.0%} false alarms" for rate, power in rates.items()
+    )
+
+
+def attacker_fields(rates: dict[float, float]) -> dict[str, float]:
+    """The same for machines: false-positive rate to the best true-positive rate."""
+    return {f"{rate:g}": power for rate, power in rates.items()}

@@ -1,0 +1,37 @@
+"""`kernelease verify`: check a bundle without trusting it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelease.cli.exits import FAILED
+from kernelease.cli.options import Bundle, Json, Quiet
+from kernelease.cli.screen import Screen, facts
+from kernelease.release.signing import load_public_key
+from kernelease.release.verify import verify as verify_bundle
+
+
+def verify(
+    bundle: Bundle,
+    key: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="The publisher's public key: the bundle must be signed by it.")
+    ] = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Check sums and signature, recompute the guarantee from the noise, and look at every row.
+
+    The exit code is 0 if all of it holds, else 1.
+    """
+    found = verify_bundle(bundle, trusted_key=None if key is None else load_public_key(key))
+    holds = all(finding.holds for finding in found)
+    fields = {
+        "bundle": str(bundle),
+        "holds": holds,
+        "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
+    }
+    lines = facts((f"{'✓' if item.holds else '✗'} {item.check}", item.detail) for item in found)
+    Screen(json=as_json, quiet=quiet).summary(fields, lines)
+    if not holds:
+        raise typer.Exit(FAILED)

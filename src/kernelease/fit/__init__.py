@@ -1,0 +1,38 @@
+"""The reduced-set problem: weighted synthetic points that match a noisy embedding. All public, all free."""
+
+from kernelease.fit.conformance import check_solver
+from kernelease.fit.constraints import Constraint, Free, L1Ball, Simplex
+from kernelease.fit.estimators import EmpiricalMean, Estimator, Shrinkage
+from kernelease.fit.greedy import GreedyPreimages
+from kernelease.fit.herding import herd
+from kernelease.fit.mixture import Mixture, MixtureSolver
+from kernelease.fit.points import NormalPoints, PointSource, PublicPoints, UniformPoints
+from kernelease.fit.solution import Outcome, Solution, SyntheticSet
+from kernelease.fit.solver import FixedPoints, PointSolver
+from kernelease.fit.weights import FittedWeights, WeightSolver
+
+__all__ = [
+    "Constraint",
+    "EmpiricalMean",
+    "Estimator",
+    "FittedWeights",
+    "FixedPoints",
+    "Free",
+    "GreedyPreimages",
+    "L1Ball",
+    "Mixture",
+    "MixtureSolver",
+    "NormalPoints",
+    "Outcome",
+    "PointSolver",
+    "PointSource",
+    "PublicPoints",
+    "Shrinkage",
+    "Simplex",
+    "Solution",
+    "SyntheticSet",
+    "UniformPoints",
+    "WeightSolver",
+    "check_solver",
+    "herd",
+]

@@ -1,0 +1,18 @@
+"""The methods: strategies over the same few parts."""
+
+from kernelease.methods.interactions import Interactions
+from kernelease.methods.method import Context, Measured, Method
+from kernelease.methods.random_features import RandomFeatures
+from kernelease.methods.small_database import SmallDatabase
+from kernelease.methods.subspace import PublishedRows, Subspace
+
+__all__ = [
+    "Context",
+    "Interactions",
+    "Measured",
+    "Method",
+    "PublishedRows",
+    "RandomFeatures",
+    "SmallDatabase",
+    "Subspace",
+]

@@ -1,0 +1,169 @@
+"""Algorithm 1 of the paper: noise in the span of public points."""
+
+from dataclasses import dataclass
+from typing import final
+
+from kernelease.arrays import Floats, Rows
+from kernelease.embedding.exact import ExactEmbedding
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.features.cholesky import Order, PartialCholesky
+from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
+from kernelease.fit.capacity import refuse_beyond_memory
+from kernelease.fit.constraints import Constraint, Free
+from kernelease.fit.estimators import EmpiricalMean, Estimator
+from kernelease.fit.points import PointSource
+from kernelease.fit.solution import Outcome, Solution, SyntheticSet
+from kernelease.fit.weights import WeightSolver
+from kernelease.kernels.parameters import check_integer
+from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
+from kernelease.methods.rehearsal import rehearse_measurement
+from kernelease.methods.rules import POINTS_CAP, Choice, noise_optimal_rank, number_of_points
+from kernelease.privacy.neighbours import Neighbours
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublishedRows:
+    """The first `count` rows of the private table are public already (the paper's publishable subset).
+
+    Neighbouring tables then differ in the *other* rows only: the published ones have no guarantee, and the certificate
+    says so. Which rows are published must not depend on private values.
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        check_integer("PublishedRows: count", self.count, 1, 2**62)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subspace(Method):
+    """Project the mean embedding onto span{k(z, ·)} for public points z, add noise, re-express it as weights.
+
+    Works for any kernel and any type of row. `points` says where the public points come from and `count` how many to
+    take (None: the theorem's rule under a cap). `rank` is the number of coordinates, fewer where conditioning allows no
+    more (None: as many as noise and conditioning allow). `constraint` is `Free()` for the paper's exact re-expression,
+    `L1Ball(C)` for the version of its appendix (which replaces line 8), or `Simplex()`.
+
+    `order`, `tolerance` and `lemma` reproduce the authors' basis and sensitivity; leave them alone otherwise.
+    """
+
+    points: PointSource | PublishedRows
+    count: int | None = None
+    rank: int | None = None
+    constraint: Constraint = Free()
+    estimator: Estimator = EmpiricalMean()
+    order: Order = Order.PIVOTED
+    tolerance: float | None = None
+    lemma: bool = False
+
+    def __post_init__(self) -> None:
+        for name, value in (("count", self.count), ("rank", self.rank)):
+            if value is not None:
+                check_integer(f"Subspace: {name}", value, 1, 2**62)
+        if self.order is Order.GIVEN and self.tolerance is None:
+            raise ParameterError("Subspace: the order as given needs a tolerance (the authors' code has 1e-5).")
+
+    def measure(self, rows: Rows, context: Context) -> Measured:
+        """Sum k(x, z) over rows, change to an orthonormal basis, add noise."""
+        candidates, choices = self._candidates(rows, context)
+        feature_map, choice = self._feature_map(candidates, context, context.public_rows(rows))
+        self.estimator.estimate(rehearse_measurement(feature_map, context.privacy))
+        exact = ExactEmbedding.of(rows, feature_map, threads=context.threads)
+        budget = context.open_budget(feature_map.dimension + 1, "Subspace (Algorithm 1)")
+        embedding = exact.privatise(budget, noise=context.noise)
+        return Measured(
+            budget=budget,
+            embedding=embedding,
+            steps=(embedding.measurement.step,),
+            candidates=candidates,
+            choices=(*choices, choice),
+            private=context.noise.private,
+            published_rows=self.points.count if isinstance(self.points, PublishedRows) else 0,
+        )
+
+    def fit(self, measured: Measured, context: Context) -> Solution:
+        """Weights on the basis points (free), or on all candidates (constrained)."""
+        noisy = measured.embedding
+        if noisy is None or not isinstance(noisy.feature_map, Nystrom):
+            raise ParameterError("Subspace: can only fit what Subspace has measured.")
+        target = self.estimator.estimate(noisy)
+        if isinstance(self.constraint, Free):
+            return _re_expressed(noisy, noisy.feature_map, target)
+        fitted = WeightSolver(constraint=self.constraint).solve(
+            noisy.feature_map.evaluate(measured.candidates).T, target
+        )
+        synthetic = SyntheticSet(points=measured.candidates, weights=fitted.weights)
+        return Solution(
+            synthetic=synthetic,
+            distance=synthetic.distance(noisy.feature_map, noisy.mean),
+            noise_floor=noisy.noise_floor,
+            outcome=Outcome.OPTIMAL if fitted.converged else Outcome.ITERATION_LIMIT,
+            iterations=fitted.iterations,
+        )
+
+    def _candidates(self, rows: Rows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
+        if isinstance(self.points, PublishedRows):
+            if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+                raise ParameterError("PublishedRows: a published part of the table needs replace-one neighbours.")
+            if self.points.count > len(rows):
+                raise ParameterError(
+                    f"PublishedRows: count is {self.points.count}, but the table has {len(rows)} rows."
+                )
+            choice = Choice(name="points", value=self.points.count, reason="the published rows")
+            return context.kernel.admit(rows[: self.points.count]), (choice,)
+        refuse_other_columns(rows, self.points.dimension, "Subspace")
+        choice = number_of_points(context.public_rows(rows), self.points.dimension)
+        if self.count is not None:
+            choice = Choice(name="points", value=self.count, reason="as given")
+        refuse_beyond_memory(f"Subspace: {choice.value:,} points", choice.value, self.points.dimension)
+        points = self.points.draw(choice.value, context.seed.generator("subspace points"))
+        if len(points) < choice.value:
+            choice = Choice(name="points", value=len(points), reason="all that the source has")
+        return context.kernel.admit(points), (choice,)
+
+    def _feature_map(self, points: Rows, context: Context, rows: int | None) -> tuple[Nystrom, Choice]:
+        kernel = context.kernel
+        limit = min(len(points), self.rank or POINTS_CAP)
+        refuse_beyond_memory(f"Subspace: {len(points):,} points at rank {limit:,}", len(points), limit)
+        factorisation = factorise(kernel, points, tolerance=self.tolerance, order=self.order, max_rank=limit)
+        choice = self._rank(points, factorisation, context, rows)
+        feature_map = Nystrom.from_factor(kernel, points, factorisation, rank=choice.value, lemma=self.lemma)
+        return feature_map, choice
+
+    def _rank(self, points: Rows, factorisation: PartialCholesky, context: Context, rows: int | None) -> Choice:
+        if self.tolerance is not None:
+            return Choice(name="rank", value=factorisation.rank, reason="the points, the tolerance and the rank given")
+        conditioned = well_conditioned_rank(context.kernel, points, factorisation)
+        if self.rank is not None:
+            reason = "as given" if conditioned == self.rank else f"all well-conditioned directions, below {self.rank}"
+            return Choice(name="rank", value=conditioned, reason=reason)
+        sigma = _expected_sigma(context, rows, conditioned)
+        return _best_rank(conditioned=conditioned, residuals=factorisation.residuals, sigma=sigma)
+
+
+def _re_expressed(noisy: NoisyEmbedding, feature_map: Nystrom, target: Floats) -> Solution:
+    synthetic = SyntheticSet(points=feature_map.points, weights=feature_map.weights(target))
+    return Solution(
+        synthetic=synthetic,
+        distance=synthetic.distance(feature_map, noisy.mean),
+        noise_floor=noisy.noise_floor,
+        outcome=Outcome.EXACT,
+    )
+
+
+def _expected_sigma(context: Context, rows: int | None, rank: int) -> float | None:
+    """The noise to expect in each coordinate of the mean, where N is public: it needs no data."""
+    if not rows or context.privacy.pure:
+        return None
+    return context.kernel.diameter / (rows * context.privacy.total(rank + 1).mu)
+
+
+def _best_rank(*, conditioned: int, residuals: Floats, sigma: float | None) -> Choice:
+    """The smaller of what conditioning allows and what the noise makes worthwhile."""
+    optimal = noise_optimal_rank(residuals[: conditioned + 1], sigma) if sigma else conditioned
+    if optimal < conditioned:
+        return Choice(name="rank", value=optimal, reason=f"noise-optimal ({conditioned} are well conditioned)")
+    return Choice(name="rank", value=conditioned, reason="all well-conditioned directions")

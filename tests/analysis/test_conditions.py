@@ -1,0 +1,133 @@
+"""Conditions, against the same rules written in Python; and everything that is no condition."""
+
+import datetime
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelease.analysis.conditions import DEEPEST, LONGEST, parse_condition
+from kernelease.errors import KerneleaseError, ParameterError
+from kernelease.table import Schema
+
+SCHEMA = Schema.parse(
+    """
+    [columns.age]
+    type = "integer"
+    min = 0
+    max = 99
+    nullable = true
+    [columns.limit]
+    type = "number"
+    min = 0
+    max = 99
+    [columns.sex]
+    type = "category"
+    values = ["female", "male", "it's"]
+    nullable = true
+    [columns.pain]
+    type = "ordinal"
+    values = ["none", "some", "much"]
+    [columns.worst]
+    type = "ordinal"
+    values = ["much", "some", "none"]
+    [columns.works]
+    type = "boolean"
+    [columns.born]
+    type = "date"
+    min = 1900-01-01
+    max = 2024-12-31
+    [columns."is null"]
+    type = "boolean"
+    """
+)
+TABLE = pa.table(
+    {
+        "age": pa.array([5, 40, None, 70]),
+        "limit": [30.5, 40.0, 1.0, 80.0],
+        "sex": ["female", "male", None, "it's"],
+        "pain": ["none", "some", "much", "some"],
+        "worst": ["none", "some", "much", "some"],
+        "works": [False, True, True, False],
+        "born": [datetime.date(2019, 1, 1), datetime.date(1984, 2, 3), datetime.date(1950, 1, 1), None],
+        "is null": [True, False, False, False],
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("age > 30", "0101"),
+        ("30 < age", "0101"),
+        ("age >= 40 and sex == 'male'", "0100"),
+        ("age < 40 or sex == 'it''s'", "1001"),
+        ("not age > 30", "1000"),  # NULL is not known, so it does not count either way
+        ("not (age > 30 or works == true)", "1000"),
+        ("age is null", "0010"),
+        ("age is not null and works == false", "1001"),
+        ("sex in ('female', 'male')", "1100"),
+        ("sex not in ('female')", "0101"),
+        ("not sex in ('female')", "0101"),
+        ("sex != 'female'", "0101"),
+        ("pain >= 'some'", "0111"),
+        ("age < limit", "1001"),
+        ("limit == 40", "0100"),
+        ("limit == -1.5e3", "0000"),
+        ("born >= '1984-02-03'", "1100"),
+        ('"is null" == true', "1000"),
+        ("`is null` is null", "0000"),
+        ("works == true or works == false and age > 50", "0111"),
+        ("((age) is null)".replace("(age)", "age"), "0010"),
+    ],
+)
+def test_conditions(text, expected):
+    assert "".join(str(int(flag)) for flag in parse_condition(text, SCHEMA).holds(TABLE)) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "it ends too early"),
+        ("age", "it ends too early"),
+        ("age = 30", "can't be read"),
+        ("age > 30 sex", "'sex' is not expected there"),
+        ("age > (30)", "a column or a value is expected, not '('"),
+        ("age >> 30", "a column or a value is expected, not '>'"),
+        ("age and works", "a comparison is expected, not 'and'"),
+        ("and", "a column or a value is expected, not 'and'"),
+        ("(age > 3", "')' is expected, not the end"),
+        ("age not 3", "'in' is expected, not '3'"),
+        ("age is 3", "'null' is expected, not '3'"),
+        ("age in 3", "'(' is expected, not '3'"),
+        ("age in (limit)", "takes literals"),
+        ("1 < 2", "needs a column"),
+        ("agee > 3", "Did you mean age?"),
+        ("sex > 'male'", "has no order"),
+        ("sex == 'mal'", "Did you mean 'male'?"),
+        ("age == 'old'", "holds numbers"),
+        ("works == 1", "true or false"),
+        ("born > 3", "dates like"),
+        ("age == sex", "do not compare"),
+        ("pain == worst", "do not compare"),
+        ("age > 3; drop", "can't be read"),
+        ("(" * (DEEPEST + 1) + "age > 3", "nested more than"),
+        ("not " * (DEEPEST + 1) + "age > 3", "nested more than"),
+        ("age > 3 or " * LONGEST + "age > 3", "longer than"),
+    ],
+)
+def test_what_is_no_condition_is_told(text, message):
+    with pytest.raises(ParameterError, match="condition") as caught:
+        parse_condition(text, SCHEMA)
+    assert message in str(caught.value)
+    assert len(str(caught.value)) < 600
+
+
+@given(st.text(alphabet="age sxin(),'\"`<>=!0123.notrullbdor\n", max_size=40) | st.text(max_size=40))
+def test_no_text_does_anything_else(text):
+    try:
+        flags = parse_condition(text, SCHEMA).holds(TABLE)
+    except KerneleaseError:
+        return
+    assert flags.shape == (4,)

@@ -1,0 +1,56 @@
+"""budget and keys."""
+
+import pytest
+
+from kernelease.privacy.ledger_file import LedgerFile
+
+CREATE = ("budget", "create", "ledger", "--dataset", "census", "--epsilon", "1", "--delta", "1e-6")
+
+
+def test_create_and_show(here, run):
+    made = run.json(*CREATE, "--neighbours", "add-remove", "--unit", "person")
+    assert made["cap"] == {"epsilon": 1.0, "delta": 1e-6}
+    assert made == run.json("budget", "show", "ledger")
+    ledger = LedgerFile.open("ledger")
+    assert (ledger.dataset, ledger.unit, ledger.cap.neighbours.value) == ("census", "person", "add-remove")
+    shown = run("budget", "show", "ledger").stdout
+    assert "each person" in shown
+    assert "no entries yet" in shown
+
+
+def test_entries_are_listed(here, run):
+    run(*CREATE, "--quiet")
+    run(
+        *("measure", "people.csv", "--schema", "people.toml", "--epsilon", "0.4", "--delta", "1e-7"),
+        *("--out", "m", "--ledger", "ledger", "--quiet"),
+    )
+    answer = run.json("budget", "show", "ledger")
+    assert answer["entries"][0]["purpose"] == "Interactions on people"
+    assert answer["entries"][0]["loss"]["pure_epsilon"] is None
+    assert 0.0 < answer["remaining_epsilon"] < 1.0
+    assert "Interactions on people" in run("budget", "show", "ledger").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("budget", "show", "nothing"), "There is no ledger"),
+        (("budget", "show", "people.csv"), "not a"),
+        (("budget", "create", "people.csv", "--epsilon", "1", "--delta", "0"), "already exists"),
+        (("budget", "create", "ledger", "--epsilon", "-1", "--delta", "0"), "epsilon must be"),
+        (("budget", "create", "ledger", "--epsilon", "1", "--delta", "0", "--dataset", ""), "printable text"),
+        (("keys", "show", "people.toml"), "not a public key"),
+        (("keys", "make", "people.toml"), "can't be made"),
+    ],
+)
+def test_refusals(here, run, words, message):
+    assert message in run(*words, code=2).stderr
+
+
+def test_keys(here, run):
+    made = run.json("keys", "make", "keys")
+    assert (here / made["private_key"]).stat().st_mode & 0o077 == 0
+    for file in (made["private_key"], made["public_key"]):
+        assert run.json("keys", "show", file)["fingerprint"] == made["fingerprint"]
+    assert made["fingerprint"][:4] in run("keys", "show", made["public_key"]).stdout
+    assert "never overwritten" in run("keys", "make", "keys", code=2).stderr

@@ -1,0 +1,104 @@
+"""schema draft, check and json."""
+
+import json
+import tomllib
+
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from kernelease.table import json_schema
+from tests.cli.conftest import people
+
+
+def test_a_draft_of_a_csv_knows_names_only(here, run):
+    result = run("schema", "draft", "people.csv")
+    drafted = tomllib.loads(result.stdout)
+    assert list(drafted["columns"]) == ["age", "sex", "hours", "employed"]
+    assert {column["type"] for column in drafted["columns"].values()} == {"FILL IN"}
+    assert drafted["table"]["name"] == "people"
+
+
+def test_a_draft_of_parquet_knows_declared_types(here, run):
+    pq.write_table(people(), "people.parquet")
+    assert run("schema", "draft", "people.parquet", "-o", "draft.toml").stderr.startswith("draft.toml: replace every")
+    drafted = tomllib.loads((here / "draft.toml").read_text())
+    assert [column["type"] for column in drafted["columns"].values()] == ["integer", "category", "number", "boolean"]
+    assert "not filled in yet" in run("schema", "check", "draft.toml", code=2).stderr
+
+
+def test_the_rows_do_not_show_in_a_draft(here, run):
+    first = run("schema", "draft", "people.csv").stdout
+    pyarrow.csv.write_csv(people(9, seed=1), "people.csv")
+    assert run("schema", "draft", "people.csv").stdout == first
+
+
+def test_a_draft_from_a_public_table(here, run):
+    pyarrow.csv.write_csv(people(50, seed=5).drop_columns(["employed"]), "public.csv")
+    answer = run.json("schema", "draft", "people.csv", "--from-public", "public.csv", "--out", "draft.toml")
+    drafted = tomllib.loads(answer["schema"])
+    assert drafted["columns"]["sex"]["values"] == ["female", "male"]
+    assert drafted["columns"]["hours"]["nullable"]
+    assert drafted["columns"]["employed"]["type"] == "FILL IN"
+    assert (here / "draft.toml").read_text() == answer["schema"]
+
+
+def test_private_bounds_are_charged(here, run):
+    pq.write_table(people(4000), "people.parquet")
+    run("budget", "create", "ledger", "--epsilon", "3", "--delta", "1e-6", "--quiet")
+    words = ("schema", "draft", "people.parquet", "--private-bounds", "2", "--ledger", "ledger")
+    drafted = tomllib.loads(run(*words).stdout)
+    assert drafted["columns"]["age"] == {"type": "integer", "min": 16, "max": 128, "nullable": True}
+    assert drafted["columns"]["hours"]["max"] == 64.0
+    assert drafted["columns"]["sex"]["values"] == ["FILL IN"]
+    (entry,) = run.json("budget", "show", "ledger")["entries"]
+    assert entry["loss"]["pure_epsilon"] == 2.0
+    assert "would pass the cap" in run(*words, code=3).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--private-bounds", "1"), "give its --ledger"),
+        (("--private-bounds", "1", "--ledger", "nothing"), "There is no ledger"),
+        (("--private-bounds", "1", "--ledger", "ledger", "--from-public", "people.csv"), "Give one of them"),
+        (("-o", "people.toml"), "already exists"),
+        (("-o", "missing/draft.toml"), "can't be written"),
+        (("--from-public", "other.csv"), "no column of the private one"),
+    ],
+)
+def test_drafts_that_are_refused(here, run, words, message):
+    (here / "other.csv").write_text("x,y\n1,2\n")
+    assert message in run("schema", "draft", "people.csv", *words, code=2).stderr
+
+
+def test_check_lists_columns_and_sizes(here, run):
+    answer = run.json("schema", "check", "people.toml")
+    assert [(column["name"], column["atoms"]) for column in answer["columns"]] == [
+        ("age", 8),
+        ("sex", 2),
+        ("hours", 9),
+        ("employed", 2),
+    ]
+    shown = run("schema", "check", "people.toml").stdout
+    assert "hours     number    yes           9" in shown
+    assert f"{answer['noisy_numbers']:,} for all columns and pairs" in shown
+
+
+def test_the_json_schema_is_printed(run):
+    assert json.loads(run("schema", "json").stdout) == json_schema()
+
+
+def test_a_database_address_names_no_table(here, run, monkeypatch):
+    monkeypatch.setattr("kernelease.cli.schema.open_source", lambda *_, **__: _Named())
+    result = run("schema", "draft", "postgresql://me:secret@host/db")
+    assert 'name = "table"' in result.stdout
+    assert "secret" not in result.stdout + result.stderr
+
+
+class _Named:
+    def names(self):
+        return ("a",)
+
+    def declared_schema(self):
+        return None
