@@ -1,0 +1,136 @@
+"""The partial factorisation spans what it says it spans, and picks points in the order it was asked for."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pytest
+
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.features.cholesky import Order, partial_cholesky
+from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace
+
+GENERATOR = np.random.default_rng(7)
+PLANE: Rows = GENERATOR.normal(size=(90, 2)) * 2.0
+COLOURS: Rows = np.array([["red"], ["blue"], ["red"], ["grey"], ["blue"]], dtype=object)
+BOTH_ORDERS = pytest.mark.parametrize("order", list(Order))
+
+
+def _distances(kernel: Kernel, points: Rows, pivots: Integers) -> Floats:
+    """Squared distance of each k(z, ·) to the span of the pivots, by least squares."""
+    gram = kernel.gram(points, points)
+    among, cross = gram[np.ix_(pivots, pivots)], gram[pivots]
+    nearest: Floats = np.linalg.lstsq(among, cross, rcond=1e-14)[0]
+    return gram.diagonal() - (cross * nearest).sum(axis=0)
+
+
+@BOTH_ORDERS
+@pytest.mark.parametrize("kernel", [Gaussian(lengthscale=1.0), Laplace(lengthscale=(1.0, 3.0))], ids=repr)
+@pytest.mark.parametrize("tolerance", [0.3, 1e-3, 1e-6])
+def test_the_factor_reproduces_the_gram_matrix_up_to_the_tolerance(
+    kernel: Kernel, tolerance: float, order: Order
+) -> None:
+    result = partial_cholesky(kernel, PLANE, tolerance=tolerance, order=order)
+    missing = kernel.gram(PLANE, PLANE) - result.factor @ result.factor.T
+    assert np.linalg.eigvalsh(missing)[0] > -1e-9  # what is left is a kernel of its own
+    assert missing.diagonal().max() <= tolerance + 1e-12
+    assert np.allclose(result.factor[result.pivots], np.tril(result.factor[result.pivots]), atol=1e-7)
+
+
+@BOTH_ORDERS
+def test_residuals_are_mean_squared_distances_to_the_span(order: Order) -> None:
+    kernel = Gaussian(lengthscale=1.0)
+    result = partial_cholesky(kernel, PLANE, tolerance=1e-3, order=order)
+    assert len(result.residuals) == result.rank + 1
+    assert result.residuals[0] == 1.0
+    for rank in (1, 5, result.rank):
+        expected = _distances(kernel, PLANE, result.pivots[:rank]).mean()
+        assert result.residuals[rank] == pytest.approx(expected, abs=1e-9)
+    assert (np.diff(result.residuals) <= 0.0).all()
+
+
+def test_pivoting_takes_the_farthest_point_each_time() -> None:
+    kernel = Gaussian(lengthscale=1.0)
+    pivots = partial_cholesky(kernel, PLANE, tolerance=1e-4).pivots
+    for rank in range(1, 20):
+        distances = _distances(kernel, PLANE, pivots[:rank])
+        assert distances[pivots[rank]] == pytest.approx(distances.max(), abs=1e-9)
+
+
+def test_pivoting_needs_no_more_points_than_the_given_order() -> None:
+    kernel, tolerance = Gaussian(lengthscale=1.0), 1e-4
+    ranks = {order: partial_cholesky(kernel, PLANE, tolerance=tolerance, order=order).rank for order in Order}
+    assert ranks[Order.PIVOTED] <= ranks[Order.GIVEN] < len(PLANE)
+
+
+def test_the_given_order_is_kept() -> None:
+    pivots = partial_cholesky(Gaussian(lengthscale=1.0), PLANE, tolerance=1e-2, order=Order.GIVEN).pivots
+    assert (np.diff(pivots) > 0).all()
+    assert pivots[0] == 0
+
+
+@BOTH_ORDERS
+def test_duplicates_add_nothing(order: Order) -> None:
+    result = partial_cholesky(Kronecker(values=("red", "blue")), COLOURS, tolerance=1e-9, order=order)
+    assert sorted(COLOURS[result.pivots, 0]) == ["blue", "grey", "red"]
+    assert result.residuals[-1] == 0.0
+
+
+@BOTH_ORDERS
+def test_the_largest_rank_is_a_limit(order: Order) -> None:
+    for limit in (1, 3, 70, 1000):  # 70: wider than the columns made room for at first
+        result = partial_cholesky(Laplace(lengthscale=1.0), PLANE, tolerance=1e-12, order=order, max_rank=limit)
+        assert result.rank == min(limit, len(PLANE))
+        assert result.factor.shape == (len(PLANE), result.rank)
+
+
+def test_a_larger_rank_begins_like_a_smaller_one() -> None:
+    kernel = Gaussian(lengthscale=1.0)
+    few = partial_cholesky(kernel, PLANE, tolerance=1e-9, max_rank=10)
+    many = partial_cholesky(kernel, PLANE, tolerance=1e-9)
+    assert (many.pivots[:10] == few.pivots).all()
+    assert (many.factor[:, :10] == few.factor).all()
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Counting(Kernel):
+    """A Gaussian kernel that counts the columns of Gram matrices that it is asked for."""
+
+    inner: Gaussian = field(default_factory=lambda: Gaussian(lengthscale=1.0))
+    columns: list[int] = field(default_factory=list)
+
+    @property
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        return True
+
+    @property
+    def lipschitz(self) -> float | None:
+        return None
+
+    def evaluation_error(self, columns: int) -> float:
+        return self.inner.evaluation_error(columns)
+
+    def admit(self, rows: Rows) -> Rows:
+        return self.inner.admit(rows)
+
+    def gram(self, x: Rows, y: Rows) -> Floats:
+        self.columns.append(len(y))
+        return self.inner.gram(x, y)
+
+    def diagonal(self, x: Rows) -> Floats:
+        return self.inner.diagonal(x)
+
+
+def test_only_the_columns_of_the_pivots_are_computed() -> None:
+    kernel = _Counting()
+    result = partial_cholesky(kernel, PLANE, tolerance=1e-2)
+    assert sum(kernel.columns) == result.rank < len(PLANE)
+
+
+def test_no_point_is_far_enough() -> None:
+    result = partial_cholesky(Gaussian(lengthscale=1.0), PLANE, tolerance=1.0)
+    assert result.rank == 0
+    assert result.factor.shape == (len(PLANE), 0)

@@ -1,0 +1,121 @@
+"""The public names. A change here is a change for everyone who uses the package: it belongs into the changelog."""
+
+import importlib
+import inspect
+import subprocess
+import sys
+
+import pytest
+
+import kernelease
+
+NAMES = [
+    "BudgetError",
+    "Calibration",
+    "CapacityError",
+    "Certificate",
+    "DotProduct",
+    "EmpiricalMean",
+    "FeatureMap",
+    "FixedPoints",
+    "Fourier",
+    "Free",
+    "Gaussian",
+    "GreedyPreimages",
+    "HashedNgrams",
+    "Interactions",
+    "KarKarnick",
+    "Kernel",
+    "KerneleaseError",
+    "Kronecker",
+    "L1Ball",
+    "Laplace",
+    "Ledger",
+    "LedgerFile",
+    "Matern32",
+    "Matern52",
+    "Measurements",
+    "MemoryLedger",
+    "Method",
+    "MixtureSolver",
+    "Neighbours",
+    "NoisyEmbedding",
+    "NormalPoints",
+    "Nystrom",
+    "OnColumns",
+    "OneHot",
+    "ParameterError",
+    "Polynomial",
+    "Privacy",
+    "PrivacyError",
+    "Product",
+    "PublicPoints",
+    "PublicSeed",
+    "PublishedRows",
+    "RandomBinning",
+    "RandomFeatures",
+    "RationalQuadratic",
+    "Release",
+    "Schema",
+    "SeededNoise",
+    "Shrinkage",
+    "Similarity",
+    "Simplex",
+    "SmallDatabase",
+    "Solution",
+    "Spectrum",
+    "Subspace",
+    "SyntheticSet",
+    "SystemNoise",
+    "UniformPoints",
+    "WeightedSum",
+    "__version__",
+    "fit",
+    "load",
+    "measure",
+    "release",
+    "save",
+    "verify",
+]
+
+HEAVY = ("pandas", "duckdb", "torch", "jax", "sklearn", "matplotlib", "altair")
+
+
+def test_the_names_are_these() -> None:
+    assert kernelease.__all__ == NAMES
+    assert sorted(set(NAMES)) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "__version__"])
+def test_every_name_says_what_it_is(name: str) -> None:
+    """In a docstring of its own, whose first line is a sentence of at most one line."""
+    thing = getattr(kernelease, name)
+    inherited = (
+        next((base.__doc__ for base in inspect.getmro(thing)[1:] if base.__doc__), None)
+        if inspect.isclass(thing)
+        else None
+    )
+    assert thing.__doc__
+    assert thing.__doc__ != inherited
+    assert not thing.__doc__.startswith(f"{name}(")  # what dataclasses write by themselves
+    assert thing.__doc__.splitlines()[0].strip()
+
+
+@pytest.mark.parametrize("package", ["embedding", "features", "fit", "kernels", "methods", "privacy", "release"])
+def test_every_package_lists_what_it_offers(package: str) -> None:
+    module = importlib.import_module(f"kernelease.{package}")
+    assert module.__doc__
+    assert sorted(set(module.__all__)) == sorted(module.__all__)
+    for name in module.__all__:
+        assert hasattr(module, name), name
+
+
+def test_the_version_is_a_version() -> None:
+    assert kernelease.__version__[0].isdigit()
+
+
+def test_importing_is_light_and_silent() -> None:
+    """No optional engine is imported, and nothing is printed. (OpenDP itself imports polars where it finds it.)"""
+    script = f"import sys, kernelease; print([name for name in {HEAVY!r} if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert (found.stdout.strip(), found.stderr.strip()) == ("[]", "")
