@@ -84,6 +84,7 @@ def compare(folder: Path, first: list[str | bytes], second: list[str | bytes], n
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=str)
+@pytest.mark.slow
 def test_replacing_a_row_changes_no_byte(tmp_path, change):
     compare(tmp_path, list(BASE), [CHANGES[change], *BASE[1:]], "replace-one")
 
@@ -93,6 +94,7 @@ def test_bytes_that_are_not_utf8_change_no_byte(tmp_path):
 
 
 @pytest.mark.parametrize("extra", ["34,north,12.5", "thirty,a ward that nobody knew,1e300", "34"])
+@pytest.mark.slow
 def test_one_more_row_changes_no_byte_under_add_remove(tmp_path, extra):
     compare(tmp_path, list(BASE), [*BASE, extra], "add-remove")
 

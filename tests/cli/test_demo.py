@@ -30,6 +30,7 @@ def test_the_demo_writes_a_release_that_verifies(tmp_path: Path) -> None:
     assert made.certificate.headline.split(",")[0] in " ".join(result.output.split())
 
 
+@pytest.mark.slow
 def test_the_demo_replaces_an_older_one(tmp_path: Path) -> None:
     out = tmp_path / "bundle"
     for seed in (0, 1):
@@ -37,6 +38,7 @@ def test_the_demo_replaces_an_older_one(tmp_path: Path) -> None:
     assert load(out).certificate.seed == 1
 
 
+@pytest.mark.slow
 def test_the_demo_s_means_are_near_the_private_ones(tmp_path: Path) -> None:
     """At a large budget; the noise is the operating system's, but small against these bounds."""
     out = tmp_path / "bundle"

@@ -45,6 +45,7 @@ def noise_to_one_result(
 @pytest.mark.parametrize("privacy", LAWS, ids=["Gaussian", "Laplace"])
 @pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
 @pytest.mark.parametrize("counts", [(80, 81), (0, 1), (1, 300)], ids=str)
+@pytest.mark.slow
 def test_equal_noisy_numbers_give_equal_outcomes(method: Method, privacy: Privacy, counts: tuple[int, int]) -> None:
     """Points, weights, choices, scales, sentences: all that a release is made of."""
     tables = (ROWS[: counts[0]], ROWS[: counts[1]])

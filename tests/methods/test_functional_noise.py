@@ -31,6 +31,7 @@ def _functional_noise(values: Floats, sigma: float) -> list[float]:
 
 
 @pytest.mark.statistical
+@pytest.mark.slow
 def test_values_at_public_points_have_the_law_of_functional_noise() -> None:
     """§3.2: at the public points the released function is the mean embedding plus N(0, σ²K) (Hall et al. 2013).
 

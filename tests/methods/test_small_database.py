@@ -104,6 +104,7 @@ def test_twin_with_the_distance_of_one_pair_is_caught() -> None:
 
 @pytest.mark.statistical
 @pytest.mark.parametrize("epsilon", [0.5, 3.0])
+@pytest.mark.slow
 def test_candidates_are_drawn_with_their_exact_law(epsilon: float) -> None:
     """Chi-square of 6,000 draws against exp(ε·score/2Δ) of the same integer scores. False alarm 1e-6."""
     noise = ScriptedNoise()

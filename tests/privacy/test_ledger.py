@@ -156,6 +156,7 @@ def eager_threads() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("eager_threads")
+@pytest.mark.slow
 def test_of_threads_that_race_for_the_last_of_the_budget_one_wins() -> None:
     for _ in range(20):
         ledger, start = MemoryLedger(CAP), threading.Barrier(8)

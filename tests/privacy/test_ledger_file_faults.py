@@ -126,6 +126,7 @@ def test_a_read_only_folder(as_nobody: Path) -> None:
         LedgerFile.create(as_nobody / "other", cap=CAP)
 
 
+@pytest.mark.slow
 def test_a_full_disk_takes_nothing(path: Path) -> None:
     """A limit on file sizes fails the same writes as a full disk does, each in turn."""
     ledger = LedgerFile.create(path, cap=PURE)

@@ -1,0 +1,109 @@
+"""Arrow itself: files of record batches (Feather, IPC), and whatever in memory speaks the Arrow C stream."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, final
+
+import pyarrow as pa
+
+from kernelease.errors import SourceError
+from kernelease.sources.files import FileSource
+from kernelease.sources.plain import plain_schema
+from kernelease.sources.source import Source
+from kernelease.sources.stamp import FileStamp
+
+_FILE_MAGIC = b"ARROW1"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ArrowFile(FileSource):
+    """A Feather file or an Arrow IPC file, of the file or the stream format. Memory is that of its largest batch."""
+
+    schema: pa.Schema
+
+    @classmethod
+    def open(cls, path: Path, *, batch_rows: int) -> "ArrowFile":
+        """Read the schema; no row is looked at."""
+        stamp = FileStamp.of(path)
+        try:
+            with pa.OSFile(str(path)) as file:
+                schema = _reader(file, None).schema
+        except (OSError, pa.ArrowException):
+            raise SourceError(f"{path} is not a Feather file of version 2 or an Arrow IPC file.") from None
+        return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def declared_schema(self) -> pa.Schema:
+        return plain_schema(self.schema)
+
+    def describe(self) -> str:
+        return f"Arrow file {self.path}"
+
+    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(str(self.path)) as file:  # no memory map: a file cut off under one ends the process
+            reader = _reader(file, [self.schema.get_field_index(name) for name in columns])
+            if isinstance(reader, pa.RecordBatchStreamReader):
+                yield from reader
+            else:
+                yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _reader(file: pa.NativeFile, fields: list[int] | None) -> pa.RecordBatchStreamReader | pa.RecordBatchFileReader:
+    options = pa.ipc.IpcReadOptions(included_fields=fields)
+    magic = file.read(len(_FILE_MAGIC))
+    file.seek(0)
+    return (
+        pa.ipc.open_file(file, options=options) if magic == _FILE_MAGIC else pa.ipc.open_stream(file, options=options)
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ArrowStream(Source):
+    """An object with the Arrow C stream: a pyarrow Table or RecordBatchReader, a polars DataFrame, and others.
+
+    A reader can be read once; then it is used up, and a second pass says so.
+    """
+
+    data: Any
+    schema: pa.Schema
+    opened: list[pa.RecordBatchReader] = field(default_factory=list)
+
+    @classmethod
+    def open(cls, data: Any, *, batch_rows: int) -> "ArrowStream":
+        """Open the stream and read its schema; no row is looked at."""
+        reader = _stream(data)
+        return cls(data=data, schema=reader.schema, opened=[reader], batch_rows=batch_rows)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def declared_schema(self) -> pa.Schema:
+        return plain_schema(self.schema)
+
+    def describe(self) -> str:
+        return f"Arrow stream of {_title(self.data)}"
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        if not self.opened and isinstance(self.data, pa.RecordBatchReader):
+            raise SourceError(f"{self.describe()} can be read only once. Give a table or a file instead.")
+        reader = self.opened.pop() if self.opened else _stream(self.data)
+        try:
+            yield from reader
+        except (OSError, pa.ArrowException):
+            raise SourceError(f"{self.describe()} broke off before its end. Nothing was spent.") from None
+
+
+def _stream(data: Any) -> pa.RecordBatchReader:
+    try:
+        return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
+    except (TypeError, ValueError, NotImplementedError, OSError, pa.ArrowException):
+        raise SourceError(f"The Arrow stream of {_title(data)} can't be opened: a column's type has none.") from None
+
+
+def _title(data: Any) -> str:
+    return f"a {type(data).__module__.split('.')[0]} {type(data).__name__}"

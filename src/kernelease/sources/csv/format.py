@@ -1,0 +1,75 @@
+"""How a CSV file is written: all of it declared, none of it guessed."""
+
+import codecs
+from dataclasses import dataclass
+from typing import final
+
+from kernelease.errors import ParameterError
+
+# Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
+# a damaged byte then stays within its cell.
+ENCODINGS = frozenset(
+    ["utf-8", *(f"iso8859-{part}" for part in (1, 2, 5, 7, 9, 15)), *(f"cp125{page}" for page in range(9)), "koi8-r"]
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CsvFormat:
+    r"""The dialect of a CSV file. Nothing in it is inferred from the rows.
+
+    `separator` is a comma, or a tab in a .tsv file, unless given. A field that begins with a double quote ends at the
+    next one; a doubled quote within it is a quote. `names` are the columns of a file that has no header line. `nulls`
+    are texts that mean NULL when they stand unquoted, besides the empty one.
+
+    With `newlines_in_values`, a quoted field may go on over several lines. Leave it off unless the file has such
+    fields: then every physical line is one row, and one damaged line can't touch another. With it, a lone quote can
+    merge the lines that follow, up to `longest_line` bytes.
+
+    >>> CsvFormat(separator=";", nulls=("NA", "?"), encoding="latin-1").separator
+    ';'
+    """
+
+    separator: str | None = None
+    newlines_in_values: bool = False
+    nulls: tuple[str, ...] = ()
+    names: tuple[str, ...] | None = None
+    encoding: str = "utf-8"
+    longest_line: int = 2**20
+
+    def __post_init__(self) -> None:
+        if self.separator is not None and not _is_separator(self.separator):
+            raise ParameterError(
+                f"CsvFormat: separator must be a tab or a printable ASCII character but a quote, "
+                f"got {self.separator!r}."
+            )
+        if _canonical(self.encoding) not in ENCODINGS:
+            known = ", ".join(sorted(ENCODINGS))
+            raise ParameterError(
+                f"CsvFormat: encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
+            )
+        if not 2**8 <= self.longest_line <= 2**24:
+            raise ParameterError(f"CsvFormat: longest_line must be from 2^8 to 2^24 bytes, got {self.longest_line!r}.")
+        if self.names is not None and len(set(self.names)) != max(1, len(self.names)):
+            raise ParameterError(f"CsvFormat: names must be distinct, at least one, got {self.names!r}.")
+
+    def decode(self, block: bytes) -> bytes:
+        r"""Whole lines as UTF-8; bytes that mean nothing become U+FFFD, and stay in their cell.
+
+        >>> CsvFormat().decode(b"caf\xe9,1\n").decode(), CsvFormat(encoding="latin-1").decode(b"caf\xe9,1\n").decode()
+        ('caf�,1\n', 'café,1\n')
+        """
+        if block.isascii():
+            return block
+        return block.decode(self.encoding, "replace").encode()
+
+
+def _is_separator(text: str) -> bool:
+    return len(text) == 1 and text.isascii() and (text.isprintable() or text == "\t") and text != '"'
+
+
+def _canonical(encoding: str) -> str:
+    try:
+        return codecs.lookup(encoding).name
+    except LookupError:
+        return ""

@@ -1,0 +1,61 @@
+"""Sources that are files: what they share, and several of them as one."""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import final
+
+import pyarrow as pa
+
+from kernelease.errors import SourceError
+from kernelease.sources.source import Source
+from kernelease.sources.stamp import FileStamp
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class FileSource(Source):
+    """A file that must stay as it was when it was opened."""
+
+    path: Path
+    stamp: FileStamp
+
+    @abstractmethod
+    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """One pass over the file; an `OSError`, `EOFError` or Arrow's exceptions say that it is damaged."""
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        self.stamp.check(self.describe())
+        try:
+            yield from self._rows(columns)
+        except (OSError, EOFError, pa.ArrowException):
+            self.stamp.check(self.describe())
+            # No cause: the library's message may quote what it found in the file.
+            raise SourceError(f"{self.describe()} can't be read to its end: it is damaged or was cut off.") from None
+        self.stamp.check(self.describe())
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ManyFiles(Source):
+    """Files of one kind, one after the other. Each must have the columns that are read, in any order."""
+
+    parts: tuple[FileSource, ...]
+    title: str
+
+    def names(self) -> tuple[str, ...]:
+        return self.parts[0].names()
+
+    def declared_schema(self) -> pa.Schema | None:
+        return self.parts[0].declared_schema()
+
+    def describe(self) -> str:
+        return self.title
+
+    def _check_columns(self, wanted: tuple[str, ...]) -> None:
+        for part in self.parts:
+            part._check_columns(wanted)
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        for part in self.parts:
+            yield from part.batches(columns)

@@ -1,0 +1,95 @@
+"""`open_source`: the right source for whatever the owner has."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, TypeGuard
+
+from kernelease.errors import SourceError
+from kernelease.sources.arrow import ArrowFile, ArrowStream
+from kernelease.sources.csv import CsvFile, CsvFormat
+from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
+from kernelease.sources.files import FileSource, ManyFiles
+from kernelease.sources.frames import PandasFrame, is_frame
+from kernelease.sources.parquet import ParquetFile
+from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, existing, find_files
+from kernelease.sources.postgresql import PostgresqlQuery
+from kernelease.sources.source import BATCH_ROWS, Source
+from kernelease.sources.sqlite import SqliteQuery
+
+_POSTGRESQL = ("postgresql://", "postgres://")
+_SQLITE = "sqlite:///"
+
+
+def open_source(
+    data: Any, *, query: str | None = None, csv: CsvFormat | None = None, batch_rows: int = BATCH_ROWS
+) -> Source:
+    """A source of rows for a file, a folder, a pattern or list of files, a database, a data frame, an Arrow stream.
+
+    `query` names a table of a database or is a SELECT statement; `csv` says how CSV files are written. Only public
+    things are looked at here: names, headers, declared types. docs/sources.md lists what can be given.
+
+    >>> import pyarrow as pa
+    >>> source = open_source(pa.table({"age": [30, 40], "name": ["Ada", "Bob"]}))
+    >>> source
+    <ArrowStream: Arrow stream of a pyarrow Table; private>
+    >>> [batch.column_names for batch in source.batches(["name", "age"])]
+    [['name', 'age']]
+    """
+    if isinstance(data, str) and data.startswith(_POSTGRESQL):
+        return PostgresqlQuery.open(data, query, batch_rows=batch_rows)
+    if isinstance(data, str) and data.startswith(_SQLITE):
+        return SqliteQuery.open(existing(data.removeprefix(_SQLITE)), query, batch_rows=batch_rows)
+    if _is_paths(data):
+        files = find_files(data)
+        if files.kind in DATABASES:
+            return _database(files, query, batch_rows)
+        _refuse_query(query)
+        return _from_files(files, csv or CsvFormat(), batch_rows)
+    _refuse_query(query)
+    return _from_memory(data, batch_rows)
+
+
+def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:
+    if isinstance(data, list | tuple):
+        return all(isinstance(item, str | Path) for item in data)
+    return isinstance(data, str | Path)
+
+
+def _refuse_query(query: str | None) -> None:
+    if query is not None:
+        raise SourceError("query= is for databases: files and data frames are read whole. Leave it out.")
+
+
+def _database(files: Files, query: str | None, batch_rows: int) -> Source:
+    if len(files.paths) > 1:
+        raise SourceError(f"The {files.title} are databases: give one of them.")
+    kind = DuckFile if files.kind == DUCKDB else SqliteQuery
+    return kind.open(files.paths[0], query, batch_rows=batch_rows)
+
+
+def _from_files(files: Files, csv: CsvFormat, batch_rows: int) -> Source:
+    parts = tuple(_from_file(path, files.kind, csv, batch_rows) for path in files.paths)
+    if len(parts) == 1:
+        return parts[0]
+    return ManyFiles(parts=parts, title=f"{files.kind} {files.title}", batch_rows=batch_rows)
+
+
+def _from_file(path: Path, kind: str, csv: CsvFormat, batch_rows: int) -> FileSource:
+    if kind == CSV:
+        return CsvFile.open(path, csv, batch_rows=batch_rows)
+    return (ParquetFile if kind == PARQUET else ArrowFile).open(path, batch_rows=batch_rows)
+
+
+def _from_memory(data: Any, batch_rows: int) -> Source:
+    if isinstance(data, Source):
+        return data
+    if is_frame(data):
+        return PandasFrame(data=data, batch_rows=batch_rows)
+    if is_relation(data):
+        return DuckRelation(data=data, batch_rows=batch_rows)
+    if hasattr(data, "__arrow_c_stream__"):
+        return ArrowStream.open(data, batch_rows=batch_rows)
+    raise SourceError(
+        f"Rows can't be read from a {type(data).__name__}. Give a path, a database's URI, a data frame, or anything "
+        "that has __arrow_c_stream__."
+    )

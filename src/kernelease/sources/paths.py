@@ -1,0 +1,93 @@
+"""From what an owner types to files and their kind."""
+
+import glob
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, final
+
+from kernelease.errors import SourceError
+
+CSV, PARQUET, ARROW, SQLITE, DUCKDB = "CSV", "Parquet", "Arrow", "SQLite", "DuckDB"
+SUFFIXES: Final = {
+    **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), CSV),
+    **dict.fromkeys((".parquet", ".pq"), PARQUET),
+    **dict.fromkeys((".feather", ".arrow", ".arrows", ".ipc"), ARROW),
+    **dict.fromkeys((".sqlite", ".sqlite3"), SQLITE),
+    **dict.fromkeys((".duckdb", ".db"), DUCKDB),
+}
+DATABASES: Final = (SQLITE, DUCKDB)
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Files:
+    """Files of one kind, in sorted order, and the words for all of them together."""
+
+    kind: str
+    paths: tuple[Path, ...]
+    title: str
+
+
+def find_files(data: str | Path | Sequence[str | Path]) -> Files:
+    """The files that a path, a folder, a pattern with * or ?, or a list of paths stands for."""
+    if isinstance(data, str | Path):
+        return _files(_expanded(data), f"files of {data}")
+    if not data:
+        raise SourceError("A list of files must hold at least one.")
+    return _files([path for item in data for path in _expanded(item)], f"files {data[0]}, …")
+
+
+def kind_of(path: Path) -> str | None:
+    """The kind of a file by its name, None if it has none; a .db file may be SQLite's, and says so in its first bytes.
+
+    >>> kind_of(Path("people.csv.gz")), kind_of(Path("people.xlsx"))
+    ('CSV', None)
+    """
+    name = path.name.lower()
+    kind = next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)
+    return SQLITE if kind == DUCKDB and _begins_with(path, _SQLITE_MAGIC) else kind
+
+
+def _begins_with(path: Path, magic: bytes) -> bool:
+    try:
+        with path.open("rb") as file:
+            return file.read(len(magic)) == magic
+    except OSError:
+        return False
+
+
+def _expanded(data: str | Path) -> list[Path]:
+    path = Path(data)
+    if path.is_dir():
+        visible = (file for file in path.rglob("*") if not any(_hidden(part) for part in file.relative_to(path).parts))
+        return [file for file in visible if file.is_file() and kind_of(file)]
+    if glob.has_magic(str(data)) and not path.is_file():
+        return [Path(found) for found in glob.glob(str(data), recursive=True) if Path(found).is_file()]
+    return [existing(path)]
+
+
+def existing(path: str | Path) -> Path:
+    """A path to a file, or a `SourceError`: an engine would make a new database of a wrong name."""
+    if not Path(path).is_file():
+        raise SourceError(f"There is no file {path}.")
+    return Path(path)
+
+
+def _hidden(name: str) -> bool:
+    """Marks that engines leave beside their files: _SUCCESS, _metadata, .crc."""
+    return name.startswith((".", "_"))
+
+
+def _files(paths: list[Path], title: str) -> Files:
+    found = sorted(set(paths))
+    if not found:
+        raise SourceError(f"There are no {title}.")
+    kinds = {kind_of(path) for path in found}
+    if None in kinds:
+        unknown = next(path for path in found if kind_of(path) is None)
+        raise SourceError(f"{unknown} has no known kind: its name must end in {', '.join(SUFFIXES)}.")
+    if len(kinds) > 1:
+        raise SourceError(f"The {title} must be of one kind, but are {' and '.join(sorted(map(str, kinds)))}.")
+    return Files(kind=str(kinds.pop()), paths=tuple(found), title=title)

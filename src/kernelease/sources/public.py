@@ -1,0 +1,31 @@
+"""Public tables: here, and only here, types may be read off values."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.csv
+
+from kernelease.errors import SourceError
+from kernelease.sources.opening import open_source
+from kernelease.sources.paths import CSV, kind_of
+
+
+def read_public(path: str | Path) -> pa.Table:
+    """A whole *public* table. The types of a CSV file are guessed from its values, and empty cells are NULL.
+
+    Never for private rows: a guessed type, or the message of a parser, tells about them.
+    """
+    if Path(path).is_file() and kind_of(Path(path)) == CSV:
+        delimiter = "\t" if ".tsv" in Path(path).name.lower() else ","
+        try:
+            return pyarrow.csv.read_csv(
+                path,
+                parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                convert_options=pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""]),
+            )
+        except (pa.ArrowException, OSError) as error:
+            raise SourceError(f"The public file {path} can't be read: {error}") from error
+    source = open_source(str(path))
+    return pa.concat_tables(
+        [pa.Table.from_batches([batch]) for batch in source.batches(source.names())], promote_options="permissive"
+    )

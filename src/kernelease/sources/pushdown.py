@@ -1,0 +1,211 @@
+"""The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
+
+import math
+import secrets
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.arrays import Integers
+from kernelease.embedding.contingency import ExactCounts
+from kernelease.embedding.cover import pair_cover
+from kernelease.errors import SourceError
+from kernelease.sources import duck, postgresql
+from kernelease.sources.duck import DuckFile, DuckRelation
+from kernelease.sources.duck_atoms import DuckDialect
+from kernelease.sources.postgresql import PostgresqlQuery
+from kernelease.sources.postgresql_atoms import PostgresqlDialect
+from kernelease.sources.source import Source
+from kernelease.sources.sql import failed
+from kernelease.sources.sql_atoms import Dialect, Refusal, joint
+from kernelease.table import Encoder, Schema
+
+_OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
+_SETTINGS = (
+    "SELECT current_setting('server_encoding'), current_setting('client_encoding'), "
+    "CAST(current_setting('server_version_num') AS int4)"
+)
+_ENUMS = "SELECT typname::text FROM pg_catalog.pg_type GROUP BY typname HAVING bool_and(typtype = 'e')"
+_POSTGRESQL_TYPES = {
+    **{"bool": pa.bool_(), "int2": pa.int16(), "int4": pa.int32(), "int8": pa.int64()},
+    **{"float4": pa.float32(), "float8": pa.float64(), "date": pa.date32()},
+    **{"text": pa.string(), "varchar": pa.string(), "bpchar": pa.string()},
+    **{"timestamp": pa.timestamp("us"), "timestamptz": pa.timestamp("us", tz="UTC")},
+}
+
+
+def supports(source: Source, schema: Schema) -> str | None:
+    """Why this source can't be counted by SQL with this schema; None if it can.
+
+    Only declared types and settings of the engine are looked at. Where the same counts to the last bit are not
+    certain, the answer is a reason, and rows should be streamed: `source.batches`. A `SchemaError` if the source lacks
+    a declared column.
+    """
+    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    if schema.unit is not None:
+        return f"the cap on rows of each {schema.unit} needs a hash of encoded rows, which SQL does not have."
+    engine = _engine(source)
+    if engine is None:
+        return f"{source.describe()} is not a table or query of DuckDB or PostgreSQL."
+    try:
+        engine.check(schema)
+    except Refusal as refusal:
+        return str(refusal)
+    return None
+
+
+def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
+    """Exact counts of every pair of columns, as `ExactCounts.of` finds them in the encoded batches of the same source.
+
+    The engine reads the rows once, in one snapshot, and no cell makes it fail. A `SourceError` where `supports` has a
+    reason against it.
+    """
+    reason, engine = supports(source, schema), _engine(source)
+    if engine is None or reason is not None:
+        raise SourceError(f"{source.describe()} can't be counted by SQL: {reason}")
+    return ExactCounts.from_totals(_totals(engine.count(schema), schema.sizes), schema.sizes)
+
+
+def _totals(counted: pa.Table, sizes: tuple[int, ...]) -> list[Integers]:
+    """The tables of all groups of columns, one after the other, from the cells that are not empty."""
+    lengths = [math.prod(sizes[column] for column in group) for group in pair_cover(sizes)]
+    ends = np.cumsum(lengths)
+    part, cell, rows = (counted.column(i).to_numpy().astype(np.int64) for i in range(3))
+    totals = np.zeros(ends[-1], dtype=np.int64)
+    totals[(ends - lengths)[part] + cell] = rows
+    return np.split(totals, ends[:-1])
+
+
+class _Engine(ABC):
+    """A database that holds the rows of a source."""
+
+    @abstractmethod
+    def check(self, schema: Schema) -> None:
+        """A `Refusal` if a column can't be encoded."""
+
+    @abstractmethod
+    def count(self, schema: Schema) -> pa.Table:
+        """The cells that are not empty: the group of columns, the place in its table, the number of rows."""
+
+
+def _engine(source: Source) -> _Engine | None:
+    if isinstance(source, DuckFile | DuckRelation):
+        return _Duck(source)
+    return _Postgresql(source) if isinstance(source, PostgresqlQuery) else None
+
+
+def _atoms(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema: Schema) -> list[str]:
+    """The code of each declared column. Cells are named by their place, c0, c1, …: names may hold or hide anything."""
+    places = [names.index(column.name) for column in schema]
+    return [dialect.atom(column, kinds[i], f"c{i}") for column, i in zip(schema, places, strict=True)]
+
+
+def _counts(codes: str, sizes: tuple[int, ...]) -> str:
+    """The counts of every group of columns, where a0, a1, … are the codes."""
+    return " UNION ALL ".join(
+        f"SELECT {index} AS part, {joint(group, sizes)} AS cell, count(*) AS n FROM {codes} GROUP BY 2"
+        for index, group in enumerate(pair_cover(sizes))
+    )
+
+
+def _places(count: int) -> str:
+    return ", ".join(f"c{i}" for i in range(count))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Duck(_Engine):
+    """Encodes once into a temporary table: it holds the range of each column, by which DuckDB counts fastest."""
+
+    source: DuckFile | DuckRelation
+
+    def check(self, schema: Schema) -> None:
+        with self._relation() as relation:
+            self._codes(relation, schema)
+
+    def count(self, schema: Schema) -> pa.Table:
+        rows, codes = (f"kernelease_{secrets.token_hex(8)}" for _ in range(2))
+        with self._relation() as relation:
+            encode = f"{self._codes(relation, schema)} FROM {rows} AS cells({_places(len(relation.columns))})"
+            relation.query(rows, f"CREATE TEMPORARY TABLE {codes} AS {encode}")
+            try:
+                return relation.query(rows, _counts(f"temp.{codes}", schema.sizes)).to_arrow_table()
+            finally:
+                relation.query(rows, f"DROP TABLE temp.{codes}")
+
+    @contextmanager
+    def _relation(self) -> Iterator[Any]:
+        try:
+            if isinstance(self.source, DuckRelation):
+                yield self.source.data
+            else:
+                self.source.stamp.check(self.source.describe())
+                with duck._relation(self.source.path, self.source.query) as relation:
+                    yield relation
+                self.source.stamp.check(self.source.describe())
+        except (duck._duckdb().Error, OSError, pa.ArrowException):
+            raise failed(self.source.describe()) from None
+
+    def _codes(self, relation: Any, schema: Schema) -> str:
+        atoms = _atoms(DuckDialect(), relation.columns, [str(kind) for kind in relation.types], schema)
+        narrow = ["UTINYINT" if size <= 256 else "USMALLINT" for size in schema.sizes]
+        return "SELECT " + ", ".join(
+            f"CAST({atom} AS {kind}) AS a{i}" for i, (atom, kind) in enumerate(zip(atoms, narrow, strict=True))
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Postgresql(_Engine):
+    """One statement: the codes are materialised, and each group of columns is counted from them."""
+
+    source: PostgresqlQuery
+
+    def check(self, schema: Schema) -> None:
+        with self._cursor() as cursor:
+            self._codes(cursor, schema)
+
+    def count(self, schema: Schema) -> pa.Table:
+        with self._cursor() as cursor:
+            codes = self._codes(cursor, schema)
+            cursor.execute(f"WITH codes AS MATERIALIZED ({codes}) {_counts('codes', schema.sizes)}")
+            return cursor.fetch_arrow_table()
+
+    @contextmanager
+    def _cursor(self) -> Iterator[Any]:
+        """A cursor in a transaction of one snapshot that can't write."""
+        try:
+            with postgresql._cursor(self.source.uri) as cursor:
+                cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
+                cursor.execute("SET LOCAL jit = off")  # compiling so many expressions takes longer than running them
+                yield cursor
+        except (*postgresql._errors(), OSError, pa.ArrowException):
+            raise failed(self.source.describe()) from None
+
+    def _codes(self, cursor: Any, schema: Schema) -> str:
+        cursor.execute(_SETTINGS)
+        server, client, version = cursor.fetchone()
+        if (server, client) != ("UTF8", "UTF8"):
+            raise Refusal(f"the database's encoding is {server}, and the connection's {client}; both must be UTF8.")
+        if version < _OLDEST_POSTGRESQL:
+            raise Refusal("the server must be PostgreSQL 12 or later.")
+        cursor.execute(_ENUMS)
+        enums = frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
+        kinds = [_postgresql_type(field, enums) for field in self.source.schema]
+        atoms = _atoms(PostgresqlDialect(), self.source.names(), kinds, schema)
+        chosen = ", ".join(f"CAST({atom} AS int2) AS a{i}" for i, atom in enumerate(atoms))
+        return f"SELECT {chosen} FROM (\n{self.source.query}\n) AS kernelease_rows({_places(len(kinds))})"
+
+
+def _postgresql_type(field: pa.Field, enums: frozenset[str]) -> str:
+    """The name of a type, as far as it is certain: anybody may give a type of their own a well-known name."""
+    name = postgresql._typename(field)
+    if name in enums and pa.types.is_string(field.type):
+        return "enum"
+    certain = name == "numeric" or _POSTGRESQL_TYPES.get(name) == field.type
+    return name if certain else f"{name!r} (arriving as {field.type})"

@@ -1,0 +1,174 @@
+"""Data frames and Arrow streams: no cell makes them raise."""
+
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+from kernelease.errors import ParameterError, PrivacyError, SourceError
+from kernelease.sources import Source, open_source
+
+
+def column(data: Any, **how: Any) -> list[Any]:
+    return [cell for batch in open_source(data, **how).batches(["x"]) for cell in batch["x"].to_pylist()]
+
+
+HOSTILE = [
+    *("text", "\ud800", "", 7, 10**5000, -1.5, float("nan"), float("inf"), None, True, np.int8(3), np.float32(0.5)),
+    *(b"caf\xe9", decimal.Decimal("1.50"), decimal.Decimal("NaN"), datetime.date(1, 1, 1), datetime.time(1)),
+    *(datetime.datetime(2020, 1, 1, 12, tzinfo=datetime.UTC), pd.NaT, pd.NA, np.datetime64("NaT"), [1], {}, object()),
+]
+AS_TEXT = [
+    *("text", "?", "", "7", None, "-1.5", None, "inf", None, "true", "3", "0.5"),
+    *("caf\ufffd", "1.50", None, "0001-01-01", None, "2020-01-01T12:00:00+00:00", *[None] * 6),
+]
+
+
+@pytest.mark.parametrize("batch_rows", [1, 5, 100])
+def test_objects_become_text_one_by_one(batch_rows: int) -> None:
+    assert column(pd.DataFrame({"x": pd.Series(HOSTILE, dtype=object)}), batch_rows=batch_rows) == AS_TEXT
+
+
+@pytest.mark.parametrize(
+    ("series", "cells"),
+    [
+        (pd.Series([1, None], dtype="Int64"), [1, None]),
+        (pd.Series([2**64 - 1], dtype="uint64"), [2**64 - 1]),
+        (pd.Series([1.5, None]), [1.5, None]),
+        (pd.Series([True, None], dtype="boolean"), [True, None]),
+        (pd.Series([True, False]), [True, False]),
+        (pd.Series(["a", None], dtype="string"), ["a", None]),
+        (pd.Series(["a", "b"]), ["a", "b"]),
+        (pd.Series(["a", 1, None], dtype="category"), ["a", "1", None]),
+        (pd.Series([3, 1, 3], dtype="category"), [3, 1, 3]),
+        (pd.Series([], dtype="float64"), []),
+        (pd.Series([1 + 2j]), [None]),
+        (pd.Series([pd.Period("2020-01"), None]), [None, None]),
+        (pd.Series([pd.Interval(0, 1)]), [None]),
+        (pd.Series([0, 1], dtype=pd.SparseDtype(int)), ["0", "1"]),
+        (pd.Series([[1], None], dtype=pd.ArrowDtype(pa.list_(pa.int8()))), [[1], None]),
+        (pd.Series(pd.to_datetime(["2020-03-29 01:30", None])), [datetime.datetime(2020, 3, 29, 1, 30), None]),
+    ],
+    ids=lambda value: str(value.dtype) if isinstance(value, pd.Series) else "",
+)
+def test_pandas_types(series: pd.Series, cells: list[object]) -> None:
+    assert column(pd.DataFrame({"x": series})) == cells
+
+
+def test_zones_become_utc() -> None:
+    instant = datetime.datetime(2020, 3, 29, 0, 30, tzinfo=datetime.UTC)
+    zoned = pd.Series(pd.to_datetime(["2020-03-29 01:30", None])).dt.tz_localize("Europe/Berlin")
+    assert column(pd.DataFrame({"x": zoned})) == [instant, None]
+    assert column(pa.table({"x": pa.array([instant, None], pa.timestamp("ms", tz="Europe/Berlin"))})) == [instant, None]
+    assert column(pl.DataFrame({"x": [instant, None]})) == [instant, None]
+
+
+def test_a_frame_declares_what_its_dtypes_say() -> None:
+    frame = pd.DataFrame({"a": [1], "b": ["x"], "c": pd.Series(["x"], dtype="category"), 7: [1.5]})
+    declared = open_source(frame).declared_schema()
+    assert declared.names == ["a", "b", "c", "7"]
+    assert [str(kind) for kind in declared.types] == ["int64", "large_string", "large_string", "double"]
+
+
+def test_names_must_differ() -> None:
+    with pytest.raises(SourceError, match="two columns of the name '1'"):
+        open_source(pd.DataFrame([[1, 2]], columns=[1, "1"]))
+
+
+def test_arrow_types_become_plain() -> None:
+    long = ["a" * 20, "b" * 20, None] * 3
+    views = pa.array(long, pa.string_view())
+    assert column(pa.table({"x": views})) == long
+    assert column(pa.table({"x": pa.array([b"\xff"], pa.binary_view())})) == [b"\xff"]
+    runs = pa.RunEndEncodedArray.from_arrays(pa.array([2, 5], pa.int32()), pa.array(["p", None]))
+    assert column(pa.table({"x": runs}), batch_rows=2) == ["p", "p", None, None, None]
+    identifier = pa.ExtensionArray.from_storage(pa.uuid(), pa.array([bytes(16)], pa.binary(16)))
+    assert column(pa.table({"x": identifier})) == [bytes(16)]
+    assert column(pa.table({"x": pa.nulls(2)})) == [None, None]
+
+
+def test_text_that_is_not_utf8_is_repaired_wherever_it_stands() -> None:
+    broken = pa.array([b"ok", b"caf\xe9", None], pa.binary()).view(pa.string())
+    large = pa.array([b"ok", b"caf\xe9", None], pa.large_binary()).view(pa.large_string())
+    dictionary = pa.DictionaryArray.from_arrays(pa.array([0, 1, 2]), broken)
+    for array in (broken, large, dictionary):
+        assert column(pa.table({"x": array})) == ["ok", "caf\ufffd", None]
+
+
+def test_dictionaries_are_no_longer_than_their_batch() -> None:
+    words = pa.array([f"word {i}" for i in range(1000)])
+    array = pa.DictionaryArray.from_arrays(pa.array([999, None, 3, 999]), words)
+    (batch,) = open_source(pa.table({"x": array})).batches(["x"])
+    assert batch["x"].to_pylist() == ["word 999", None, "word 3", "word 999"]
+    assert len(batch["x"].dictionary) == 2
+
+
+def test_polars_categories_and_large_frames() -> None:
+    frame = pl.DataFrame({"x": pl.Series(["a", "b", None] * 10_000, dtype=pl.Categorical)})
+    assert column(frame, batch_rows=1000) == ["a", "b", None] * 10_000
+
+
+def test_a_reader_is_read_once() -> None:
+    source = open_source(pa.table({"x": [1, 2]}).to_reader())
+    assert source.names() == ("x",)
+    assert [batch.num_rows for batch in source.batches(["x"])] == [2]
+    with pytest.raises(SourceError, match="can be read only once"):
+        next(source.batches(["x"]))
+
+
+def test_a_stream_that_breaks_off_says_nothing_about_its_rows() -> None:
+    schema = pa.schema([("x", pa.int64())])
+
+    def batches() -> Any:
+        yield pa.RecordBatch.from_pylist([{"x": 1}], schema)
+        raise OSError("secret")
+
+    class Stream:
+        def __arrow_c_stream__(self, requested: object = None) -> object:
+            return pa.RecordBatchReader.from_batches(schema, batches()).__arrow_c_stream__(requested)
+
+    source = open_source(Stream())
+    with pytest.raises(SourceError, match="broke off") as caught:
+        list(source.batches(["x"]))
+    assert "secret" not in str(caught.value)
+
+
+def test_a_stream_that_does_not_open() -> None:
+    class Stream:
+        def __arrow_c_stream__(self, requested: object = None) -> object:
+            raise NotImplementedError("secret")
+
+    with pytest.raises(SourceError, match="can't be opened"):
+        open_source(Stream())
+
+
+def test_a_source_keeps_its_rows_to_itself() -> None:
+    source = open_source(pd.DataFrame({"x": ["secret"]}))
+    assert repr(source) == "<PandasFrame: pandas DataFrame; private>"
+    assert bool(source)
+    for attempt in (len, iter, lambda it: it.__reduce_ex__(4)):
+        with pytest.raises(PrivacyError):
+            attempt(source)
+    assert open_source(source) is source
+
+
+@pytest.mark.parametrize("batch_rows", [0, 2**18 + 1])
+def test_batches_have_a_bound(batch_rows: int) -> None:
+    with pytest.raises(ParameterError, match="batch_rows must be from 1 to"):
+        open_source(pa.table({"x": [1]}), batch_rows=batch_rows)
+
+
+@pytest.mark.parametrize("columns", [[], ["x", "x"]])
+def test_columns_are_named_once(columns: list[str]) -> None:
+    source: Source = open_source(pa.table({"x": [1], "y": [2]}))
+    with pytest.raises(ParameterError, match="named once each, at least one"):
+        source.batches(columns)
+
+
+def test_a_table_without_columns_has_no_names() -> None:
+    assert open_source(pa.table({})).names() == ()

@@ -1,0 +1,306 @@
+"""Counts by SQL are the counts of the stream to the last bit, and what can't be counted so is refused for a reason."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import adbc_driver_postgresql.dbapi
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from kernelease.embedding.contingency import ExactCounts
+from kernelease.embedding.cover import pair_cover
+from kernelease.errors import ParameterError, SchemaError, SourceError
+from kernelease.methods.interactions import Interactions
+from kernelease.privacy import MemoryLedger, Neighbours, Privacy, PrivacyFilter, SeededNoise
+from kernelease.sources import Source, open_source, pushdown
+from kernelease.sources.pushdown import count_by_sql, supports
+from kernelease.table import (
+    Boolean,
+    Category,
+    Column,
+    Date,
+    Datetime,
+    Encoder,
+    Integer,
+    Number,
+    Ordinal,
+    Schema,
+    String,
+)
+from tests.sources.pushdown_cases import numbers
+
+ROOT = Path(__file__).resolve().parents[2]
+ADULT = ROOT.parent / "shared" / "data" / "adult" / "adult_discrete.csv"
+LABELS = ("a", "b'c", "d\\e", "é", "x'); DROP TABLE people; --", "A", "")
+BERLIN = pa.timestamp("us", tz="Europe/Berlin")
+SCHEMA = Schema(
+    (
+        Integer(name='the "age"', min=17, max=90, nullable=True),
+        Integer(name="weight", min=0, max=1_500_000),
+        Number(name="real", min=-3.0, max=3.0, nullable=True),
+        Number(name="single", min=0.0, max=2.5, resolution=0.1, default=1.0),
+        Category(name="label", values=LABELS, other=True, nullable=True),
+        Category(name="digit", values=tuple(range(9))),
+        Ordinal(name="grade", values=("low", "middle", "high"), nullable=True),
+        String(name="note; --", max_length=20),
+        Boolean(name="flag", nullable=True),
+        Date(name="born", min=datetime.date(1930, 1, 1), max=datetime.date(2024, 12, 31), nullable=True),
+        Datetime(name="seen", min=datetime.datetime(2024, 1, 1), max=datetime.datetime(2024, 12, 31), nullable=True),
+        Datetime(name="zoned", min=datetime.datetime(2024, 1, 1), max=datetime.datetime(2024, 1, 2), resolution=3600),
+    ),
+    neighbours="add-remove",
+)
+
+
+def in_memory(source: Source, schema: Schema) -> ExactCounts:
+    encoder = Encoder(schema)
+    batches = ((encoder.encode(batch).T, None) for batch in source.batches(schema.names))
+    return ExactCounts.of(batches, schema.sizes)
+
+
+def totals(counts: ExactCounts) -> list[list[int]]:
+    return [[counts._count], *(total.tolist() for total in counts._totals)]
+
+
+def released(counts: ExactCounts, schema: Schema) -> bytes:
+    """What a release would hold of these counts, with noise that is the same each time."""
+    method, privacy = Interactions(), Privacy(epsilon=1.0, delta=1e-9, neighbours=Neighbours(schema.neighbours))
+    budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=10**6, purpose="a test")
+    noisy = method.measure(counts, schema.columns, budget, noise=SeededNoise(0))
+    return b"".join(block.values.tobytes() for block in noisy.blocks)
+
+
+def generated(seed: int, rows: int) -> pa.Table:
+    """Cells of every type: ordinary ones, those at edges, and those that the schema does not foresee."""
+    draw = np.random.default_rng(seed)
+    special = [*numbers(), float("inf"), float("-inf"), float("nan")]
+
+    def column(kind: pa.DataType, cells: Any) -> pa.Array:
+        picked = [cells[i] for i in draw.integers(0, len(cells), rows)]
+        return pa.array([None if draw.random() < 0.1 else cell for cell in picked], kind)
+
+    whole = [*range(10, 100), -(2**63), 2**63 - 1, 2**53 + 1]
+    singles = [*np.clip(special, -3e38, 3e38).astype(np.float32).tolist(), 0.05, 0.15, 2.45, 2.55]
+    days = [*draw.integers(-15_000, 21_000, 50).tolist(), -719_162, 2_932_896]
+    micros = [1_704_067_200_000_000 + offset for offset in (-1, 0, 1, 3_599_999_999, 3_600_000_000, 10**13, 10**16)]
+    return pa.table(
+        {
+            'the "age"': column(pa.int64(), whole),
+            "weight": column(pa.int32(), [-1, 0, 23_437, 23_438, 1_500_000, 2**31 - 1]),
+            "real": column(pa.float64(), special),
+            "single": column(pa.float32(), singles),
+            "label": column(pa.string(), [*LABELS, "B", "e\u0301", " a", "\N{SNOWMAN}"]),
+            "digit": column(pa.int16(), range(-2, 12)),
+            "grade": column(pa.string(), ["low", "middle", "high", "", "HIGH"]),
+            "note; --": column(pa.string(), ["", "it hurts", "\n"]),
+            "flag": column(pa.bool_(), [True, False]),
+            "born": column(pa.int32(), days).cast(pa.date32()),
+            "seen": column(pa.timestamp("us"), micros),
+            "zoned": column(BERLIN, micros),
+        }
+    )
+
+
+def in_postgresql(uri: str, table: pa.Table, name: str = "pushed") -> Source:
+    with adbc_driver_postgresql.dbapi.connect(uri) as connection, connection.cursor() as cursor:
+        cursor.adbc_ingest(name, table, mode="replace")
+        connection.commit()
+    return open_source(uri, query=name)
+
+
+def in_duckdb(path: Path, table: pa.Table) -> Source:
+    path.unlink(missing_ok=True)
+    with duckdb.connect(path) as connection:
+        connection.register("given", table)
+        connection.execute("CREATE TABLE people AS SELECT * FROM given")
+    return open_source(path, query="people")
+
+
+def check_same(source: Source, expected: ExactCounts, schema: Schema) -> None:
+    assert supports(source, schema) is None
+    counts = count_by_sql(source, schema)
+    assert totals(counts) == totals(expected) == totals(in_memory(source, schema))
+    if expected._count:
+        assert released(counts, schema) == released(expected, schema)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), rows=st.integers(0, 400))
+def test_duckdb_counts_what_the_stream_counts(tmp_path: Path, seed: int, rows: int) -> None:
+    table = generated(seed, rows)
+    expected = in_memory(open_source(table), SCHEMA)
+    check_same(in_duckdb(tmp_path / "people.duckdb", table), expected, SCHEMA)
+    check_same(open_source(duckdb.connect().from_arrow(table)), expected, SCHEMA)
+
+
+@settings(max_examples=5, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 2**32), rows=st.integers(0, 400))
+def test_postgresql_counts_what_the_stream_counts(postgres: str, seed: int, rows: int) -> None:
+    table = generated(seed, rows)
+    check_same(in_postgresql(postgres, table), in_memory(open_source(table), SCHEMA), SCHEMA)
+
+
+needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data are not in ../shared/data/adult")
+
+
+@needs_adult
+def test_discretised_adult_has_the_same_counts_from_a_file_and_from_duckdb(tmp_path: Path) -> None:
+    schema = Schema.load(ROOT / "examples" / "adult_discrete.toml")
+    expected = in_memory(open_source(ADULT), schema)
+    check_same(in_duckdb(tmp_path / "adult.duckdb", pyarrow.csv.read_csv(ADULT)), expected, schema)
+
+
+@needs_adult
+def test_discretised_adult_has_the_same_counts_from_a_file_and_from_postgresql(postgres: str) -> None:
+    schema = Schema.load(ROOT / "examples" / "adult_discrete.toml")
+    expected = in_memory(open_source(ADULT), schema)
+    source = in_postgresql(postgres, pyarrow.csv.read_csv(ADULT), "adult")
+    assert totals(count_by_sql(source, schema)) == totals(expected)
+
+
+def small(*columns: Column, **options: Any) -> Schema:
+    return Schema(columns or (Integer(name="a", min=0, max=9),), **options)
+
+
+def test_a_single_column_is_counted() -> None:
+    relation = duckdb.connect().sql("SELECT range % 12 AS a FROM range(100)")
+    check_same(open_source(relation), in_memory(open_source(relation), small()), small())
+
+
+def test_columns_are_taken_by_place_so_that_names_can_hide_nothing() -> None:
+    relation = duckdb.connect().sql('SELECT 1 AS a, 2 AS "c0", 3 AS "a""b", 4 AS a1')
+    schema = small(*(Integer(name=name, min=0, max=9) for name in ('a"b', "a1", "c0", "a")))
+    check_same(open_source(relation), in_memory(open_source(relation), schema), schema)
+
+
+def test_nothing_is_left_behind_in_the_owners_session() -> None:
+    connection = duckdb.connect()
+    before = "SELECT count(*) FROM duckdb_tables()", "SELECT count(*) FROM duckdb_views()"
+    counted = [connection.execute(query).fetchall() for query in before]
+    count_by_sql(open_source(connection.sql("SELECT 1 AS a")), small())
+    assert [connection.execute(query).fetchall() for query in before] == counted
+
+
+def test_a_random_query_is_run_once() -> None:
+    columns = tuple(Integer(name=f"x{i}", min=0, max=99) for i in range(4))
+    relation = duckdb.connect().sql(
+        "SELECT " + ", ".join(f"random() * 100 AS x{i}" for i in range(4)) + " FROM range(500)"
+    )
+    counts = count_by_sql(open_source(relation), small(*columns))
+    groups = pair_cover(small(*columns).sizes)
+    margins = [
+        total.reshape([100] * len(group)).sum(axis=tuple(axis for axis, i in enumerate(group) if i != 0)).tolist()
+        for group, total in zip(groups, counts._totals, strict=True)
+        if 0 in group
+    ]
+    assert len(margins) > 1
+    assert all(margin == margins[0] for margin in margins)
+
+
+def test_a_random_query_is_run_once_by_postgresql(postgres: str) -> None:
+    columns = tuple(Integer(name=f"x{i}", min=0, max=99) for i in range(3))
+    query = "SELECT random() * 100 AS x0, random() * 100 AS x1, random() * 100 AS x2 FROM generate_series(1, 500)"
+    counts = count_by_sql(open_source(postgres, query=query), small(*columns))
+    tables = {group: total.reshape(100, 100) for group, total in zip(counts._groups, counts._totals, strict=True)}
+    assert tables[0, 1].sum(axis=1).tolist() == tables[0, 2].sum(axis=1).tolist()
+
+
+def test_the_cap_on_rows_of_a_person_is_not_pushed_down() -> None:
+    source = open_source(duckdb.connect().sql("SELECT 1 AS a, 2 AS person"))
+    reason = supports(source, small(unit="person", max_rows_per_unit=3))
+    assert reason == "the cap on rows of each person needs a hash of encoded rows, which SQL does not have."
+
+
+def test_other_sources_are_not_pushed_down() -> None:
+    source = open_source(pa.table({"a": [1]}))
+    reason = supports(source, small())
+    assert reason == "Arrow stream of a pyarrow Table is not a table or query of DuckDB or PostgreSQL."
+    with pytest.raises(SourceError, match="can't be counted by SQL: Arrow stream"):
+        count_by_sql(source, small())
+
+
+def test_a_missing_column_is_named() -> None:
+    with pytest.raises(SchemaError, match="column 'a'"):
+        supports(open_source(duckdb.connect().sql("SELECT 1 AS b")), small())
+
+
+def test_a_type_that_is_not_certain_is_a_reason(postgres: str) -> None:
+    assert supports(open_source(duckdb.connect().sql("SELECT [1] AS a")), small()) == (
+        "column 'a': DuckDB's type INTEGER[] is not one that it can encode."
+    )
+    assert supports(open_source(postgres, query="SELECT '1'::text AS a"), small()) == (
+        "column 'a': declared as integer, but text is text, and PostgreSQL can't try to read a number from it."
+    )
+    assert supports(open_source(postgres, query="SELECT '1'::money AS a"), small()) == (
+        "column 'a': PostgreSQL's type 'money' (arriving as int64) is not one that it can encode."
+    )
+
+
+def test_a_type_with_a_borrowed_name_is_not_mistaken_for_it(postgres: str) -> None:
+    with adbc_driver_postgresql.dbapi.connect(postgres, autocommit=True) as connection, connection.cursor() as cursor:
+        cursor.execute("DROP SCHEMA IF EXISTS other CASCADE")
+        cursor.execute("CREATE SCHEMA other")
+        cursor.execute("CREATE TYPE other.int4 AS ENUM ('7', '8')")
+        cursor.execute("CREATE TYPE other.mark AS ENUM ('7', '8')")
+        try:
+            query = "SELECT '7'::other.int4 AS a, '8'::other.mark AS b"
+            reason = supports(open_source(postgres, query=query), small())
+            assert reason is not None
+            assert "'int4' (arriving as" in reason
+            schema = small(Category(name="b", values=("7", "8")))
+            check_same(
+                open_source(postgres, query=query), in_memory(open_source(postgres, query=query), schema), schema
+            )
+        finally:
+            cursor.execute("DROP SCHEMA other CASCADE")
+
+
+def test_another_encoding_is_a_reason(postgres: str) -> None:
+    source = open_source(f"{postgres}?client_encoding=LATIN1", query="SELECT 1 AS a")
+    reason = supports(source, small())
+    assert reason == "the database's encoding is UTF8, and the connection's LATIN1; both must be UTF8."
+
+
+@pytest.mark.parametrize("setting", ["standard_conforming_strings=off", "datestyle=German", "extra_float_digits=-15"])
+def test_settings_of_the_session_change_nothing(postgres: str, setting: str) -> None:
+    table = generated(seed=1, rows=300)
+    in_postgresql(postgres, table)
+    source = open_source(f"{postgres}?options=-c%20{setting.replace('=', '%3D')}", query="pushed")
+    assert totals(count_by_sql(source, SCHEMA)) == totals(in_memory(open_source(table), SCHEMA))
+
+
+def test_an_old_server_is_a_reason(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pushdown, "_OLDEST_POSTGRESQL", 10**9)
+    assert (
+        supports(open_source(postgres, query="SELECT 1 AS a"), small()) == "the server must be PostgreSQL 12 or later."
+    )
+
+
+def test_a_query_that_fails_on_a_row_says_nothing_about_the_row(postgres: str) -> None:
+    failing = "SELECT CAST('secret' || range AS INTEGER) AS a FROM range(3)"
+    for source in (
+        open_source(duckdb.connect().sql(failing)),
+        open_source(postgres, query="SELECT ('secret' || x)::int AS a FROM generate_series(1, 3) AS s(x)"),
+    ):
+        with pytest.raises(SourceError, match="broke off") as caught:
+            count_by_sql(source, small())
+        assert "secret1" not in str(caught.value)
+        assert caught.value.__cause__ is None
+
+
+def test_a_file_that_changed_is_not_counted(tmp_path: Path) -> None:
+    source = in_duckdb(tmp_path / "people.duckdb", pa.table({"a": [1, 2]}))
+    in_duckdb(tmp_path / "people.duckdb", pa.table({"a": [1, 2, 3]}))
+    with pytest.raises(SourceError, match="changed while it was read"):
+        count_by_sql(source, small())
+
+
+def test_totals_of_the_wrong_shape_are_refused() -> None:
+    with pytest.raises(ParameterError, match=r"totals must have the shapes \[\(6,\)\], got \[\(5,\)\]"):
+        ExactCounts.from_totals([np.zeros(5, dtype=np.int64)], (2, 3))
