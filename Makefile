@@ -23,7 +23,7 @@ test: check  ## everything: the checks, then all tests
 	$(PYTEST)
 
 test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not statistical"
 
 check: .venv/.dev  ## format, lint, strict types, import contracts
 	$(BIN)/ruff format --check .

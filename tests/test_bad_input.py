@@ -53,6 +53,8 @@ from kernelease import (
 from kernelease.arrays import Rows
 from tests.methods.stand_ins import ScriptedNoise
 
+pytestmark = pytest.mark.slow
+
 SECRETS = ("SECRET", "123456.789")
 PRIVATE = np.array([[123456.789, 1.0], [2.0, 123456.789], [3.0, 4.0]] * 20)
 MIXED = np.array([[123456.789, "SECRET"], [2.0, "other"], [None, "SECRET"]] * 20, dtype=object)

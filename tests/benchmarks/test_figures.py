@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow
+
 figures = pytest.importorskip("benchmarks.figures", reason="the plotting extra is not installed")
 
 

@@ -15,6 +15,8 @@ from benchmarks.mixtures import kernel, private_rows
 from benchmarks.reproduction import Part, deviations
 from benchmarks.truth import OfRows
 
+pytestmark = pytest.mark.slow
+
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "paper.py"
 
 

@@ -9,6 +9,8 @@ from benchmarks import release as tool
 from benchmarks.mixtures import kernel, private_rows
 from benchmarks.truth import OfRows
 
+pytestmark = pytest.mark.slow
+
 app = typer.Typer(pretty_exceptions_enable=False)
 app.command()(tool.release)
 

@@ -11,6 +11,8 @@ from typer.main import get_command
 
 from kernelease.cli import app
 
+pytestmark = pytest.mark.slow
+
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 BLOCK = re.compile(r"^```console\n(.*?)^```", re.MULTILINE | re.DOTALL)
 EXIT = re.compile(r"\s+# exit code ([0-9]+)$")

@@ -14,6 +14,8 @@ from kernelease.release.bundle import load
 from kernelease.table import Schema
 from tests.cli.conftest import PROMISE, SCHEMA, people, write_people
 
+pytestmark = pytest.mark.slow
+
 RELEASE = ("release", "people.csv", "--schema", "people.toml", *PROMISE, "--out", "out")
 
 

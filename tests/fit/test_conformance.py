@@ -27,6 +27,8 @@ from kernelease.seeds import PublicSeed
 from tests.fit.embeddings import mixture, of_mixture
 from tests.fit.solvers import SOLVERS, Entry
 
+pytestmark = pytest.mark.slow
+
 SOURCES = (
     NormalPoints(dimension=2, scale=3.0),
     UniformPoints(low=(-5.0, -5.0), high=(5.0, 5.0)),

@@ -30,6 +30,8 @@ from kernelease.privacy import Calibration, Neighbours, Privacy, SeededNoise
 from kernelease.seeds import PublicSeed
 from tests.methods.stand_ins import KERNEL, STRONG, context, entries, kernel_distance
 
+pytestmark = pytest.mark.slow
+
 GENERATOR = np.random.default_rng(2)
 ROWS = GENERATOR.normal(size=(300, 2))
 POINTS = GENERATOR.normal(size=(40, 2)) * 1.5

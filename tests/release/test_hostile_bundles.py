@@ -22,6 +22,8 @@ from kernelease.release.container import NAMES, Limits, read_bundle, write_bundl
 from kernelease.release.sums import SignatureState, check_signature, check_sums
 from tests.release.bundles import FILES, Member, raw_zip, zeros
 
+pytestmark = pytest.mark.slow
+
 SMALL = Limits(file_bytes=1 << 20, total_bytes=3 << 20, files=20)
 EVIL = [
     b"../evil",

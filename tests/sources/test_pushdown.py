@@ -35,6 +35,8 @@ from kernelease.table import (
 )
 from tests.sources.pushdown_cases import numbers
 
+pytestmark = pytest.mark.slow
+
 ROOT = Path(__file__).resolve().parents[2]
 ADULT = ROOT.parent / "shared" / "data" / "adult" / "adult_discrete.csv"
 LABELS = ("a", "b'c", "d\\e", "é", "x'); DROP TABLE people; --", "A", "")
@@ -240,6 +242,16 @@ def test_a_type_that_is_not_certain_is_a_reason(postgres: str) -> None:
     assert supports(open_source(postgres, query="SELECT '1'::money AS a"), small()) == (
         "column 'a': PostgreSQL's type 'money' (arriving as int64) is not one that it can encode."
     )
+
+
+def test_the_labels_of_an_enumeration_are_not_in_the_reason() -> None:
+    source = open_source(duckdb.connect().sql("SELECT 'secret'::ENUM('secret') AS a, ['secret'::ENUM('secret')] AS b"))
+    day = datetime.date(2024, 1, 1)
+    for name in ("a", "b"):
+        reason = supports(source, small(Date(name=name, min=day, max=day.replace(year=2025))))
+        assert reason is not None
+        assert "ENUM" in reason
+        assert "secret" not in reason
 
 
 def test_a_type_with_a_borrowed_name_is_not_mistaken_for_it(postgres: str) -> None:

@@ -35,6 +35,8 @@ from tests.sources.pushdown_cases import (
     numbers,
 )
 
+pytestmark = pytest.mark.slow
+
 DUCK_NUMBERS = (
     *("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "HUGEINT"),
     *("UHUGEINT", "FLOAT", "DOUBLE", "DECIMAL(9,2)", "DECIMAL(15,7)", "DECIMAL(18,3)", "DECIMAL(38,10)"),
