@@ -12,9 +12,7 @@ _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT"
 _TIMESTAMPS = ("TIMESTAMP", "TIMESTAMP WITH TIME ZONE", "TIMESTAMP_S", "TIMESTAMP_MS")
 _HUGE = ("HUGEINT", "UHUGEINT")  # the source sends these as text
 _DECIMAL = re.compile(r"DECIMAL\(([0-9]+), ?[0-9]+\)")
-_PLAIN_DIGITS = (
-    15  # with so few, both the digits and the power of ten are float64 numbers, and their ratio is rounded once
-)
+_PLAIN_DIGITS = 15  # as integers these are float64 numbers, as is the power of ten: their ratio is rounded once
 _FARTHEST = ("'1000-01-01 (BC)'", "'11000-01-01'")  # beyond all bounds: between these every conversion is possible
 _FOREVER = 2**63 - 1  # how TIMESTAMP_NS, which ends in 2262, keeps infinity: `epoch_ns` gives NULL for it
 _BLANKS = r"[ \t\r\n\f\x0b]*"
@@ -30,18 +28,19 @@ class DuckDialect(Dialect):
 
     def cell(self, column: Column, declared: str, reference: str) -> Cell:
         kind, sql = _read(declared, reference)
+        name = declared.partition("(")[0]  # the labels of an ENUM may have been collected from rows
         if kind is None:
-            raise Refusal(f"column {column.name!r}: DuckDB's type {declared} is not one that it can encode.")
+            raise Refusal(f"column {column.name!r}: DuckDB's type {name} is not one that it can encode.")
         absent = f"{reference} IS NULL"
         if declared in ("FLOAT", "DOUBLE"):
             absent = f"{absent} OR isnan({reference})"
-        return Cell(kind=kind, sql=sql, absent=absent, declared=declared)
+        return Cell(kind=kind, sql=sql, absent=absent, declared=name)
 
     def double(self, number: float) -> str:
         return f"CAST('{number!r}' AS DOUBLE)"
 
     def from_text(self, cell: Cell, codes: Mapping[str, int]) -> str:
-        """By bytes: neither an `=` of a collated text nor a cast to ENUM of many values is the same as that of few."""
+        """By bytes, as a BLOB or a label of an ENUM: to a collation, texts that differ may be equal."""
         if len(codes) > _FEW:
             values = sorted(codes)
             position = f"enum_code(TRY_CAST({cell.sql} AS ENUM({', '.join(map(quoted, values))})))"

@@ -11,7 +11,7 @@ from typing import ClassVar, final
 import pyarrow as pa
 
 from kernelease.table import Boolean, Column, Date, Datetime, Integer, Number
-from kernelease.table.columns import Celled, Listed
+from kernelease.table.columns import Listed
 from kernelease.table.reading import parse_number
 
 _EXACT = 2.0**53  # integers below this in size are float64 numbers, and no other integer is rounded to one of them
@@ -37,7 +37,7 @@ class Kind(enum.Enum):
 class Cell:
     """A cell as an expression that no value makes fail, and a condition for when it holds none (NULL or NaN).
 
-    `declared` is the engine's name of the type that `sql` has.
+    `declared` is the engine's name of the column's type, for messages and literals.
     """
 
     kind: Kind
@@ -89,23 +89,19 @@ class Dialect(ABC):
         if cell.kind is Kind.BOOLEAN:
             no, yes = column.encode(pa.array([False, True])).tolist()
             return f"CASE WHEN {cell.sql} THEN {yes} ELSE {no} END"
-        if isinstance(column, Celled):
-            return self._celled(column, cell)
-        if cell.kind in (Kind.DAY, Kind.INSTANT):
+        if (cell.kind in (Kind.DAY, Kind.INSTANT)) != isinstance(column, Date | Datetime):
             raise _unlike(column, cell)
+        if isinstance(column, Date | Datetime):
+            return self.from_time(column, cell)
+        if isinstance(column, Integer | Number):
+            return self._from_number(column, cell)
         if isinstance(column, Listed):
             return self._from_text(column, cell) if cell.kind is Kind.TEXT else self._from_numbers(column, cell)
         if isinstance(column, Boolean):
             return self._flag(column, cell)
         raise _unlike(column, cell)
 
-    def _celled(self, column: Celled, cell: Cell) -> str:
-        if isinstance(column, Date | Datetime):
-            if cell.kind not in (Kind.DAY, Kind.INSTANT):
-                raise _unlike(column, cell)
-            return self.from_time(column, cell)
-        if not isinstance(column, Integer | Number) or cell.kind in (Kind.DAY, Kind.INSTANT):
-            raise _unlike(column, cell)
+    def _from_number(self, column: Integer | Number, cell: Cell) -> str:
         if cell.kind is not Kind.TEXT:
             return self.from_number(column, cell)
         number = self.number_in(column, cell)

@@ -1,0 +1,71 @@
+"""Algorithm 2 with the greedy solver: RKHS distances along its path, several fits at a time."""
+
+import multiprocessing
+import os
+from collections.abc import Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+
+import kernelease as ke
+from benchmarks import mixtures
+from benchmarks.published import DELTA, EPSILONS
+from benchmarks.truth import Truth
+from kernelease.arrays import Floats, Rows
+from kernelease.embedding.exact import ExactEmbedding
+from kernelease.privacy.filter import PrivacyFilter
+
+FEATURES = 10_000
+COUNTS = (1, 3, 5, 10, 17, 31, 56, 100, 177, 316)  # the published numbers of points, up to 316
+
+
+@dataclass(frozen=True)
+class Fit:
+    """One noisy embedding to fit, and where the greedy solver starts. All of it is public."""
+
+    noisy: ke.NoisyEmbedding
+    source: ke.NormalPoints
+    seed: ke.PublicSeed
+    counts: tuple[int, ...]
+
+    def path(self) -> tuple[Rows, list[Floats]]:
+        """All points in the order they were placed, and the weights of the first M of them for each count."""
+        solver = ke.GreedyPreimages(points=self.counts[-1], constraint=ke.L1Ball(1.0), stop_at_noise=False)
+        sets = [synthetic for synthetic, _ in solver.path(self.noisy, self.noisy.mean, self.source, self.seed)]
+        return sets[-1].points, [sets[count - 1].weights for count in self.counts]
+
+
+def path_errors(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...] = COUNTS) -> Floats:
+    """RKHS distances at each ε, in each run (features, starts and noise of its own), at each count: (3, runs, m)."""
+    fits = list(_fits(truth, rows, runs, counts))
+    errors = [_errors(truth, *path) for path in _in_processes(fits)]
+    return np.array(errors).reshape(runs, len(EPSILONS), len(counts)).transpose(1, 0, 2)
+
+
+def _fits(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...]) -> Iterator[Fit]:
+    source = mixtures.prior(rows.shape[1])
+    for run in range(runs):
+        seed = ke.PublicSeed(run)
+        feature_map = ke.Fourier.random(truth.kernel, features=FEATURES, dimension=source.dimension, seed=seed)
+        exact = ExactEmbedding.of(rows, feature_map, threads=os.cpu_count() or 1)
+        for epsilon in EPSILONS:
+            privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
+            budget = PrivacyFilter.open(
+                privacy, ledger=ke.MemoryLedger(privacy), coordinates=FEATURES, purpose="a run of the benchmark"
+            )
+            yield Fit(exact.privatise(budget, noise=ke.SystemNoise()), source, seed, counts)
+
+
+def _in_processes(fits: Iterable[Fit]) -> Iterator[tuple[Rows, list[Floats]]]:
+    """Every fit's path. A fit is a long row of small steps, so each has a core to itself."""
+    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by the processes that are about to start, not by this one
+    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn")) as pool:
+        yield from pool.map(Fit.path, fits)
+
+
+def _errors(truth: Truth, points: Rows, weights: list[Floats]) -> list[float]:
+    """The distance of each prefix of the points with its weights."""
+    gram, similarity = truth.kernel.gram(points, points), truth.similarity(points)
+    squared = [truth.energy - 2.0 * w @ similarity[: len(w)] + w @ gram[: len(w), : len(w)] @ w for w in weights]
+    return np.sqrt(np.maximum(squared, 0.0)).tolist()
