@@ -32,6 +32,7 @@ from kernelease.release.release import WEIGHT, Release
 from kernelease.seeds import PublicSeed
 from kernelease.sources import open_source
 from kernelease.sources.ahead import one_ahead
+from kernelease.sources.pushdown import count_by_sql
 from kernelease.table import Codes, Encoder, Schema, UnitCap
 from kernelease.table.rows import decode_lawfully, lawful_rows
 
@@ -93,19 +94,24 @@ def measure(
     ledger: Ledger | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
+    push_down: bool = False,
     progress: Progress = SILENT,
 ) -> Measurements:
     """The private half of a release of a table: read it once, charge the ledger, add noise.
 
-    The neighbour relation is the schema's. What comes back is public: save it, and fit it as often as you like.
+    The neighbour relation is the schema's. What comes back is public: save it, and fit it as often as you like. With
+    `push_down` the database counts by itself and its rows never leave it; the counts are the same to the bit.
     """
     chosen = Interactions() if method is None else method
     promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
     _refuse_weight(schema)
     blocks = chosen.plan(schema.columns)
     progress.stage("reading rows")
-    batches, unit = encoded_batches(data, schema, PublicSeed(seed))
-    counts = chosen.count(batches, schema.columns, unit=unit)
+    if push_down:
+        counts = count_by_sql(open_source(data), schema)
+    else:
+        batches, unit = encoded_batches(data, schema, PublicSeed(seed))
+        counts = chosen.count(batches, schema.columns, unit=unit)
     counts.refuse_empty(promised.neighbours)
     budget = PrivacyFilter.open(
         promised,
@@ -230,9 +236,7 @@ def encoded_rows(data: Any, schema: Schema) -> Integers:
     return np.concatenate([np.empty((0, len(schema)), dtype=np.int64), *parts])
 
 
-def encoded_batches(
-    data: Any, schema: Schema, seed: PublicSeed
-) -> tuple[Iterator[tuple[Codes, Integers | None]], int]:
+def encoded_batches(data: Any, schema: Schema, seed: PublicSeed) -> tuple[Iterator[tuple[Codes, Integers | None]], int]:
     """Batches of (codes (columns, n), weights (n,) or None), and what each row or person weighs in all. Private."""
     source, encoder = open_source(data), Encoder(schema)
     wanted = [*schema.names, *([schema.unit] if schema.unit else [])]

@@ -9,8 +9,10 @@ import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
+from typer.testing import CliRunner
 
-from kernelease.release.bundle import load
+from kernelease.cli import app
+from kernelease.release.bundle import load, load_measurements
 from kernelease.table import Schema
 from tests.cli.conftest import PROMISE, SCHEMA, people, write_people
 
@@ -318,3 +320,26 @@ def test_neighbours_look_alike_but_for_the_noisy_numbers(made, fixed_mechanism, 
 
 def test_that_comparison_sees_a_single_row(made, fixed_noise):
     assert made("one", people()) != made("other", people().slice(1))
+
+
+def test_a_database_may_count_by_itself(tmp_path: Path) -> None:
+    duckdb = pytest.importorskip("duckdb")
+    with duckdb.connect(str(tmp_path / "people.duckdb")) as connection:
+        connection.sql("CREATE TABLE people AS SELECT range % 7 AS kind, range % 3 AS place FROM range(900)")
+    (tmp_path / "schema.toml").write_text(
+        "[columns.kind]\ntype = 'integer'\nmin = 0\nmax = 6\n[columns.place]\ntype = 'integer'\nmin = 0\nmax = 2\n"
+    )
+    words = ["measure", str(tmp_path / "people.duckdb"), "--query", "people", "--schema", str(tmp_path / "schema.toml")]
+    words += ["--epsilon", "9", "--delta", "1e-6", "--quiet", "--push-down", "--out"]
+    result = CliRunner().invoke(app, [*words, str(tmp_path / "bundle")])
+    assert result.exit_code == 0, result.output
+    assert load_measurements(tmp_path / "bundle").certificate.rows == 900.0
+
+
+def test_what_can_t_count_by_itself_says_so(tmp_path: Path) -> None:
+    (tmp_path / "rows.csv").write_text("kind\n1\n2\n")
+    (tmp_path / "schema.toml").write_text("[columns.kind]\ntype = 'integer'\nmin = 0\nmax = 6\n")
+    words = ["measure", str(tmp_path / "rows.csv"), "--schema", str(tmp_path / "schema.toml"), "--push-down"]
+    result = CliRunner().invoke(app, [*words, "--epsilon", "1", "--delta", "0", "--out", str(tmp_path / "bundle")])
+    assert result.exit_code == 2
+    assert not (tmp_path / "bundle").exists()

@@ -1,5 +1,6 @@
 """`kernelease demo`: a whole release of a generated table."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -136,13 +137,14 @@ def _show(screen: Screen, private: pa.Table, schema: Schema, result: Release, ou
         *certificate_facts(result.certificate),
         ("bundle", out),
     ]
+    command = sys.argv[0] if Path(sys.argv[0]).name == "kernelease" else "kernelease"  # as it was called just now
     screen.summary(
         fields,
         facts(about),
         line("\nMeans, private and synthetic (the owner alone could print the first):"),
         grid(("column", "private", "synthetic"), [(name, *map(number, pair)) for name, pair in means.items()]),
         line("\nTry next:"),
-        line(f'  kernelease query {out} mean hours --where "age < 65" --by education'),
-        line(f'  kernelease query {out} probability "employed == true" --by sex'),
-        line(f"  kernelease verify {out}"),
+        line(f'  {command} query {out} mean hours --where "age < 65" --by education'),
+        line(f'  {command} query {out} probability "employed == true" --by sex'),
+        line(f"  {command} verify {out}"),
     )

@@ -8,6 +8,7 @@ from kernelease.cli.options import (
     LedgerPath,
     Out,
     Overwrite,
+    PushDown,
     Query,
     Quiet,
     SchemaFile,
@@ -30,6 +31,7 @@ def measure(
     seed: Seed = 0,
     query: Query = None,
     key: SigningKey = None,
+    push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -50,6 +52,7 @@ def measure(
         out=out,
         key=key,
         overwrite=overwrite,
+        push_down=push_down,
     )
     with screen.progress() as progress:
         measurements = request.measure(progress)

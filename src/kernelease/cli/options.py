@@ -54,6 +54,10 @@ Rows: TypeAlias = Annotated[
 SigningKey: TypeAlias = Annotated[
     Path | None, typer.Option("--key", metavar="FILE", help="Sign the bundle with this private key.")
 ]
+PushDown: TypeAlias = Annotated[
+    bool,
+    typer.Option("--push-down", help="Let DuckDB or PostgreSQL count by itself: rows never leave it. Slower."),
+]
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what lies under that name already.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or summary.")]

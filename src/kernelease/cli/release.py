@@ -14,6 +14,7 @@ from kernelease.cli.options import (
     LedgerPath,
     Out,
     Overwrite,
+    PushDown,
     Query,
     Quiet,
     Rows,
@@ -68,6 +69,7 @@ def release(
     rows: Rows = None,
     query: Query = None,
     key: SigningKey = None,
+    push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -75,6 +77,8 @@ def release(
     """Publish synthetic rows in place of a private table: measure, then fit."""
     screen = Screen(json=as_json, quiet=quiet)
     chosen, why = choose(method, public, published_rows)
+    if chosen is MethodName.SUBSPACE and push_down:
+        raise ParameterError("--push-down: only interactions counts; subspace has to see the rows.")
     if chosen is MethodName.SUBSPACE and rows is not None:
         raise ParameterError(
             "--rows: public rows are weighted, not drawn. `kernelease export --rows` makes any number."
@@ -90,6 +94,7 @@ def release(
         out=out,
         key=key,
         overwrite=overwrite,
+        push_down=push_down,
     )
     if chosen is MethodName.SUBSPACE:
         result = _with_public_rows(screen, request, public, published_rows)

@@ -35,6 +35,7 @@ class Request:
     out: Path
     key: Ed25519PrivateKey | None
     overwrite: bool
+    push_down: bool = False
 
     @classmethod
     def read(
@@ -50,6 +51,7 @@ class Request:
         out: Path,
         key: Path | None,
         overwrite: bool,
+        push_down: bool = False,
     ) -> "Request":
         """The request in what was typed."""
         declared = Schema.load(schema)
@@ -66,6 +68,7 @@ class Request:
             out=out,
             key=None if key is None else load_private_key(key),
             overwrite=overwrite,
+            push_down=push_down,
         )
 
     def measure(self, progress: Progress) -> Measurements:
@@ -76,6 +79,7 @@ class Request:
             privacy=self.privacy,
             ledger=self.ledger,
             seed=self.seed,
+            push_down=self.push_down,
             progress=progress,
         )
         self.save(measurements)

@@ -98,11 +98,7 @@ class Loss:
         """Whether this loss lies within `total`, part by part (the condition of a privacy filter)."""
         if total.pure_epsilon < math.inf:
             return self.pure_epsilon <= total.pure_epsilon
-        return (
-            self.mu_squared <= total.mu_squared
-            and self.delta_zero <= total.delta_zero
-            and self.tau <= total.tau
-        )
+        return self.mu_squared <= total.mu_squared and self.delta_zero <= total.delta_zero and self.tau <= total.tau
 
 
 @final
