@@ -17,11 +17,9 @@ from kernelease.fit.constraints import Constraint, L1Ball
 from kernelease.fit.points import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.solver import PointSolver
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.weights import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
 from kernelease.seeds import PublicSeed
-
-WEIGHT_PRECISION = 1e-3  # weights are solved until at most this share of the noise's energy could still be gained
 
 
 @final
@@ -73,8 +71,7 @@ class GreedyPreimages(PointSolver):
         feature_map = _fourier(noisy.feature_map)
         generator = seed.generator("greedy pre-images")
         energy = float(target @ target)
-        tolerance = min(0.5, max(1e-9, WEIGHT_PRECISION * noisy.noise_floor**2 / energy)) if energy else 0.5
-        solver = WeightSolver(constraint=self.constraint, tolerance=tolerance)
+        solver = WeightSolver(constraint=self.constraint, tolerance=tolerance_at_noise(noisy.noise_floor, target))
         points = np.empty((0, source.dimension))
         features = np.empty((0, feature_map.dimension))
         weights, gram, linear = np.empty(0), np.empty((0, 0)), np.empty(0)

@@ -11,6 +11,9 @@ from kernelease.errors import ParameterError
 from kernelease.fit.active_set import nearest_in_hull
 from kernelease.fit.constraints import Constraint, Free, Simplex
 
+EXACT_COORDINATES = 1024  # active sets take minutes beyond; gradient steps then have to do
+NOISE_PRECISION = 1e-3
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,8 @@ class WeightSolver:
         return self._accelerated(lambda w: gram @ w, linear, energy, start)
 
     def _exact(self, design: Floats, target: Floats) -> Floats | None:
+        if len(design) > EXACT_COORDINATES:
+            return None
         corners = self.constraint.corners(design)
         shares = None if corners is None else nearest_in_hull(corners, target)
         return None if shares is None else self.constraint.mixture(shares)
@@ -101,6 +106,12 @@ class WeightSolver:
         """⟨∇, w⟩ − min ⟨∇, v⟩ over allowed v: by convexity no allowed v is better than w by more."""
         half_gradient = product(weights) - linear
         return 2.0 * (float(half_gradient @ weights) - self.constraint.lowest(half_gradient))
+
+
+def tolerance_at_noise(noise_floor: float, target: Floats) -> float:
+    """A solver's tolerance at which no more than a thousandth of the noise's energy could still be gained."""
+    energy = _squared(target)
+    return min(0.5, max(1e-9, NOISE_PRECISION * noise_floor**2 / energy)) if energy else 0.5
 
 
 def _squared(vector: Floats) -> float:

@@ -14,7 +14,7 @@ from kernelease.fit.constraints import Constraint, Free
 from kernelease.fit.estimators import EmpiricalMean, Estimator
 from kernelease.fit.points import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.weights import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
 from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
@@ -92,9 +92,8 @@ class Subspace(Method):
         target = self.estimator.estimate(noisy)
         if isinstance(self.constraint, Free):
             return _re_expressed(noisy, noisy.feature_map, target)
-        fitted = WeightSolver(constraint=self.constraint).solve(
-            noisy.feature_map.evaluate(measured.candidates).T, target
-        )
+        solver = WeightSolver(constraint=self.constraint, tolerance=tolerance_at_noise(noisy.noise_floor, target))
+        fitted = solver.solve(noisy.feature_map.evaluate(measured.candidates).T, target)
         synthetic = SyntheticSet(points=measured.candidates, weights=fitted.weights)
         return Solution(
             synthetic=synthetic,
