@@ -3,7 +3,7 @@
 import os
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Self
 
 import numpy as np
@@ -17,7 +17,7 @@ from kernelease.features.nystrom import Nystrom
 from kernelease.kernels.kernel import Kernel
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure
-from kernelease.privacy.sensitivity import sum_sensitivity
+from kernelease.privacy.sensitivity import Sensitivity, sum_sensitivity
 
 TOLERANCE = 1e-5  # the authors drop a point whose squared distance to the span of those before is at most this
 WIDEST = 2048  # the largest rank for which the feature map is built; above it, its sensitivity is taken from there
@@ -68,10 +68,10 @@ class Basis:
         """Coordinates of a function in the basis, from its values at the points: (F,) → (F,)."""
         return _forward(self.factor, similarities[:, None])[:, 0]
 
-    def feature_map(self, kernel: Kernel, rank: int, *, lemma: bool) -> Nystrom:
+    def feature_map(self, kernel: Kernel, rank: int) -> Nystrom:
         """The product's map onto the first `rank` basis functions."""
         whole = PartialCholesky(pivots=np.arange(len(self.points)), factor=self.factor, residuals=np.empty(0))
-        return Nystrom.from_factor(kernel, self.points, whole, rank=rank, lemma=lemma)
+        return Nystrom.from_factor(kernel, self.points, whole, rank=rank)
 
 
 def _forward(factor: Floats, right: Floats) -> Floats:
@@ -98,12 +98,25 @@ def _in_order(gram: Floats, tolerance: float) -> tuple[Integers, Floats]:
 
 
 @dataclass(frozen=True)
+class Scale:
+    """What the mechanism needs to know of a feature map."""
+
+    step: float
+    sensitivity: Sensitivity
+
+    @classmethod
+    def of(cls, feature_map: Nystrom) -> Self:
+        return cls(feature_map.step, sum_sensitivity(feature_map, ke.Neighbours.REPLACE_ONE))
+
+
+@dataclass(frozen=True)
 class Experiment:
     """Algorithm 1 on one data set with one list of public points, of which the first M are used."""
 
     truth: OfRows
     basis: Basis
     coordinates: Floats  # of the private mean embedding, without noise: (F,)
+    _scales: dict[int, dict[bool, Scale]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, truth: OfRows, points: Rows) -> Self:
@@ -125,8 +138,8 @@ class Experiment:
         squared = np.tile(self.projection(counts) ** 2, (repeats, 1))
         with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
             for rank, members in self._sharing_a_map(counts):
-                feature_map = self.basis.feature_map(self.truth.kernel, min(rank, WIDEST), lemma=noise.lemma)
-                draws = pool.map(lambda _, f=feature_map, r=rank: self._noise(f, r, privacy), range(repeats))
+                scale = self._scale(min(rank, WIDEST))[noise.lemma]
+                draws = pool.map(lambda _, s=scale, r=rank: self._noise(s, r, privacy), range(repeats))
                 drawn = np.pad(np.cumsum(np.array(list(draws)) ** 2, axis=1), ((0, 0), (1, 0)))
                 squared[:, members] += drawn[:, [self.basis.rank(counts[m]) for m in members]]
         return np.sqrt(squared)
@@ -139,16 +152,23 @@ class Experiment:
         if ranks.max() > WIDEST:
             yield int(ranks.max()), np.flatnonzero(ranks > WIDEST).tolist()
 
-    def _noise(self, feature_map: Nystrom, rank: int, privacy: ke.Privacy) -> Floats:
+    def _scale(self, rank: int) -> dict[bool, Scale]:
+        """With our diameter and with the lemma's, from one map: building it is the dear part."""
+        if rank not in self._scales:
+            feature_map = self.basis.feature_map(self.truth.kernel, rank)
+            self._scales[rank] = {lemma: Scale.of(replace(feature_map, lemma=lemma)) for lemma in (False, True)}
+        return self._scales[rank]
+
+    def _noise(self, scale: Scale, rank: int, privacy: ke.Privacy) -> Floats:
         """What the product's mechanism adds to the first `rank` coordinates of the mean: (rank,)."""
-        unit = feature_map.step / len(self.truth.rows)
+        unit = scale.step / len(self.truth.rows)
         exact = np.rint(self.coordinates[:rank] / unit)
         budget = PrivacyFilter.open(
             privacy, ledger=ke.MemoryLedger(privacy), coordinates=rank, purpose="a repeat of the benchmark"
         )
         measured = measure(
             exact.astype(np.int64).astype(object),
-            sum_sensitivity(feature_map, privacy.neighbours),
+            scale.sensitivity,
             budget=budget,
             share=1.0,
             noise=ke.SystemNoise(),

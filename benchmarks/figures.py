@@ -7,6 +7,7 @@ from typing import Any
 
 import altair as alt
 
+from benchmarks.contenders import PUBLISHED_ROWS
 from benchmarks.published import EPSILONS, Curve, published
 
 Record = dict[str, Any]
@@ -14,6 +15,7 @@ Record = dict[str, Any]
 _EPSILON_COLOURS = {"ε = 0.01": "#D55E00", "ε = 0.1": "#009E73", "ε = 1": "#0072B2"}  # Okabe & Ito: colour-blind safe
 _OTHER_COLOURS = {"no noise (projection)": "#999999", "uniform weights": "#000000"}
 _CONTENDER_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
+_WITHOUT_ROWS, _WITH_ROWS = "no published rows", f"with published rows (paper: up to 10,000; ours: {PUBLISHED_ROWS:,})"
 _FONT = "Helvetica, Arial, sans-serif"
 
 
@@ -158,7 +160,7 @@ def _contenders(results: Record, dimension: int) -> list[Record]:
         {
             "dimension": dimension,
             "release": name,
-            "rows": "10,000 published rows" if flag else "no published rows",
+            "rows": _WITH_ROWS if flag else _WITHOUT_ROWS,
             "epsilon": epsilon,
             "distance": distance,
         }
@@ -173,7 +175,7 @@ def _median(values: Sequence[float]) -> float:
 
 def _epsilon_panel(records: list[Record], names: list[str], dimension: int) -> alt.LayerChart:
     colours = alt.Scale(domain=names, range=list(_CONTENDER_COLOURS[: len(names)]))
-    dashes = alt.Scale(domain=["no published rows", "10,000 published rows"], range=[[1, 0], [5, 4]])
+    dashes = alt.Scale(domain=[_WITHOUT_ROWS, _WITH_ROWS], range=[[1, 0], [5, 4]])
     base = alt.Chart(alt.Data(values=records)).encode(
         alt.X(
             "epsilon:Q",

@@ -50,9 +50,10 @@ def test_private_bounds_are_charged(here, run):
     drafted = tomllib.loads(run(*words).stdout)
     assert drafted["columns"]["age"] == {"type": "integer", "min": 16, "max": 128, "nullable": True}
     assert drafted["columns"]["hours"]["max"] == 64.0
-    assert drafted["columns"]["sex"]["values"] == ["FILL IN"]
-    (entry,) = run.json("budget", "show", "ledger")["entries"]
-    assert entry["loss"]["pure_epsilon"] == 2.0
+    assert drafted["columns"]["sex"]["values"] == ["female", "male"]
+    bounds, values = run.json("budget", "show", "ledger")["entries"]
+    assert bounds["loss"]["pure_epsilon"] == values["loss"]["pure_epsilon"] == 1.0
+    assert values["loss"]["delta_zero"] == pytest.approx(5e-9)
     assert "would pass the cap" in run(*words, code=3).stderr
 
 

@@ -92,12 +92,21 @@ def test_no_part_of_a_loss_is_negative(name: str, value: float) -> None:
 
 @pytest.mark.parametrize(
     "parts",
-    [{"mu_squared": 1.0}, {"tau": 1e-9}, {"delta_zero": 1e-9}, {"tau": 1e-9, "pure_epsilon": 1.0}],
+    [{"mu_squared": 1.0}, {"tau": 1e-9}, {"tau": 1e-9, "pure_epsilon": 1.0}],
 )
 def test_a_loss_that_is_not_pure_cannot_pass_for_pure(parts: dict[str, float]) -> None:
     """Otherwise δ(ε) would be 0 for it, since Σε = 0."""
     with pytest.raises(ParameterError, match="pure_epsilon = inf"):
         Loss(**parts)
+
+
+def test_steps_that_are_pure_but_for_a_delta_add_up_by_basic_composition() -> None:
+    loss = Loss.pure(0.5) + Loss.approximate(0.5, 1e-9) + Loss.approximate(0.25, 1e-9)
+    assert loss.delta(1.25) == 2e-9
+    assert loss.delta(1.2) > 2e-9
+    assert Privacy(epsilon=1.25, delta=2e-7).allows(loss)
+    assert not Privacy(epsilon=1.25, delta=1e-7).allows(loss)  # a hundredth of δ is kept for δ₀
+    assert not Privacy(epsilon=1.25).allows(loss)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])

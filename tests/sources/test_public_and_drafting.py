@@ -1,6 +1,9 @@
 """Public tables, whose types may be guessed; and drafts for private ones, whose may not."""
 
+from pathlib import Path
+
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -8,7 +11,7 @@ from kernelease.errors import BudgetError, ParameterError, SourceError
 from kernelease.privacy import Privacy, SeededNoise
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources import open_source
-from kernelease.sources.drafting import draft_schema, measure_bounds
+from kernelease.sources.drafting import draft_schema, measure_domain
 from kernelease.sources.public import read_public
 
 
@@ -42,9 +45,9 @@ def test_a_public_file_that_can_not_be_read(tmp_path):
 
 def test_measured_bounds_go_into_the_draft(ledger):
     source = open_source(pa.table({"n": pa.array([5] * 2000), "huge": pa.array([1e17] * 2000), "t": ["x"] * 2000}))
-    bounds = measure_bounds(source, epsilon=1.0, ledger=ledger, noise=SeededNoise(0))
-    assert set(bounds) == {"n", "huge"}
-    text = draft_schema(source, "t", bounds=bounds)
+    found = measure_domain(source, epsilon=1.0, ledger=ledger, noise=SeededNoise(0))
+    assert set(found.bounds) == {"n", "huge"}
+    text = draft_schema(source, "t", found=found)
     assert 'type = "integer"\nmin = 4\nmax = 8\n' in text
     assert 'type = "number"\nmin = 7.20' in text
     assert ledger.spent().pure_epsilon == 1.0
@@ -52,8 +55,24 @@ def test_measured_bounds_go_into_the_draft(ledger):
 
 def test_bounds_are_not_measured_for_nothing(ledger, tmp_path):
     with pytest.raises(ParameterError, match="no column of numbers"):
-        measure_bounds(open_source(pa.table({"t": ["x"]})), epsilon=0.5, ledger=ledger)
+        measure_domain(open_source(pa.table({"t": ["x"]})), epsilon=0.5, ledger=ledger)
     of_persons = LedgerFile.create(tmp_path / "persons", cap=Privacy(epsilon=1.0), unit="person")
     with pytest.raises(BudgetError, match="unit"):
-        measure_bounds(open_source(pa.table({"n": [1]})), epsilon=0.5, ledger=of_persons)
+        measure_domain(open_source(pa.table({"n": [1]})), epsilon=0.5, ledger=of_persons)
     assert ledger.entries() == of_persons.entries() == []
+
+
+def test_texts_that_many_rows_hold_are_found_where_the_cap_has_a_delta(tmp_path: Path) -> None:
+    table = pa.table({"n": list(range(3000)), "town": ["Ulm"] * 1500 + ["Bonn"] * 1499 + ["Rare"]})
+    ledger = LedgerFile.create(tmp_path / "books.sqlite", cap=Privacy(epsilon=9.0, delta=1e-4))
+    for source in (open_source(table), open_source(_csv(tmp_path, table))):
+        found = measure_domain(source, epsilon=2.0, ledger=ledger)
+        assert found.values["town"] == ("Bonn", "Ulm")
+        text = draft_schema(source, "t", found=found)
+        assert 'values = ["Bonn", "Ulm"]' in text
+        assert "Rare" not in text
+
+
+def _csv(folder: Path, table: pa.Table) -> Path:
+    pa.csv.write_csv(table, folder / "t.csv")
+    return folder / "t.csv"

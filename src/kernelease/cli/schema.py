@@ -13,7 +13,7 @@ from kernelease.errors import ParameterError
 from kernelease.methods.interactions import Interactions
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources import Source, open_source
-from kernelease.sources.drafting import draft_schema, measure_bounds
+from kernelease.sources.drafting import Found, draft_schema, measure_domain
 from kernelease.sources.public import read_public
 from kernelease.table import Schema, draft, draft_from_public, json_schema
 
@@ -33,7 +33,7 @@ def draft_command(
     ] = None,
     private_bounds: Annotated[
         float | None,
-        typer.Option(metavar="EPS", help="Measure numeric bounds with noise, for this epsilon of the ledger."),
+        typer.Option(metavar="EPS", help="Measure bounds of numbers and frequent texts with noise, for this epsilon."),
     ] = None,
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
@@ -44,8 +44,8 @@ def draft_command(
 ) -> None:
     """Draft a schema from the names and declared types of a table's columns, and from nothing in its rows.
 
-    What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two; categories
-    and dates are left to the owner.
+    What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two, and texts that
+    many rows hold (for those the ledger's cap needs a delta); dates are left to the owner.
     """
     if out is not None and out.exists():
         raise ParameterError(f"{out} already exists. Choose another name.")
@@ -56,7 +56,7 @@ def draft_command(
     if from_public is not None:
         text = _from_public(source, read_public(from_public), name)
     else:
-        text = draft_schema(source, name, bounds=_bounds(source, private_bounds, ledger))
+        text = draft_schema(source, name, found=_found(source, private_bounds, ledger))
     screen = Screen(json=as_json, quiet=quiet)
     if out is None and not as_json:
         typer.echo(text, nl=False)
@@ -111,14 +111,14 @@ def _name(data: str) -> str:
     return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
 
 
-def _bounds(source: Source, epsilon: float | None, ledger: Path | None) -> Any:
+def _found(source: Source, epsilon: float | None, ledger: Path | None) -> Found | None:
     if epsilon is None:
         return None
     if ledger is None:
         raise ParameterError(
             "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
         )
-    return measure_bounds(source, epsilon=epsilon, ledger=LedgerFile.open(ledger))
+    return measure_domain(source, epsilon=epsilon, ledger=LedgerFile.open(ledger))
 
 
 def _from_public(source: Source, public: pa.Table, name: str) -> str:

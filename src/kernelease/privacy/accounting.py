@@ -47,14 +47,13 @@ class Loss:
     mu_squared: float = 0.0
     delta_zero: float = 0.0
     tau: float = 0.0
-    pure_epsilon: float = 0.0  # Σε where all steps are pure, else infinity
+    pure_epsilon: float = 0.0  # Σε where all steps are pure but for δ₀, else infinity
 
     def __post_init__(self) -> None:
         for name in ("mu_squared", "delta_zero", "tau", "pure_epsilon"):
             if not getattr(self, name) >= 0.0:
                 raise ParameterError(f"Loss: {name} must be at least 0, got {getattr(self, name)!r}.")
-        impure = self.delta_zero > 0.0 or self.tau > 0.0
-        if (impure and self.pure_epsilon < math.inf) or (self.mu_squared > 0.0 and self.pure_epsilon == 0.0):
+        if (self.tau > 0.0 and self.pure_epsilon < math.inf) or (self.mu_squared > 0.0 and self.pure_epsilon == 0.0):
             raise ParameterError(
                 "Loss: a step that is not pure needs pure_epsilon = inf; use Loss.gaussian or the like."
             )
@@ -72,7 +71,7 @@ class Loss:
     @classmethod
     def approximate(cls, epsilon: float, delta: float) -> "Loss":
         """Any (ε, δ) step: an ε-DP step except with probability δ."""
-        return cls(mu_squared=pure_mu(epsilon) ** 2, delta_zero=delta, pure_epsilon=math.inf if delta else epsilon)
+        return cls(mu_squared=pure_mu(epsilon) ** 2, delta_zero=delta, pure_epsilon=epsilon)
 
     def __add__(self, other: "Loss") -> "Loss":
         return Loss(
@@ -89,15 +88,15 @@ class Loss:
 
     def delta(self, epsilon: float) -> float:
         """δ such that all of this together is (ε, δ)-differentially private."""
-        if self.pure_epsilon <= epsilon:
-            return 0.0
+        if self.pure_epsilon <= epsilon:  # basic composition
+            return min(1.0, self.delta_zero)
         discreteness = self.tau * (1.0 + math.exp(min(epsilon, 700.0))) if self.tau else 0.0
         return min(1.0, gaussian_delta(self.mu, epsilon) + self.delta_zero + discreteness)
 
     def fits(self, total: "Loss") -> bool:
         """Whether this loss lies within `total`, part by part (the condition of a privacy filter)."""
         if total.pure_epsilon < math.inf:
-            return self.pure_epsilon <= total.pure_epsilon
+            return self.pure_epsilon <= total.pure_epsilon and self.delta_zero <= total.delta_zero
         return self.mu_squared <= total.mu_squared and self.delta_zero <= total.delta_zero and self.tau <= total.tau
 
 
@@ -150,11 +149,11 @@ class Privacy:
     def allows(self, loss: Loss) -> bool:
         """Whether charges that add up to `loss` keep (ε, δ), each chosen with the results of those before in sight.
 
-        Pure steps alone may add up to ε. Otherwise μ² has a limit of its own, and δ₀ + (1 + e^ε)·τ another: limits on
-        their sum would let later charges trade one against the other (docs/proofs/accounting.md).
+        Pure and (ε, δ) steps alone may add up to ε. Otherwise μ² has a limit of its own, and δ₀ + (1 + e^ε)·τ another:
+        limits on their sum would let later charges trade one against the other (docs/proofs/accounting.md).
         """
         if loss.pure_epsilon <= self.epsilon * (1 + ROUNDING):
-            return True
+            return loss.delta_zero <= TAU_SHARE * self.delta
         if self.pure:
             return False
         mu = mu_for(Calibration.ANALYTIC, self.epsilon, self._gaussian_delta)

@@ -64,14 +64,19 @@ _UNKNOWN = (
 
 
 def draft(
-    source: pa.Schema, name: str, *, declared_types: bool, bounds: Mapping[str, tuple[float, float]] | None = None
+    source: pa.Schema,
+    name: str,
+    *,
+    declared_types: bool,
+    bounds: Mapping[str, tuple[float, float]] | None = None,
+    values: Mapping[str, tuple[str, ...]] | None = None,
 ) -> str:
     r"""The TOML text of a schema to fill in, from the column names of a source and nothing in its rows.
 
     With `declared_types`, the types that the source declares (Parquet, SQL) choose the type of each column; without,
     as for CSV, whose types would be guessed from values, they are to be filled in too.
 
-    `bounds` are those of numeric columns that are known already, as a charged mechanism measures them.
+    `bounds` of numbers and `values` of texts are those that are known already, as a charged mechanism measures them.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -87,6 +92,8 @@ def draft(
         known = (bounds or {}).get(field.name)
         lines = _UNKNOWN if tag is None else (("type", tag, ""), *_HINTS[tag])
         lines = lines if known is None else _numeric(tag, *known)
+        if frequent := (values or {}).get(field.name):
+            lines = ("type", "category", ""), ("values", list(frequent), ""), ("other", True, "")
         body = [_line(*line) for line in (*lines, ("nullable", True, "false if no value can be missing"))]
         parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *body]) + "\n")
     return "\n".join(parts)
@@ -95,6 +102,11 @@ def draft(
 def numeric_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
     """The columns that are declared to be numbers, or may be, where nothing is declared."""
     return tuple(f.name for f in source if not declared_types or _tag(f.type) in ("integer", "number", None))
+
+
+def text_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
+    """The columns that are declared to be texts; none where nothing is declared."""
+    return tuple(f.name for f in source if declared_types and _tag(f.type) == "category")
 
 
 def _numeric(tag: str | None, low: float, high: float) -> tuple[tuple[str, Any, str], ...]:
