@@ -11,7 +11,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check format bench-paper bench-pass bench-rates size clean
+.PHONY: help demo test test-fast check static format bench-paper bench-pass bench-rates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -19,13 +19,15 @@ help:  ## list the targets
 demo: .venv/.core  ## a whole release of a generated table, from nothing but Python
 	$(BIN)/kernelease demo
 
-test: check  ## everything: the checks, then all tests
+test: static  ## everything: the checks, then all tests
 	$(PYTEST)
 
 test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
 	$(PYTEST) -m "not slow and not statistical"
 
-check: .venv/.dev  ## format, lint, strict types, import contracts
+check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
+
+static: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy --strict src

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+import kernelease as ke
 from kernelease import (
     Gaussian,
     GreedyPreimages,
@@ -188,3 +189,16 @@ def test_every_cell_has_a_place_in_the_table(cells: list[Any], column: list[Any]
     table = points_table(SyntheticSet(points=points, weights=np.array([0.25, 0.75])))
     assert table.column("x0").to_pylist() == column
     assert math.fsum(table.column("weight").to_pylist()) == 1.0
+
+
+def test_a_release_saves_itself_as_a_bundle(tmp_path):
+    release = ke.release(
+        np.random.default_rng(0).normal(size=(50, 2)),
+        kernel=ke.Gaussian(lengthscale=1.0),
+        method=ke.Subspace(points=ke.NormalPoints(dimension=2), count=5),
+        privacy=ke.Privacy(epsilon=1.0, delta=1e-6),
+    )
+    assert release.save(tmp_path / "bundle.zip") == tmp_path / "bundle.zip"
+    again = ke.load(tmp_path / "bundle.zip")
+    assert again.table.equals(release.table)
+    assert all(finding.holds for finding in ke.verify(tmp_path / "bundle.zip"))

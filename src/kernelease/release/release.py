@@ -2,10 +2,12 @@
 
 from dataclasses import dataclass, replace
 from enum import Enum
+from pathlib import Path
 from typing import final
 
 import numpy as np
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.embedding.blocks import NoisyBlocks
@@ -75,6 +77,12 @@ class Release:
         marks = np.searchsorted(ends, np.arange(count) + generator.random(), side="right")
         chosen = order[np.minimum(marks, len(order) - 1)]
         return self.rows.take(pa.array(generator.permutation(chosen)))
+
+    def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
+        """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
+        from kernelease.release.bundle import save  # noqa: PLC0415  # bundles are made of releases, and load them too
+
+        return save(self, path, key=key, overwrite=overwrite)
 
     def uniform(self, count: int) -> "Release":
         """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""
