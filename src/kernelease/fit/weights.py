@@ -11,7 +11,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.active_set import nearest_in_hull
 from kernelease.fit.constraints import Constraint, Free, Simplex
 
-EXACT_COORDINATES = 1024  # active sets take minutes beyond; gradient steps then have to do
+EXACT_COORDINATES = 4096  # active sets take minutes beyond; gradient steps then have to do
 NOISE_PRECISION = 1e-3
 
 
