@@ -15,7 +15,10 @@ Record = dict[str, Any]
 _EPSILON_COLOURS = {"ε = 0.01": "#D55E00", "ε = 0.1": "#009E73", "ε = 1": "#0072B2"}  # Okabe & Ito: colour-blind safe
 _OTHER_COLOURS = {"no noise (projection)": "#999999", "uniform weights": "#000000"}
 _CONTENDER_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
-_WITHOUT_ROWS, _WITH_ROWS = "no published rows", f"with published rows (paper: up to 10,000; ours: {PUBLISHED_ROWS:,})"
+_WITHOUT_ROWS, _WITH_ROWS = (
+    "no published rows",
+    f"published rows (the paper up to 10,000, kernelease {PUBLISHED_ROWS:,})",
+)
 _FONT = "Helvetica, Arial, sans-serif"
 
 
@@ -55,7 +58,7 @@ def error_vs_epsilon(results: Record) -> alt.HConcatChart:
     records = [record for d in dimensions for record in _contenders(results, d)]
     names = list(dict.fromkeys(record["release"] for record in records))
     panels = [_epsilon_panel([r for r in records if r["dimension"] == d], names, d) for d in dimensions]
-    return _styled(alt.hconcat(*panels, spacing=28))
+    return _styled(alt.hconcat(*panels, spacing=28), legend={"orient": "bottom", "direction": "vertical", "offset": 8})
 
 
 def rates(results: Record) -> alt.HConcatChart:
@@ -208,11 +211,13 @@ def _rates_panel(records: list[Record], names: list[str], dimension: int) -> alt
     return alt.layer(lines, dots).properties(width=280, height=300, title=f"D = {dimension}, ε = 1")
 
 
-def _styled(chart: Any) -> Any:
+def _styled(chart: Any, legend: dict[str, Any] | None = None) -> Any:
     return (
         chart.configure(font=_FONT, background="white")
         .configure_axis(labelFontSize=13, titleFontSize=14, titleFontWeight="normal", gridColor="#e6e6e6")
-        .configure_legend(labelFontSize=13, labelLimit=400, symbolStrokeWidth=2, rowPadding=4, offset=16)
+        .configure_legend(
+            labelFontSize=13, labelLimit=400, symbolStrokeWidth=2, rowPadding=4, **(legend or {"offset": 16})
+        )
         .configure_title(fontSize=15, fontWeight="normal", anchor="start")
         .configure_view(stroke="#cccccc")
     )
