@@ -22,6 +22,15 @@ def encode(
     return column.encode(pa.array(list(cells))).tolist()
 
 
+def stated(column: Integer | Date | Datetime, ticks: int) -> int:
+    """The formula of docs/schema.md for whole ticks."""
+    if ticks < column.low + column.tick:
+        return 0
+    if ticks >= column.top:
+        return column.cell_count - 1
+    return column.points + (ticks - column.origin) // column.step
+
+
 class TestInteger:
     @settings(deadline=None)
     @given(st.integers(-(2**53), 2**53), st.integers(1, 2**54), st.integers(1, 300), st.integers(-(2**63), 2**63 - 1))
@@ -29,21 +38,28 @@ class TestInteger:
         high = low + span
         assume(high <= 2**53)
         column = Integer(name="x", min=low, max=high, cells=cells)
-        expected = (min(max(value, column.low), column.high) - column.low) // column.step
-        assert encode(column, value) == [expected]
+        assert encode(column, value) == [stated(column, value)]
         assert column.cell_count <= cells
-        assert column.encode(pa.array([str(value)])).tolist() == [expected]
+        assert column.encode(pa.array([str(value)])).tolist() == [stated(column, value)]
 
     @pytest.mark.parametrize(("cell", "value"), [(17.99, 17), (89.5, 89), (-math.inf, 17), (math.inf, 90), (2**63, 90)])
     def test_fractions_are_rounded_down_and_clamped(self, cell: float, value: int) -> None:
         column = Integer(name="x", min=17, max=90)
         assert encode(column, float(cell)) == encode(column, value)
 
-    def test_one_atom_each_up_to_128_values(self) -> None:
-        assert Integer(name="x", min=1, max=128).cell_count == 128
-        assert Integer(name="x", min=1, max=129).cell_count == 43  # of three values each: 64 cells are the most
-        assert Integer(name="x", min=0, max=1_500_000).cell_count == 64
-        assert Integer(name="x", min=0, max=1000, cells=500).cell_count == 334
+    def test_one_atom_each_up_to_256_values(self) -> None:
+        assert Integer(name="x", min=1, max=256).cell_count == 256
+        assert Integer(name="x", min=1, max=257).cell_count == 130  # two points, and 128 cells for 255 values
+        assert Integer(name="x", min=0, max=1_500_000).cell_count == 256
+        assert Integer(name="x", min=0, max=1000, cells=500).cell_count == 335
+        assert Integer(name="x", min=0, max=1000, cells=1001).cell_count == 1001
+
+    def test_a_spike_at_zero_is_kept_apart(self) -> None:
+        gain = Integer(name="gain", min=0, max=99_999)
+        rows = pa.array([0] * 920 + [1] * 30 + [7_298] * 40 + [99_999] * 9 + [250_000])
+        released = np.array(gain.decode(gain.encode(rows), GENERATOR))
+        assert (released == 0).sum() == 920
+        assert (released == 99_999).sum() == 10
 
     def test_every_legal_value_is_drawn_and_no_other(self) -> None:
         column = Integer(name="x", min=0, max=100, resolution=10, cells=3)
@@ -68,8 +84,11 @@ class TestNumber:
     def test_code_is_the_stated_formula(self, low: float, high: float, cells: int, value: float) -> None:
         assume(high - low > 1e-9 * max(abs(low), abs(high), 1e-290))
         column = Number(name="x", min=low, max=high, cells=cells)
-        scaled = math.floor((min(max(value, column.low), column.high) - column.origin) / column.width)
-        assert encode(column, value) == [min(max(scaled, 0), column.cell_count - 1)]
+        expected = 0 if value < column.bottom else column.cell_count - 1
+        if column.bottom <= value < column.top:
+            scaled = math.floor((value - column.origin) / column.width)
+            expected = column.points + min(max(scaled, 0), column.cell_count - 2 * column.points - 1)
+        assert encode(column, value) == [expected]
         assert column.encode(pa.array([repr(value)])).tolist() == encode(column, value)
 
     @settings(deadline=None)
@@ -81,8 +100,11 @@ class TestNumber:
         )
         legal = np.array([float((low + k) * step) for k in range(levels + 1)])
         codes = column.encode(pa.array(legal))
-        group = -(-(levels + 1) // 64)
-        np.testing.assert_array_equal(codes, np.arange(levels + 1) // group)
+        if levels < 64:
+            np.testing.assert_array_equal(codes, np.arange(levels + 1))
+        else:
+            inner = np.arange(levels - 1) // -(-(levels - 1) // 62)
+            np.testing.assert_array_equal(codes, [0, *(1 + inner), inner[-1] + 2])
         drawn = column.decode(codes, GENERATOR).to_pylist()
         assert set(drawn) <= set(legal.tolist())
 
@@ -222,7 +244,7 @@ class TestTime:
         column = Datetime(
             name="x", min=datetime.datetime.min.replace(tzinfo=east), max=datetime.datetime.max.replace(tzinfo=west)
         )
-        assert len(column.labels()) == column.size == 64
+        assert len(column.labels()) == column.size == 256
 
     @settings(deadline=None)
     @given(st.datetimes(), st.datetimes())
@@ -234,8 +256,7 @@ class TestTime:
         for moment in (first, second):
             for each, unit in ((column, micro), (dates, day)):
                 ticks = (moment - epoch) // unit
-                expected = (min(max(ticks, each.low), each.high) - each.low) // each.step
-                assert encode(each, moment) == encode(each, moment.isoformat()) == [expected]
+                assert encode(each, moment) == encode(each, moment.isoformat()) == [stated(each, ticks)]
 
     def test_dates_go_into_datetimes_and_back(self) -> None:
         assert encode(self.DAY, datetime.date(2024, 1, 1), datetime.date(9999, 1, 1)) == [0, 23]

@@ -108,12 +108,29 @@ def test_labels_and_centres_have_one_entry_per_atom(column: Column) -> None:
         assert (np.diff(legal) > 0).all()
 
 
-@pytest.mark.parametrize("column", [c for c in COLUMNS.values() if isinstance(c, Celled)])
+CELLED = {name: column for name, column in COLUMNS.items() if isinstance(column, Celled)}
+celled = pytest.mark.parametrize("column", CELLED.values(), ids=CELLED)
+
+
+@celled
 def test_centres_lie_between_edges(column: Celled) -> None:
     edges, centres = column.edges(), column.centres()[: column.cell_count]
     assert edges.shape == (column.cell_count + 1,)
+    assert (np.diff(edges) >= 0).all()
     assert (edges[:-1] <= centres).all()
     assert (centres <= edges[1:]).all()
+
+
+@celled
+def test_bounds_hold_all_that_is_decoded(column: Celled) -> None:
+    lowest, highest = column.bounds()
+    codes = np.arange(column.cell_count).repeat(20)
+    values = column.decode(codes, np.random.default_rng(6))
+    storage = {pa.date32(): pa.int32(), pa.float64(): pa.float64()}.get(values.type, pa.int64())
+    numbers = values.cast(storage).to_numpy()
+    assert (lowest[codes] <= numbers).all()
+    assert (numbers <= highest[codes]).all()
+    assert (highest[:-1] < lowest[1:]).all()
 
 
 @columns

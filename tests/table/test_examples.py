@@ -37,7 +37,7 @@ def test_adult() -> None:
     assert raw.neighbours == "replace-one"
     assert discrete.neighbours == "add-remove"
     assert [column.name for column in raw if column.nullable] == ["workclass", "occupation", "native_country"]
-    assert raw.sizes == (74, 9, 64, 16, 16, 7, 15, 6, 5, 2, 64, 64, 99, 42, 2)
+    assert raw.sizes == (74, 9, 256, 16, 16, 7, 15, 6, 5, 2, 256, 252, 99, 42, 2)
     assert discrete.sizes == (85, 9, 100, 16, 7, 15, 6, 5, 2, 100, 100, 99, 42, 2)
 
 

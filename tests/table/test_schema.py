@@ -64,7 +64,7 @@ def test_a_full_file() -> None:
     assert schema.names == ("ward", "start", "end", "beds", "a b")
     assert [column.name for column in schema] == list(schema.names)
     assert len(schema) == 5
-    assert schema.sizes == (3, 63, 63, 10, 64)
+    assert schema.sizes == (3, 231, 231, 10, 256)
     assert [rule.columns for rule in schema.constraints] == [("start", "end"), ("ward", "beds")]
     assert schema.arrow_schema().field("ward") == pa.field("ward", pa.string(), nullable=True)
     assert schema.arrow_schema().field("beds") == pa.field("beds", pa.int64(), nullable=False)

@@ -6,6 +6,7 @@ from typing import ClassVar, final
 
 from kernelease.sources.sql_atoms import Cell, Dialect, Kind, Refusal
 from kernelease.table import Column, Date, Datetime, Integer, Number
+from kernelease.table.columns import Stepped
 from kernelease.table.reading import DAY, MICROSECOND, NUMBER
 
 _INTEGERS = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "UTINYINT", "USMALLINT", "UINTEGER")
@@ -63,22 +64,24 @@ class DuckDialect(Dialect):
 
     def from_number(self, column: Integer | Number, cell: Cell) -> str:
         if isinstance(column, Integer):
-            whole = cell.sql if cell.kind is Kind.INTEGER else self._floor(column, cell)
-            return _steps(whole, column.low, column.high, column.step)
-        clamped = f"LEAST(GREATEST(CAST({cell.sql} AS DOUBLE), {self.double(column.low)}), {self.double(column.high)})"
+            return _steps(column, cell.sql if cell.kind is Kind.INTEGER else self._floor(column, cell))
+        value, most = f"CAST({cell.sql} AS DOUBLE)", column.cell_count - 2 * column.points - 1
+        clamped = f"LEAST(GREATEST({value}, {self.double(column.low)}), {self.double(column.high)})"
         scaled = f"floor(({clamped} - {self.double(column.origin)}) / {self.double(column.width)})"
-        return f"CAST(LEAST(GREATEST({scaled}, 0), {column.cell_count - 1}) AS BIGINT)"
+        between = f"CAST(LEAST(GREATEST({scaled}, 0), {most}) AS BIGINT) + {column.points}"
+        bottom, top = f"{value} < {self.double(column.bottom)}", f"{value} >= {self.double(column.top)}"
+        return f"CASE WHEN {bottom} THEN 0 WHEN {top} THEN {column.cell_count - 1} ELSE {between} END"
 
     def _floor(self, column: Integer, cell: Cell) -> str:
         low, high = self.double(float(column.low)), self.double(float(column.high))
         return f"CAST(floor(LEAST(GREATEST({cell.sql}, {low}), {high})) AS BIGINT)"
 
     def from_time(self, column: Date | Datetime, cell: Cell) -> str:
-        if cell.kind is Kind.DAY and isinstance(column, Date):
-            return _steps(cell.sql, column.low, column.high, column.step)
-        ticks = f"({cell.sql}) * {_DAY}" if cell.kind is Kind.DAY else cell.sql
-        scale = _DAY if isinstance(column, Date) else 1
-        return _steps(ticks, column.low * scale, column.high * scale, column.step * scale)
+        if (cell.kind is Kind.DAY) == isinstance(column, Date):
+            return _steps(column, cell.sql)
+        if cell.kind is Kind.DAY:
+            return _steps(column, f"({cell.sql}) * {_DAY}")
+        return _steps(column, cell.sql, scale=_DAY)
 
 
 def quoted(text: str) -> str:
@@ -122,6 +125,14 @@ def _read_time(declared: str, x: str) -> tuple[Kind | None, str]:
     return None, x
 
 
-def _steps(ticks: str, low: int, high: int, step: int) -> str:
-    offset = f"LEAST(GREATEST({ticks}, {low}), {high}) - ({low})"
-    return offset if step == 1 else f"({offset}) // {step}"
+def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
+    """The formula of `Stepped` on ticks that are `scale` times as fine as those of the column."""
+    low, second, top, origin, step = (
+        tick * scale for tick in (column.low, column.low + column.tick, column.top, column.origin, column.step)
+    )
+    offset = f"LEAST(GREATEST({ticks}, {low}), {top}) - ({origin})"  # clamped, so that no branch can overflow
+    cell = offset if step == 1 else f"({offset}) // {step}"
+    if not column.points:
+        return cell
+    last = column.cell_count - 1
+    return f"CASE WHEN {ticks} < {second} THEN 0 WHEN {ticks} >= {top} THEN {last} ELSE {cell} + {column.points} END"

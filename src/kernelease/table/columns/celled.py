@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
 
-DEFAULT_CELLS = 64
+MOST_CELLS = 256  # where `cells` is not declared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Celled(Column):
-    """A column of equal cells of [min, max], in order; then NULL. What is outside is clamped to the nearest cell.
+    """A column of cells of [min, max], in order; then NULL. What is outside is clamped to `min` or `max`.
 
-    `cells` is the most cells to use: more cells see finer detail and cost more noise. A missing or unparsable cell
-    is NULL; in a column that is not nullable, the cell of `default`, or the lowest cell where none is declared.
+    A cell holds one legal value, if `cells` is enough for all of them. If not, `min` and `max` still have cells of
+    their own, *points*, since rows heap up there; equal cells cover what lies between. Of fewer than 4 cells none is a
+    point.
+
+    `cells` is the most cells to use, 256 if it is not declared: more cells see finer detail and cost more noise. A
+    missing or unparsable cell is NULL; in a column that is not nullable, the cell of `default`, or the lowest cell
+    where none is declared.
     """
 
     cells: int | None = None
@@ -35,9 +40,18 @@ class Celled(Column):
         return "cells"
 
     @property
+    def _most_cells(self) -> int:
+        return self.cells or MOST_CELLS
+
+    @property
     @abstractmethod
     def cell_count(self) -> int:
         """The number of cells: the atoms other than NULL."""
+
+    @property
+    @abstractmethod
+    def points(self) -> int:
+        """1 if `min` and `max` are points beside cells of several values, else 0: the code of the first such cell."""
 
     @property
     def size(self) -> int:
@@ -62,6 +76,10 @@ class Celled(Column):
     @abstractmethod
     def edges(self) -> Floats:
         """Where the cells begin, and where the last one ends: (cell_count + 1,)."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The lowest and the highest value of each cell, in the unit of `low` and `high`: (cell_count,) each."""
 
     @abstractmethod
     def _cell_labels(self) -> tuple[str, ...]:
@@ -90,13 +108,3 @@ class Celled(Column):
 
     def _to_arrow(self, values: NDArray[Any], null: NDArray[np.bool_]) -> pa.Array:
         return pa.array(values, self.arrow_type, mask=null)
-
-
-def cells_of_levels(levels: int, most: int) -> tuple[int, int]:
-    """Consecutive levels in equal cells, at most `most` of them: (levels in a cell, number of cells).
-
-    >>> cells_of_levels(74, 128), cells_of_levels(1_500_001, 64), cells_of_levels(65, 64)
-    ((1, 74), (23438, 64), (2, 33))
-    """
-    group = -(-levels // most)
-    return group, -(-levels // group)

@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from itertools import pairwise
 from typing import Any, ClassVar, final
 
 import numpy as np
@@ -11,8 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.celled import DEFAULT_CELLS, Celled, cells_of_levels
+from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Codes
+from kernelease.table.columns.levels import Levels, points_in
 from kernelease.table.columns.stepped import Stepped
 from kernelease.table.reading import dense, read_numbers
 
@@ -24,14 +26,17 @@ LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arriv
 class Integer(Stepped):
     """Whole numbers from `min` to `max`, `resolution` apart.
 
-    Up to 128 legal values have an atom each; more are grouped into at most 64 equal cells, or `cells`. A number with
-    a fraction is rounded down. The code of v is (clamp(v, low, high) − low) DIV step, in integers.
+    Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
+    those between. A number with a fraction is rounded down.
 
     >>> age = Integer(name="age", min=17, max=90)
     >>> age.size, age.encode(pa.array([3, 17, None, 40, 1000])).tolist()
     (74, [0, 0, 0, 23, 73])
-    >>> Integer(name="fnlwgt", min=0, max=1_500_000, nullable=True).labels()[-2:]
-    ('1476594..1500000', 'NULL')
+    >>> gain = Integer(name="gain", min=0, max=99_999, cells=10, nullable=True)
+    >>> gain.encode(pa.array([-5, 0, 1, 12_500, 12_501, 99_998, 99_999, 10**6])).tolist()
+    [0, 0, 1, 1, 2, 8, 9, 9]
+    >>> gain.labels()[:2], gain.labels()[-3:]
+    (('0', '1..12500'), ('87501..99998', '99999', 'NULL'))
     """
 
     min: int
@@ -104,22 +109,27 @@ class Integer(Stepped):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number(Celled):
-    """Numbers from `min` to `max`, in at most 64 equal cells, or `cells`.
+    """Numbers from `min` to `max`, in at most 256 cells, or `cells`.
 
     The code of x is defined by these float64 operations, each rounded once as IEEE 754 says, so that every engine
     with double-precision arithmetic finds the same cell:
 
-        clamp(floor((clamp(x, low, high) − origin) / width), 0, cell_count − 1)
+        0                                                                              if x < bottom
+        cell_count − 1                                                                 if x ≥ top
+        points + clamp(floor((x − origin) / width), 0, cell_count − 2·points − 1)      otherwise
 
-    Without a `resolution`, origin = min and width = (max − min) / cell_count, and a decoded value is uniform in its
-    cell. With one, legal values are min, min + resolution, … ≤ max: a cell of a table counts as the nearest of them
-    (origin = min − resolution/2), a cell of the range holds a run of them, and one of those is decoded.
+    Without a `resolution`, the first atom is `min` alone, the last `max` alone, those between are equal cells of what
+    lies strictly between, and a decoded value is uniform in its cell. With one, legal values are min,
+    min + resolution, … ≤ max: a cell of a table counts as the nearest of them, a cell of the range holds a run of
+    them, and one of those is decoded.
 
-    >>> height = Number(name="height", min=0.0, max=2.5, resolution=0.5, nullable=True)
-    >>> height.encode(pa.array([-1.0, 0.2, 0.3, float("inf"), float("nan")])).tolist()
-    [0, 0, 1, 5, 6]
-    >>> height.origin, height.width, height.labels()
-    (-0.25, 0.5, ('0.0', '0.5', '1.0', '1.5', '2.0', '2.5', 'NULL'))
+    >>> share = Number(name="share", min=0.0, max=1.0, cells=6, nullable=True)
+    >>> share.encode(pa.array([-1.0, 0.0, 1e-300, 0.5, 0.999, 1.0, float("inf"), float("nan")])).tolist()
+    [0, 0, 1, 3, 4, 5, 5, 6]
+    >>> share.labels()
+    ('0.0', '(0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1)', '1.0', 'NULL')
+    >>> Number(name="height", min=0.0, max=2.5, resolution=0.5).labels()
+    ('0.0', '0.5', '1.0', '1.5', '2.0', '2.5')
     """
 
     min: float
@@ -149,9 +159,9 @@ class Number(Celled):
     def _check_resolution(self) -> None:
         if self.resolution is None:
             return
-        if self.resolution <= 0.0 or self._levels < 2:
+        if self.resolution <= 0.0 or self._levels.number < 2:
             raise self.error("resolution", f"resolution must be positive and at most max - min, got {self.resolution}.")
-        if self._levels > 2**50 or self.resolution < 16 * math.ulp(max(abs(self.min), abs(self.max))):
+        if self._levels.number > 2**50 or self.resolution < 16 * math.ulp(max(abs(self.min), abs(self.max))):
             raise self.error("resolution", f"resolution {self.resolution} is finer than float64 can hold here.")
 
     def _distinguishable(self) -> bool:
@@ -174,33 +184,46 @@ class Number(Celled):
         return self.max
 
     @property
-    def _levels(self) -> int:
-        """The number of legal values, counted in the decimals that the owner wrote."""
+    def _levels(self) -> Levels:
+        """The legal values, counted in the decimals that the owner wrote."""
         low, high, resolution = (_fraction(x) for x in (self.min, self.max, self.resolution or 1.0))
-        return (high - low) // resolution + 1
-
-    @property
-    def _grouped(self) -> tuple[int, int]:
-        return cells_of_levels(self._levels, self.cells or DEFAULT_CELLS)
+        return Levels((high - low) // resolution + 1, self._most_cells)
 
     @property
     def cell_count(self) -> int:
         """The number of cells."""
-        return (self.cells or DEFAULT_CELLS) if self.resolution is None else self._grouped[1]
+        return self._most_cells if self.resolution is None else self._levels.cells
+
+    @property
+    def points(self) -> int:
+        """1 if `min` and `max` are points beside cells of several values, else 0."""
+        return points_in(self._most_cells) if self.resolution is None else self._levels.points
 
     @property
     def width(self) -> float:
-        """The width of a cell."""
+        """The width of a cell between the points."""
         if self.resolution is None:
-            return (self.max - self.min) / self.cell_count
-        return float(_fraction(self.resolution) * self._grouped[0])
+            return (self.max - self.min) / (self.cell_count - 2 * self.points)
+        return float(_fraction(self.resolution) * self._levels.run)
 
     @property
     def origin(self) -> float:
-        """Where the first cell begins."""
-        if self.resolution is None:
-            return self.min
-        return float(_fraction(self.min) - _fraction(self.resolution) / 2)
+        """Where the first cell begins that is no point."""
+        return self.min if self.resolution is None else self._halfway(self.points)
+
+    @property
+    def bottom(self) -> float:
+        """The smallest number that does not count as `min`."""
+        return math.nextafter(self.min, math.inf) if self.resolution is None else self._halfway(1)
+
+    @property
+    def top(self) -> float:
+        """The smallest number that counts as the highest legal value."""
+        return self.max if self.resolution is None else self._halfway(self._levels.number - 1)
+
+    def _halfway(self, level: int) -> float:
+        """From where on numbers are nearest to a legal value, up to rounding."""
+        return float(_fraction(self.min) + _fraction(self.resolution or 1.0) * (2 * level - 1) / 2)
 
     @property
     def _default_code(self) -> int:
@@ -212,7 +235,11 @@ class Number(Celled):
         scaled -= self.origin
         scaled /= self.width
         np.floor(scaled, out=scaled)
-        return np.clip(scaled, 0, self.cell_count - 1, out=scaled).astype(np.int32)
+        codes = np.clip(scaled, 0, self.cell_count - 2 * self.points - 1, out=scaled).astype(np.int32)
+        codes += self.points
+        np.copyto(codes, 0, where=numbers < self.bottom)
+        np.copyto(codes, self.cell_count - 1, where=numbers >= self.top)
+        return codes
 
     def _encode(self, array: pa.Array) -> Codes:
         numbers = read_numbers(array)
@@ -224,13 +251,21 @@ class Number(Celled):
         return codes
 
     def edges(self) -> Floats:
-        """Where the cells begin, and `max`, up to rounding: (cell_count + 1,)."""
-        return np.clip(self.origin + np.arange(self.cell_count + 1) * self.width, self.min, self.max)
+        """Where the cells begin, and `max`, up to rounding: (cell_count + 1,). Points of a continuum have no width."""
+        inner = np.arange(self.cell_count + 1 - 2 * self.points)
+        edges = np.clip(self.origin + inner * self.width, self.min, self.max)
+        return np.concatenate([[self.min], edges[:-1], [self.top, self.max]]) if self.points else edges
 
-    def _bounds(self) -> tuple[Integers, Integers]:
-        """The first and the last legal value of each cell, counted from `min`."""
-        first = np.arange(self.cell_count, dtype=np.int64) * self._grouped[0]
-        return first, np.minimum(first + self._grouped[0], self._levels) - 1
+    def bounds(self) -> tuple[Floats, Floats]:
+        """The lowest and the highest value of each cell, up to rounding: (cell_count,) each."""
+        if self.resolution is not None:
+            first, last = self._levels.bounds()
+            return self._values(first), self._values(last)
+        edges = self.edges()
+        lowest, highest = edges[:-1], np.append(np.nextafter(edges[1:-1], -np.inf), self.max)
+        if self.points:
+            highest[0], lowest[1] = self.min, self.bottom
+        return lowest, highest
 
     def _values(self, levels: Integers) -> Floats:
         """min + level · resolution, without the dust that binary fractions leave behind decimals."""
@@ -242,23 +277,31 @@ class Number(Celled):
 
     def _cell_centres(self) -> Floats:
         if self.resolution is None:
-            return self.origin + (np.arange(self.cell_count, dtype=np.float64) + 0.5) * self.width
-        first, last = self._bounds()
+            inner = np.arange(self.cell_count) - self.points
+            return np.clip(self.origin + (inner + 0.5) * self.width, self.min, self.max)
+        first, last = self._levels.bounds()
         return np.minimum(self.min + (first + last) / 2 * self.resolution, self.max)
 
     def _cell_labels(self) -> tuple[str, ...]:
         if self.resolution is None:
-            edges = [f"{edge:.6g}" for edge in self.edges()]
-            ends = [")"] * (self.cell_count - 1) + ["]"]
-            return tuple(f"[{a}, {b}{end}" for a, b, end in zip(edges[:-1], edges[1:], ends, strict=True))
-        first, last = (self._values(level).tolist() for level in self._bounds())
-        return tuple(f"{a}" if a == b else f"{a}..{b}" for a, b in zip(first, last, strict=True))
+            return self._interval_labels()
+        return tuple(
+            f"{a}" if a == b else f"{a}..{b}" for a, b in zip(*(b.tolist() for b in self.bounds()), strict=True)
+        )
+
+    def _interval_labels(self) -> tuple[str, ...]:
+        edges = _distinct(self.edges())
+        labels = [f"[{a}, {b})" for a, b in pairwise(edges)]
+        if not self.points:
+            return (*labels[:-1], f"[{edges[-2]}, {edges[-1]}]")
+        return (f"{self.min}", f"({labels[1][1:]}", *labels[2:-1], f"{self.max}")
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Floats:
         if self.resolution is not None:
-            first, last = self._bounds()
+            first, last = self._levels.bounds()
             return self._values(generator.integers(first[cells], last[cells], endpoint=True))
-        values = np.clip(self.origin + (cells + generator.random(len(cells))) * self.width, self.min, self.max)
+        places = cells - self.points + generator.random(len(cells))
+        values = np.clip(self.origin + places * self.width, self.min, self.max)
         return np.where(self._cells(values) == cells, values, self._cell_centres()[cells])  # rounding may cross an edge
 
     def keys(self, array: pa.Array) -> pa.Array:
@@ -277,6 +320,16 @@ def _int64(array: pa.Array) -> Integers:
 
 def _is_finite(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
+
+
+def _distinct(numbers: Floats) -> list[str]:
+    """Numbers as short text: six digits, or as many as it takes to tell them apart."""
+    written: list[str] = []
+    for digits in range(6, 18):
+        written = [f"{number:.{digits}g}" for number in numbers]
+        if len(set(written)) == len(set(numbers)):
+            break
+    return written
 
 
 def _fraction(number: float) -> Fraction:

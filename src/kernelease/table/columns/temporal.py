@@ -12,7 +12,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.table.columns.celled import DEFAULT_CELLS
 from kernelease.table.columns.column import Codes
 from kernelease.table.columns.stepped import Stepped
 from kernelease.table.reading import DAY, MICROSECOND, parse_instant, read_instants
@@ -71,14 +70,14 @@ class _Temporal(Stepped):
 class Date(_Temporal):
     """Days from `min` to `max`, `resolution` days apart; ticks are days since 1970-01-01.
 
-    Up to 128 days have an atom each; more are grouped into at most 64 equal cells, or `cells`. An instant counts as
-    its day in UTC. Text is read as YYYY-MM-DD, with or without a time.
+    Up to 256 days, or `cells`, have an atom each; of more, the first and the last have one, and equal cells cover
+    those between. An instant counts as its day in UTC. Text is read as YYYY-MM-DD, with or without a time.
 
-    >>> born = Date(name="born", min=datetime.date(2024, 1, 1), max=datetime.date(2024, 12, 31), cells=12)
-    >>> born.encode(pa.array(["2024-01-31", "2024-02-01", "1066-10-14", "soon"])).tolist()
-    [0, 1, 0, 0]
-    >>> born.labels()[:2]
-    ('2024-01-01..2024-01-31', '2024-02-01..2024-03-02')
+    >>> born = Date(name="born", min=datetime.date(2024, 1, 1), max=datetime.date(2024, 12, 31), cells=14)
+    >>> born.encode(pa.array(["2024-01-31", "2024-02-02", "1066-10-14", "soon"])).tolist()
+    [1, 2, 0, 0]
+    >>> born.labels()[:2], born.labels()[-1]
+    (('2024-01-01', '2024-01-02..2024-02-01'), '2024-12-31')
     """
 
     min: datetime.date
@@ -135,9 +134,9 @@ class Date(_Temporal):
 class Datetime(_Temporal):
     """Instants from `min` to `max`, `resolution` seconds apart; ticks are microseconds since 1970-01-01 UTC.
 
-    At most 64 equal cells, or `cells`. Cells with a time zone are converted to UTC, and those without are taken as
-    UTC. Decoded instants carry the zone UTC if the bounds were written with one, and no zone if they were not.
-    `edges` and `centres` are in seconds since 1970-01-01 UTC.
+    Atoms are as those of dates. Cells with a time zone are converted to UTC, and those without are taken as UTC.
+    Decoded instants carry the zone UTC if the bounds were written with one, and no zone if they were not. `edges` and
+    `centres` are in seconds since 1970-01-01 UTC, `bounds` in microseconds.
 
     >>> day = datetime.datetime(2024, 1, 1)
     >>> seen = Datetime(name="seen", min=day, max=day.replace(hour=23), resolution=3600, nullable=True)
@@ -179,10 +178,6 @@ class Datetime(_Temporal):
     @property
     def _unit(self) -> int:
         return MICROSECOND
-
-    @property
-    def _most_cells(self) -> int:
-        return self.cells or DEFAULT_CELLS
 
     @property
     def _scale(self) -> float:
