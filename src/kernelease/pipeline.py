@@ -3,6 +3,7 @@
 import dataclasses
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,9 @@ import pyarrow as pa
 
 from kernelease.analysis.marginals import MarginalErrors, marginal_errors
 from kernelease.arrays import Integers, as_rows
-from kernelease.errors import ParameterError, SchemaError
+from kernelease.embedding.contingency import ExactCounts
+from kernelease.embedding.encoded import EncodedRows
+from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.fit.constraints import Simplex
 from kernelease.fit.draw import draw_rows
 from kernelease.fit.points import PublicPoints
@@ -105,23 +108,27 @@ def measure(
     chosen = Interactions() if method is None else method
     promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
     _refuse_weight(schema)
-    blocks = chosen.plan(schema.columns)
+    chosen.check(schema.columns)
     progress.stage("reading rows")
-    if push_down:
-        counts = count_by_sql(open_source(data), schema)
-    else:
-        batches, unit = encoded_batches(data, schema, PublicSeed(seed))
-        counts = chosen.count(batches, schema.columns, unit=unit)
-    counts.refuse_empty(promised.neighbours)
+    counts = count_by_sql(open_source(data), schema) if push_down else exact_counts(data, schema, PublicSeed(seed))
+    counts.public_rows(promised.neighbours)  # refuses an empty table before anything is spent
     budget = PrivacyFilter.open(
         promised,
         ledger=MemoryLedger(promised) if ledger is None else ledger,
-        coordinates=sum(block.cells for block in blocks),
+        coordinates=chosen.most_numbers(schema.columns),
         purpose=f"Interactions on {schema.name}",
     )
     progress.stage("adding noise")
-    noisy = chosen.measure(counts, schema.columns, budget, noise=SystemNoise() if noise is None else noise)
-    steps = tuple(block.measurement.step for block in noisy.blocks)
+    with _told_as_spent(budget):
+        noisy = chosen.measure(
+            counts,
+            schema.columns,
+            budget,
+            noise=SystemNoise() if noise is None else noise,
+            seed=PublicSeed(seed),
+            progress=progress,
+        )
+    steps = (*(block.measurement.step for block in noisy.blocks), *(choice.step for choice in noisy.selections))
     certificate = dataclasses.replace(
         _certificate(budget, chosen, steps=steps, rows=noisy.rows, seed=PublicSeed(seed)),
         private=noisy.private,
@@ -246,6 +253,26 @@ def encoded_batches(data: Any, schema: Schema, seed: PublicSeed) -> tuple[Iterat
         return one_ahead((encoder.encode(batch).T, None) for batch in batches), 1
     cap = UnitCap.of(schema, seed)
     return ((codes.T, weights) for codes, weights in cap.apply(batches, encoder)), cap.total
+
+
+def exact_counts(data: Any, schema: Schema, seed: PublicSeed) -> ExactCounts:
+    """The counts of a table's encoded rows. Private."""
+    source = open_source(data)  # opened once: every pass must find the file as it was at the first
+    _, unit = encoded_batches(source, schema, seed)
+    rows = EncodedRows(lambda: encoded_batches(source, schema, seed)[0], schema.sizes)
+    return ExactCounts.of(rows, schema.sizes, unit=unit)
+
+
+@contextmanager
+def _told_as_spent(budget: PrivacyFilter) -> Iterator[None]:
+    """A source that breaks off in a later pass can not know that the ledger was charged: its message would be wrong."""
+    try:
+        yield
+    except SourceError:
+        raise SourceError(
+            "The source broke off or changed in a later pass over its rows. The budget is spent (entry "
+            f"{budget.receipt.number} of the ledger) and what it paid for is lost: release from a copy that stays."
+        ) from None
 
 
 def _refuse_weight(schema: Schema) -> None:

@@ -265,9 +265,14 @@ def test_select_refuses_what_is_no_share(share: float) -> None:
     assert (budget.spent, noise.events) == (Loss(), [])
 
 
-def test_select_refuses_a_guarantee_with_a_delta() -> None:
-    with pytest.raises(ParameterError, match="delta = 0"):
-        select([1, 2], 1, budget=open_filter(GAUSSIAN), share=1.0, noise=RecordingNoise(), step="a test")
+@pytest.mark.parametrize("share", [1e-4, 0.1, 1.0])
+def test_beside_gaussian_steps_a_selection_costs_its_share_of_mu_squared_at_the_pure_price(share: float) -> None:
+    budget = open_filter(GAUSSIAN)
+    selection = select([1, 2], 3, budget=budget, share=share, noise=RecordingNoise(), step="a test")
+    epsilon = 2.0 * 3 / selection.step.scale
+    assert selection.step.loss == Loss.pure(epsilon)
+    assert budget.spent.mu_squared == pytest.approx(share * budget.total.mu_squared, rel=1e-9)
+    assert budget.spent.mu_squared <= share * budget.total.mu_squared
 
 
 @pytest.mark.parametrize(("scores", "sensitive"), [([], 1), ([1, 2], 0), ([1, 2], -1)])

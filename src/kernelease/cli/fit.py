@@ -23,12 +23,14 @@ def fit(
     out: Out,
     rows: Rows = None,
     components: Annotated[
-        int, typer.Option(metavar="M", min=1, help="Components of the mixture (M).")
+        int | None, typer.Option(metavar="M", min=1, help="Components of the mixture; by default by what was measured.")
     ] = _SOLVER.components,
-    steps: Annotated[int, typer.Option(metavar="N", min=1, help="Gradient steps.")] = _SOLVER.steps,
-    prior: Annotated[
-        float, typer.Option(metavar="X", min=0.0, help="Pull of the components toward independent columns.")
-    ] = _SOLVER.prior,
+    steps: Annotated[
+        int | None, typer.Option(metavar="N", min=1, help="Gradient steps; by default by what was measured.")
+    ] = _SOLVER.steps,
+    goal: Annotated[
+        float, typer.Option(metavar="X", min=0.01, help="Where to stop: mean squared misfit over the noise's variance.")
+    ] = _SOLVER.goal,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Seed of public randomness; by default the one of the measurements."),
@@ -42,7 +44,7 @@ def fit(
     screen = Screen(json=as_json, quiet=quiet)
     check_target(out, overwrite=overwrite)
     signing_key = None if key is None else load_private_key(key)
-    method = Interactions(solver=MixtureSolver(components=components, steps=steps, prior=prior))
+    method = Interactions(solver=MixtureSolver(components=components, steps=steps, goal=goal))
     measurements = load_measurements(bundle)
     with screen.progress() as progress:
         result = fit_measurements(measurements, method=method, rows=rows, seed=seed, progress=progress)

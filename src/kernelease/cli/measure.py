@@ -14,6 +14,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    Target,
 )
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
@@ -31,6 +32,7 @@ def measure(
     seed: Seed = 0,
     query: Query = None,
     key: SigningKey = None,
+    target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -53,6 +55,7 @@ def measure(
         key=key,
         overwrite=overwrite,
         push_down=push_down,
+        target=target,
     )
     with screen.progress() as progress:
         measurements = request.measure(progress)

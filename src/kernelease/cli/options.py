@@ -61,3 +61,10 @@ PushDown: TypeAlias = Annotated[
 Overwrite: TypeAlias = Annotated[bool, typer.Option("--overwrite", help="Replace what lies under that name already.")]
 Json: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object, for machines.")]
 Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, notes or summary.")]
+
+Target: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--target", metavar="COLUMN", help="A column that the release should predict well: pairs are counted per class."
+    ),
+]

@@ -60,7 +60,7 @@ def plan(
 
 def _shown(expected: Plan, all_pairs: bool) -> list[RenderableType]:
     columns = [floor for floor in expected.floors if len(floor.columns) == 1]
-    pairs = sorted((floor for floor in expected.floors if len(floor.columns) == 2), key=lambda floor: -floor.count)
+    pairs = sorted((floor for floor in expected.floors if len(floor.columns) > 1), key=lambda floor: -floor.count)
     listed = pairs if all_pairs else pairs[:_PAIRS]
     header = ("cells", "noise of a count", "noise of a share")
     shown: list[RenderableType] = [facts(_facts(expected)), line(""), grid(("column", *header), map(_row, columns))]

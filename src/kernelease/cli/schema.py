@@ -75,13 +75,14 @@ def check(
 ) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     loaded = Schema.load(file)
-    numbers = sum(block.cells for block in Interactions().plan(loaded.columns))
+    Interactions().check(loaded.columns)
+    atoms = sum(loaded.sizes)
     fields: dict[str, Any] = {
         "name": loaded.name,
         "neighbours": loaded.neighbours,
         "unit": loaded.unit,
         "constraints": [rule.text for rule in loaded.constraints],
-        "noisy_numbers": numbers,
+        "atoms": atoms,
         "columns": [
             {"name": item.name, "type": item.tag, "atoms": item.size, "nullable": item.nullable} for item in loaded
         ],
@@ -91,7 +92,7 @@ def check(
             ("table", loaded.name),
             ("neighbours", loaded.neighbours),
             ("unit", "each row" if loaded.unit is None else f"each {loaded.unit}"),
-            ("noisy numbers", f"{numbers:,} for all columns and pairs"),
+            ("atoms", f"{atoms:,} of all columns"),
         ]
     )
     rows = [(item.name, item.tag, "yes" if item.nullable else "no", item.size) for item in loaded]

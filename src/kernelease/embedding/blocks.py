@@ -7,14 +7,16 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.privacy.mechanisms import Measurement
+from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
+
+MOST_COLUMNS = 3
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Which counts to measure: one column or a pair, with the atoms of each grouped into cells.
+    """Which counts to measure: those of one, two or three columns, with the atoms of each grouped into cells.
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`: one-hot features of norm exactly 1.
     """
@@ -24,8 +26,13 @@ class Block:
     share: float  # of the release's budget
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.columns) <= 2 or len(self.groups) != len(self.columns):
-            raise ParameterError(f"Block: needs one or two columns and a grouping for each, got {self.columns!r}.")
+        if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.groups) != len(self.columns):
+            raise ParameterError(
+                f"Block: needs one to three columns and a grouping for each, got {len(self.columns)} and "
+                f"{len(self.groups)}."
+            )
+        if len(set(self.columns)) != len(self.columns):
+            raise ParameterError(f"Block: each column once, got {self.columns!r}.")
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -41,11 +48,15 @@ class Block:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyBlock:
-    """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count."""
+    """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
+
+    `round` 0 was planned from public sizes alone. A later round was chosen in sight of the noisy counts before it.
+    """
 
     block: Block
     measurement: Measurement
     unit: int
+    round: int = 0
 
     @property
     def values(self) -> Floats:
@@ -67,11 +78,13 @@ class NoisyBlocks:
     blocks: tuple[NoisyBlock, ...]
     neighbours: Neighbours
     rows: float
+    ordered: tuple[int, ...] = ()  # of each column, how many of its first atoms are in an order that means something
+    selections: tuple[Selection, ...] = ()  # private choices of what to measure
 
     @property
     def private(self) -> bool:
         """Whether all noise came from the operating system. False means NOT PRIVATE."""
-        return all(block.measurement.private for block in self.blocks)
+        return all(block.measurement.private for block in self.blocks) and all(s.private for s in self.selections)
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:

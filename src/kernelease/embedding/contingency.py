@@ -1,115 +1,121 @@
-"""Exact contingency counts of a table: the private pass of the Interactions method."""
+"""Exact contingency counts of a table: the private side of the Interactions method."""
 
-from collections.abc import Iterable, Sequence
-from typing import Any, NoReturn, final
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias, final
 
 import numpy as np
 
-from kernelease.arrays import BigIntegers, Integers, block_slices
+from kernelease.arrays import Integers
 from kernelease.embedding.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
-from kernelease.embedding.cover import pair_cover
+from kernelease.embedding.counting import block_of, count_blocks
+from kernelease.embedding.encoded import EncodedRows
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import measure
+from kernelease.privacy.mechanisms import Selection, measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.table import Codes
+from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
 
-_BLOCK_ROWS = 2**17
+Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 
 
 @final
 class ExactCounts:
-    """How many rows hold each pair of atoms, for every pair of columns. Private: no values, no length, no pickle.
+    """How many rows hold each combination of cells, for the blocks that are asked for. Private: it shows no value.
 
-    Counts are integers, so batches, order and threads change nothing. `privatise` is the only way out.
+    Single columns are counted once, at the start; every other call is a pass over the rows. `privatise` and `choose`
+    are the only ways out, and each charges the budget before it draws noise.
     """
 
-    __slots__ = ("_count", "_groups", "_totals", "sizes", "unit")
+    __slots__ = ("_count", "_counter", "_singles", "sizes", "unit")
 
-    def __init__(self, sizes: tuple[int, ...], unit: int = 1) -> None:
+    def __init__(self, counter: Counter, sizes: tuple[int, ...], *, unit: int = 1) -> None:
         self.sizes = sizes
         self.unit = unit  # what one row (or person) adds in all
-        self._groups = pair_cover(sizes)
-        self._totals = [np.zeros(int(np.prod([sizes[c] for c in group])), dtype=np.int64) for group in self._groups]
-        self._count = 0
+        self._counter = counter
+        singles = [Block(columns=(i,), groups=(np.arange(size),), share=0.0) for i, size in enumerate(sizes)]
+        self._singles: dict[tuple[int, ...], Integers] = {(i,): table for i, table in enumerate(counter(singles))}
+        self._count = int(self._singles[0,].sum())  # every row is in exactly one cell of every block
 
     @classmethod
-    def of(
-        cls, batches: Iterable[tuple[Codes, Integers | None]], sizes: tuple[int, ...], *, unit: int = 1
-    ) -> "ExactCounts":
-        """Count batches of (codes, weights): codes (columns, n), integer weights (n,) or None for 1 each."""
-        counts = cls(sizes, unit)
-        for codes, weights in batches:
-            counts.add(codes, weights)
-        return counts
+    def of(cls, rows: EncodedRows, sizes: tuple[int, ...], *, unit: int = 1) -> "ExactCounts":
+        """Counts of encoded rows."""
+        return cls(lambda blocks: count_blocks(rows.batches(), blocks, sizes), sizes, unit=unit)
 
-    @classmethod
-    def from_totals(cls, totals: Sequence[Integers], sizes: tuple[int, ...], *, unit: int = 1) -> "ExactCounts":
-        """Counts that another engine made: for each group of `pair_cover(sizes)` its table, row by row."""
-        counts = cls(sizes, unit)
-        expected, given = ([total.shape for total in some] for some in (counts._totals, totals))
-        if given != expected:
-            raise ParameterError(f"ExactCounts: totals must have the shapes {expected}, got {given}.")
-        counts._totals = [np.asarray(total, dtype=np.int64) for total in totals]
-        counts._count = int(totals[0].sum())  # every row is in exactly one cell of every group
-        return counts
+    def public_rows(self, neighbours: Neighbours) -> float | None:
+        """The number of rows (or persons) where the relation makes it public, and None elsewhere.
 
-    def add(self, codes: Codes, weights: Integers | None = None) -> None:
-        """Count one more batch: codes (columns, n) with 0 ≤ codes[i] < sizes[i]."""
-        for part in block_slices(codes.shape[1], _BLOCK_ROWS):
-            chunk = codes[:, part].astype(np.int32, copy=False)  # joint indices are below 2²⁴: 4,096 atoms a column
-            weight = None if weights is None else weights[part].astype(np.float64)  # integers far below 2⁵³
-            for index, group in enumerate(self._groups):
-                cells = len(self._totals[index])
-                counted = np.bincount(self._joint(chunk, group), weight, minlength=cells)
-                self._totals[index] += counted.astype(np.int64)
-        self._count += codes.shape[1] * self.unit if weights is None else int(weights.sum())
-
-    def _joint(self, codes: Codes, group: tuple[int, ...]) -> Codes:
-        """One index for the atoms of all columns of a group: (columns, n) → (n,)."""
-        joint: Codes = codes[group[0]].copy()
-        for column in group[1:]:
-            joint *= self.sizes[column]
-            joint += codes[column]
-        return joint
-
-    def refuse_empty(self, neighbours: Neighbours) -> None:
-        """Raise `ParameterError` for an empty table where the number of rows is public; else say nothing."""
-        if neighbours is Neighbours.REPLACE_ONE and self._count == 0:
+        Raises `ParameterError` for an empty table where the number is public.
+        """
+        if neighbours is not Neighbours.REPLACE_ONE:
+            return None
+        if self._count == 0:
             raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
+        return self._count / self.unit
 
-    def privatise(self, blocks: tuple[Block, ...], budget: PrivacyFilter, *, noise: NoiseSource) -> NoisyBlocks:
+    def privatise(
+        self, blocks: Sequence[Block], budget: PrivacyFilter, *, noise: NoiseSource, stage: int = 0
+    ) -> tuple[NoisyBlock, ...]:
         """Charge each block's share of the budget, then add noise to its counts."""
         neighbours = budget.privacy.neighbours
-        self.refuse_empty(neighbours)
+        self.public_rows(neighbours)
         sensitivity = block_sensitivity(neighbours, unit=self.unit)
         noisy = []
-        for block in blocks:
-            exact = self._block(block)
-            step = f"counts of columns {block.columns}"
-            measurement = measure(exact, sensitivity, budget=budget, share=block.share, noise=noise, step=step)
-            noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit))
-        rows = self._count / self.unit if neighbours is Neighbours.REPLACE_ONE else estimated_rows(tuple(noisy))
-        return NoisyBlocks(sizes=self.sizes, blocks=tuple(noisy), neighbours=neighbours, rows=rows)
+        for block, exact in zip(blocks, self._exact(blocks), strict=True):
+            measurement = measure(
+                exact.ravel().astype(object),
+                sensitivity,
+                budget=budget,
+                share=block.share,
+                noise=noise,
+                step=f"counts of columns {block.columns}",
+            )
+            noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
+        return tuple(noisy)
 
-    def _block(self, block: Block) -> BigIntegers:
-        """The exact grouped counts of a block, row by row of its table."""
-        group, total = next(
-            (group, total)
-            for group, total in zip(self._groups, self._totals, strict=True)
-            if set(block.columns) <= set(group)
-        )
-        table = total.reshape([self.sizes[column] for column in group])
-        others = tuple(axis for axis, column in enumerate(group) if column not in block.columns)
-        table = table.sum(axis=others)
-        if list(block.columns) != sorted(block.columns):
-            table = table.T
-        for cells in block.groups:
-            table = _grouped(table, cells)
-            table = np.moveaxis(table, 0, -1)  # the next axis comes first; after all of them the order is as before
-        return table.ravel().astype(object)
+    def choose(
+        self,
+        candidates: Sequence[Block],
+        expected: Sequence[Integers],
+        handicaps: Sequence[int],
+        budget: PrivacyFilter,
+        *,
+        count: int,
+        share: float,
+        noise: NoiseSource,
+    ) -> tuple[Selection, ...]:
+        """Private choice of the `count` candidates whose counts are farthest from what is `expected` of them.
+
+        The score of a candidate is Σ |count − expected| over its cells, less its handicap: both are public integers in
+        units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
+        of `share`, and candidates are chosen once.
+        """
+        step = distance_sensitivity(budget.privacy.neighbours, unit=self.unit)
+        exact = self._exact(candidates)
+        scores = {
+            index: int(np.abs(table - guess).sum()) - handicap
+            for index, (table, guess, handicap) in enumerate(zip(exact, expected, handicaps, strict=True))
+        }
+        chosen = []
+        for _ in range(min(count, len(candidates))):
+            left = list(scores)
+            pick = select(
+                [scores[index] for index in left],
+                step,
+                budget=budget,
+                share=share / count,
+                noise=noise,
+                step="choice of a block",
+            )
+            index = left[pick.index]
+            del scores[index]
+            chosen.append(Selection(index=index, step=pick.step, private=pick.private))
+        return tuple(chosen)
+
+    def _exact(self, blocks: Sequence[Block]) -> list[Integers]:
+        """The exact grouped counts of each block, in its shape."""
+        joint = iter(self._counter(several) if (several := [b for b in blocks if len(b.columns) > 1]) else [])
+        return [next(joint) if len(block.columns) > 1 else block_of(self._singles, block) for block in blocks]
 
     def __repr__(self) -> str:
         return f"ExactCounts({len(self.sizes)} columns; private)"
@@ -130,8 +136,21 @@ class ExactCounts:
         raise PrivacyError("ExactCounts can't be pickled or copied: it holds private counts.")
 
 
-def _grouped(table: Integers, cells: Integers) -> Integers:
-    """Sums over the atoms of each cell along the first axis."""
-    grouped = np.zeros((int(cells.max()) + 1, *table.shape[1:]), dtype=np.int64)
-    np.add.at(grouped, cells, table)
-    return grouped
+def joined(
+    parts: Sequence[NoisyBlock],
+    counts: ExactCounts,
+    neighbours: Neighbours,
+    *,
+    ordered: tuple[int, ...] = (),
+    selections: tuple[Selection, ...] = (),
+) -> NoisyBlocks:
+    """All that was measured so far, with the number of rows: public, or estimated from the noisy counts."""
+    known = counts.public_rows(neighbours)
+    return NoisyBlocks(
+        sizes=counts.sizes,
+        blocks=tuple(parts),
+        neighbours=neighbours,
+        rows=estimated_rows(tuple(parts)) if known is None else known,
+        ordered=ordered,
+        selections=selections,
+    )

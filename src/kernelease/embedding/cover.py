@@ -1,38 +1,53 @@
-"""Groups of columns that together hold every pair: counting a group counts all its pairs at once."""
+"""Groups of columns that together hold every wanted set: counting a group counts all its sets at once."""
 
 import functools
-import itertools
 import math
+from collections.abc import Iterable
+
+from kernelease.errors import CapacityError
+
+LARGEST_GROUP = 2**26  # joint cells of one wanted set: a table of 512 MiB
 
 
 @functools.lru_cache(maxsize=64)
-def pair_cover(sizes: tuple[int, ...], largest: int = 2**16) -> tuple[tuple[int, ...], ...]:
-    """Groups of columns, each of at most `largest` joint cells unless it is a single pair, that cover all pairs.
+def cover(
+    sizes: tuple[int, ...], wanted: frozenset[tuple[int, ...]], largest: int = 2**16
+) -> tuple[tuple[int, ...], ...]:
+    """Groups of columns, each of at most `largest` joint cells unless it is a single wanted set, that hold all sets.
 
-    Greedy: start from the largest pair that is left, add the column that covers most new pairs for its size. Fewer
-    passes over the rows than one per pair, and the counts of each still fit the processor's cache.
+    Greedy: start from the largest set that is left, add the column that completes most sets for its size. Fewer passes
+    over the rows than one per set, and the counts of each group still fit the processor's cache.
 
-    >>> pair_cover((2, 3, 4))
+    >>> cover((2, 3, 4), frozenset({(0, 1), (0, 2), (1, 2)}))
     ((0, 1, 2),)
     """
-    left: set[tuple[int, int]] = set(itertools.combinations(range(len(sizes)), 2))
-    groups: list[tuple[int, ...]] = [] if left else [(column,) for column in range(len(sizes))]
+    left = {frozenset(columns) for columns in wanted}
+    groups: list[tuple[int, ...]] = []
     while left:
-        widest = max(left, key=lambda pair: (sizes[pair[0]] * sizes[pair[1]], pair))
+        widest = max(left, key=lambda columns: (_cells(columns, sizes), sorted(columns)))
+        if _cells(widest, sizes) > LARGEST_GROUP:
+            raise CapacityError(
+                f"Columns {tuple(sorted(widest))} have {_cells(widest, sizes):,} cells together; at most "
+                f"{LARGEST_GROUP:,} can be counted. Group their atoms into fewer cells."
+            )
         group = set(widest)
         while (best := _best_addition(group, sizes, left, largest)) is not None:
             group.add(best)
-        left -= set(itertools.combinations(sorted(group), 2))
+        left = {columns for columns in left if not columns <= group}
         groups.append(tuple(sorted(group)))
     return tuple(groups)
 
 
-def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[tuple[int, int]], largest: int) -> int | None:
-    room = largest // math.prod(sizes[column] for column in group)
+def _cells(columns: Iterable[int], sizes: tuple[int, ...]) -> int:
+    return math.prod(sizes[column] for column in columns)
+
+
+def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[frozenset[int]], largest: int) -> int | None:
+    room = largest // _cells(group, sizes)
+    missing = [columns - group for columns in left if len(columns - group) == 1]
     gains = {
-        column: sum((min(column, other), max(column, other)) in left for other in group) / math.log(sizes[column] + 1)
-        for column in range(len(sizes))
-        if column not in group and sizes[column] <= room
+        column: sum(column in rest for rest in missing) / math.log(sizes[column] + 1)
+        for column in {column for rest in missing for column in rest}
+        if sizes[column] <= room
     }
-    best = max(gains, key=lambda column: (gains[column], -column), default=None)
-    return best if best is not None and gains[best] > 0 else None
+    return max(gains, key=lambda column: (gains[column], -column), default=None)

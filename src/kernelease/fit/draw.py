@@ -1,29 +1,27 @@
-"""Rows from a mixture, with little sampling error: systematic rather than independent draws."""
+"""Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps."""
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixture import Mixture
+from kernelease.fit.swaps import settle
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> Integers:
     """`count` rows of atoms, (columns, count).
 
-    Components get numbers of rows in proportion to their weights, and within a component each column's atoms are taken
-    at equally spaced quantiles and shuffled, so that every marginal is met to within a row where it can be.
+    Components get numbers of rows in proportion to their weights, and each column's atoms in proportion to their
+    probabilities, so that every single column is met to within a row or so. Swaps then bring pairs of columns near the
+    mixture's own.
     """
     if count < 1:
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
     members = np.diff(_quantiles(mixture.weights, count, generator), prepend=0)
-    rows = np.empty((len(mixture.columns), count), dtype=np.int64)
-    start = 0
-    for component in np.flatnonzero(members):
-        stop = start + int(members[component])
-        for row, column in zip(rows, mixture.columns, strict=True):
-            row[start:stop] = _systematic(column[component], stop - start, generator)
-        start = stop
-    return rows[:, generator.permutation(count)]
+    components = np.repeat(np.arange(len(members)), members)
+    rows = np.stack([_column(p, members, generator) for p in mixture.columns])
+    settled = settle(rows, components, mixture, generator)
+    return settled[:, generator.permutation(count)]
 
 
 def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> Integers:
@@ -34,7 +32,23 @@ def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> I
     return marks
 
 
-def _systematic(probabilities: Floats, count: int, generator: np.random.Generator) -> Integers:
-    """Atoms at equally spaced quantiles, in random order: (count,)."""
-    numbers = np.diff(_quantiles(probabilities, count, generator), prepend=0)
-    return generator.permutation(np.repeat(np.arange(len(probabilities)), numbers))
+def _column(probabilities: Floats, members: Integers, generator: np.random.Generator) -> Integers:
+    """Atoms of one column for the members of each component in turn, shuffled within it: (n,).
+
+    Every component gets what it expects of each atom, rounded up or down, and passes its rounding errors on to the next
+    one, so that those of the whole column stay below a row or so. The order of components is random, for each column
+    anew: rounding then ties no two columns together.
+    """
+    expected = probabilities * members[:, None]
+    numbers = np.floor(expected).astype(np.int64)
+    carried = np.zeros(probabilities.shape[1])
+    for component in generator.permutation(len(members)):
+        left = int(members[component] - numbers[component].sum())
+        owed = carried + expected[component] - numbers[component]
+        if left > 0:
+            numbers[component, np.argsort(-owed, kind="stable")[:left]] += 1
+        carried += expected[component] - numbers[component]
+    atoms = np.repeat(np.tile(np.arange(probabilities.shape[1]), len(members)), numbers.ravel())
+    order = np.lexsort((generator.random(len(atoms)), np.repeat(np.arange(len(members)), members)))
+    shuffled: Integers = atoms[order]
+    return shuffled

@@ -12,12 +12,12 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kernelease.embedding.blocks import Block
-from kernelease.embedding.cover import pair_cover
+from kernelease.embedding.encoded import MOST_KEPT
 from kernelease.errors import ParameterError
-from kernelease.methods.interactions import Interactions
-from kernelease.privacy.accounting import Privacy
+from kernelease.methods.interactions import Interactions, count_noise
+from kernelease.methods.single_blocks import single_blocks
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.table import Column, Schema
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
@@ -83,14 +83,15 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
     chosen = Interactions() if method is None else method
     promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
-    blocks = chosen.plan(schema.columns)
+    chosen.check(schema.columns)
+    blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
     numbers = sum(block.cells for block in blocks)
-    settings = (_setting(schema, blocks, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
+    settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
         privacy=promised,
         rows=rows,
-        floors=_floors(schema, blocks, promised, rows),
-        attacker=_attacker(promised.total(numbers).mu),
+        floors=_floors(schema, blocks, promised, rows, total),
+        attacker=_attacker(total.mu),
         numbers=numbers,
         seconds=_seconds(schema, blocks, rows, chosen),
         memory=_memory(schema, blocks, rows, chosen),
@@ -99,15 +100,25 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     )
 
 
-def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int) -> tuple[Floor, ...]:
-    total = privacy.total(sum(block.cells for block in blocks))
-    sensitivity = block_sensitivity(privacy.neighbours)
+def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
+    """Single columns and pairs as they would be measured if every column were uniform.
+
+    The real cells follow from noisy counts. Sets of three are chosen later, and are left out.
+    """
+    columns, total = schema.columns, privacy.total(method.most_numbers(schema.columns))
+    shares = method.shares(columns, privacy, total, rows)
+    singles = single_blocks(columns, shares.singles)
+    if len(columns) == 1:
+        return singles
+    uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
+    return singles + method.pairs(columns, uniform, rows, shares, count_noise(privacy, total))
+
+
+def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
+    noise = count_noise(privacy, total)
     floors = []
     for block in blocks:
-        if privacy.pure:
-            sigma = math.sqrt(2.0) * sensitivity.l1 / (block.share * privacy.epsilon)
-        else:
-            sigma = sensitivity.l2 / math.sqrt(block.share * total.mu_squared)
+        sigma = noise(block.share)
         names = tuple(schema.names[column] for column in block.columns)
         floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
     return tuple(floors)
@@ -118,47 +129,47 @@ def _attacker(mu: float) -> dict[float, float]:
     return {rate: float(ndtr(ndtri(rate) + mu)) for rate in FALSE_POSITIVES}
 
 
-def _setting(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int) -> Setting | None:
+def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting | None:
     """None at an ε for which δ is too small."""
     try:
-        floors = _floors(schema, blocks, privacy, rows)
-        mu = privacy.total(sum(block.cells for block in blocks)).mu
+        total = privacy.total(method.most_numbers(schema.columns))
     except ParameterError:
         return None
+    floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
     single = [floor.share for floor in floors if len(floor.columns) == 1]
-    paired = [floor.share for floor in floors if len(floor.columns) == 2]
+    paired = [floor.share for floor in floors if len(floor.columns) > 1]
     return Setting(
         epsilon=privacy.epsilon,
         column=float(np.median(single)),
         pair=float(np.median(paired)) if paired else None,
-        attacker=_attacker(mu),
+        attacker=_attacker(total.mu),
     )
 
 
-def _fit_sizes(schema: Schema, blocks: tuple[Block, ...]) -> tuple[int, int]:
-    """Atoms of all columns, and cells of all columns in pairs."""
-    cells = dict(enumerate(schema.sizes))
+def _fit_cells(blocks: tuple[Block, ...]) -> int:
+    """Cells of all columns in pairs."""
+    cells: dict[int, int] = {}
     for block in blocks:
-        if len(block.columns) == 2:
+        if len(block.columns) > 1:
             cells.update(zip(block.columns, block.shape, strict=True))
-    return sum(schema.sizes), sum(cells.values())
+    return max(1, sum(cells.values()))
 
 
 def _seconds(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
-    atoms, cells = _fit_sizes(schema, blocks)
-    passes = rows * (len(schema) + len(pair_cover(schema.sizes))) * _SECONDS_PER_CELL
+    cells = _fit_cells(blocks)
+    passes = rows * (len(schema) + len(blocks) / 4) * _SECONDS_PER_CELL
     draws = sum(block.cells for block in blocks) * _SECONDS_PER_DRAW
-    components, steps = method.solver.components, method.solver.steps
-    step = components * (2 * cells * cells * _SECONDS_PER_PRODUCT + atoms * _SECONDS_PER_LOGIT)
-    return passes + draws + steps * step + rows * len(schema) * _SECONDS_PER_VALUE
+    components, steps = method.solver.effort(cells)
+    classes = 1 if method.target is None else schema.column(method.target).size
+    step = components * (2 * classes * cells * cells * _SECONDS_PER_PRODUCT + cells * _SECONDS_PER_LOGIT)
+    return passes + draws + 2 * steps * step + rows * len(schema) * _SECONDS_PER_VALUE
 
 
 def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
-    atoms, cells = _fit_sizes(schema, blocks)
-    counts = sum(math.prod(schema.sizes[column] for column in group) for group in pair_cover(schema.sizes))
-    integers = 100 * sum(block.cells for block in blocks)
-    fitting = 4 * (5 * cells * cells + 15 * method.solver.components * atoms)
-    return _BASE_BYTES + 8 * counts + integers + fitting + 16 * rows * len(schema)
+    cells, numbers = _fit_cells(blocks), sum(block.cells for block in blocks)
+    fitting = 4 * (5 * cells * cells + 15 * method.solver.effort(cells)[0] * cells)
+    kept = min(2 * rows * len(schema), MOST_KEPT)
+    return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)
 
 
 def _bits(column: Column) -> float:

@@ -12,7 +12,7 @@ from enum import Enum, unique
 from typing import final
 
 from scipy.optimize import brentq
-from scipy.special import erfcx, erfinv, ndtri_exp
+from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
 from kernelease.errors import ParameterError
 
@@ -141,6 +141,17 @@ def pure_mu(epsilon: float) -> float:
     if epsilon < 1.0:  # the same as below, without cancellation near 0
         return 2.0 * math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2))) * (1 + 2.0**-44)
     return -2.0 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon)))) * (1 + 2.0**-44)
+
+
+def pure_epsilon_for(mu: float) -> float:
+    """The ε of a pure step that costs μ beside Gaussian steps: the inverse of `pure_mu`, rounded down.
+
+    >>> round(pure_epsilon_for(pure_mu(1.0)), 4)
+    1.0
+    """
+    if not 0.0 < mu < math.inf:
+        raise ParameterError(f"pure_epsilon_for: mu must be positive and finite, got {mu!r}.")
+    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)) * (1 - 2.0**-40)
 
 
 def zcdp_rho(mu: float) -> float:

@@ -12,7 +12,8 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers, Floats
 from kernelease.errors import ParameterError, PrivacyError
-from kernelease.privacy.accounting import SMALLEST_SCALE, Loss
+from kernelease.privacy.accounting import SMALLEST_SCALE, Loss, Privacy
+from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
@@ -88,6 +89,13 @@ def measure(
     return mechanism(exact, sensitivity, budget, share, noise, step)
 
 
+def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: float) -> float:
+    """The standard deviation that `measure` would add for a share of the budget `total`, before it is drawn."""
+    if privacy.pure:
+        return math.sqrt(2.0) * sensitivity.l1 / (share * privacy.epsilon)
+    return sensitivity.l2 / math.sqrt(share * total.mu_squared)
+
+
 def _gaussian(
     exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
 ) -> Measurement:
@@ -119,19 +127,19 @@ def _laplace(
 def select(
     scores: Sequence[int], sensitivity: int, *, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
 ) -> Selection:
-    """The exponential mechanism: index i with probability ∝ exp(ε·score[i] / 2·sensitivity), for a share of a pure ε.
+    """The exponential mechanism: index i with probability ∝ exp(ε·score[i] / 2·sensitivity), for a share of the budget.
 
-    Scores are integers, so that neighbouring tables move them by at most `sensitivity` exactly. Beyond ±2⁶² they are
+    The ε is that share of a pure budget; beside Gaussian steps, the ε whose pure price is that share of μ². Scores
+    are integers, so that neighbouring tables move them by at most `sensitivity` exactly. Beyond ±2⁶² they are
     clamped, which moves neighbours no further apart; an overflow would raise, and its message would show the score.
     """
-    if not budget.privacy.pure:
-        raise ParameterError("select: the exponential mechanism is pure; give a Privacy with delta = 0.")
     if not scores or sensitivity < 1:
         raise ParameterError(
             f"select: needs at least one score and a sensitivity of at least 1, got {len(scores)} and {sensitivity!r}."
         )
     _check_share(share)
-    epsilon = share * budget.privacy.epsilon
+    pure = budget.privacy.pure
+    epsilon = share * budget.privacy.epsilon if pure else pure_epsilon_for(math.sqrt(share * budget.total.mu_squared))
     scale = ROUND_UP * 2.0 * sensitivity / epsilon
     check_scale(scale)
     crossing = Step(law=Law.EXPONENTIAL, coordinates=len(scores), sensitivity=float(sensitivity), scale=scale)

@@ -62,3 +62,11 @@ def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
     if neighbours is Neighbours.ADD_REMOVE:
         return Sensitivity(l2=ROUND_UP * unit, l1=ROUND_UP * unit, neighbours=neighbours)
     return Sensitivity(l2=ROUND_UP * math.sqrt(2.0) * unit, l1=ROUND_UP * 2.0 * unit, neighbours=neighbours)
+
+
+def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
+    """How far one row (or person) moves Σ |count − c| over the cells of a block, for public integers c: exactly.
+
+    By the triangle inequality no further than it moves the block in L1: `unit` under add-remove, else 2·unit.
+    """
+    return unit if neighbours is Neighbours.ADD_REMOVE else 2 * unit

@@ -1,0 +1,52 @@
+"""How a release of a table parts its budget among single columns, pairs, and sets of three that are chosen later."""
+
+from dataclasses import dataclass
+from typing import final
+
+SIZE = 0.01  # for the number of rows, where it is private
+LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6
+TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.10
+CHOICE = 0.02
+FEWEST_TRIPLES, MOST_TRIPLES = 4, 40
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Parts of the budget (of μ², or of a pure ε). They add up to 1."""
+
+    size: float
+    singles: float
+    pairs: float
+    choice: float
+    triples: float
+    count: int  # of the sets of three
+
+    @classmethod
+    def rule(
+        cls, columns: int, signal: float, *, known_rows: bool, target: bool, triples: int | None = None
+    ) -> "Shares":
+        """Shares by the number of columns and the `signal`: rows over the noise of all atoms' counts together.
+
+        Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
+        small, they are cheap: their share falls as 1/√signal. Pairs get the larger part of the rest, and sets of three,
+        of which there are more the better they can be seen, a fixed part.
+        """
+        size = 0.0 if known_rows else SIZE
+        if columns == 1:
+            return cls(size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0)
+        singles = min(MOST_SINGLES, max(LEAST_SINGLES, signal**-0.5))
+        most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
+        wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
+        count = max(0, min(wished, most))
+        choice, third = (CHOICE, TRIPLES_BESIDE_TARGET if target else TRIPLES) if count else (0.0, 0.0)
+        if count == most:  # nothing to choose from
+            choice = 0.0
+        return cls(
+            size=size,
+            singles=singles,
+            pairs=1.0 - size - singles - choice - third,
+            choice=choice,
+            triples=third,
+            count=count,
+        )

@@ -1,0 +1,190 @@
+"""Interactions: how the budget is parted, what is measured, what a release keeps of a table."""
+
+import dataclasses
+import itertools
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelease.errors import CapacityError, ParameterError, SchemaError
+from kernelease.fit.mixture import MixtureSolver
+from kernelease.methods.interactions import Interactions
+from kernelease.methods.resolution import cells_of, coarser
+from kernelease.methods.shares import Shares
+from kernelease.pipeline import fit, measure
+from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
+from kernelease.release.bundle import Measurements
+from kernelease.table import Category, Integer, Schema
+
+QUICK = MixtureSolver(components=40, steps=80)
+PRIVACY = Privacy(epsilon=2.0, delta=1e-6)
+
+
+def schema_of(sizes: list[int], neighbours: str = "replace-one") -> Schema:
+    columns = tuple(Category(name=f"c{i}", values=tuple(range(size))) for i, size in enumerate(sizes))
+    return Schema(columns, neighbours=neighbours)
+
+
+def table_of(codes: np.ndarray) -> pa.Table:
+    return pa.table({f"c{i}": column for i, column in enumerate(codes)})
+
+
+def parity(rows: int, columns: int = 6, seed: int = 0) -> np.ndarray:
+    """Fair coins, but the third is the parity of the first two: no pair of columns tells anything."""
+    codes = np.random.default_rng(seed).integers(0, 2, (columns, rows))
+    codes[2] = (codes[0] + codes[1]) % 2
+    return codes
+
+
+def measured(codes: np.ndarray, sizes: list[int], neighbours: str = "replace-one", **options: object) -> Measurements:
+    method = Interactions(solver=QUICK, **options)  # type: ignore[arg-type]
+    schema = schema_of(sizes, neighbours)
+    return measure(table_of(codes), schema=schema, privacy=PRIVACY, method=method, noise=SeededNoise(1))
+
+
+# Shares.
+
+
+@given(
+    st.integers(1, 200),
+    st.floats(1e-6, 1e9),
+    st.booleans(),
+    st.booleans(),
+    st.one_of(st.none(), st.integers(0, 100)),
+)
+def test_shares_are_positive_and_add_up_to_1(
+    columns: int, signal: float, known: bool, target: bool, triples: int | None
+) -> None:
+    shares = Shares.rule(columns, signal, known_rows=known, target=target and columns > 2, triples=triples)
+    parts = [getattr(shares, field.name) for field in dataclasses.fields(shares) if field.name != "count"]
+    assert min(parts) >= 0.0
+    assert sum(parts) == pytest.approx(1.0)
+    assert (shares.triples > 0.0) == (shares.count > 0)
+    assert shares.pairs > 0.0 or columns == 1
+
+
+# Cells.
+
+
+distributions = st.lists(st.floats(0.001, 1.0), min_size=1, max_size=40).map(lambda x: np.array(x) / np.sum(x))
+
+
+@given(distributions, st.floats(0.001, 0.9), st.data())
+def test_cells_are_numbered_from_0_and_hold_enough(p: np.ndarray, least: float, data: st.DataObject) -> None:
+    ordered = data.draw(st.integers(0, len(p)))
+    cells = cells_of(p, least, ordered)
+    assert sorted(set(cells.tolist())) == list(range(cells.max() + 1))
+    assert (np.diff(cells[:ordered]) >= 0).all()
+    masses = np.bincount(cells, p)
+    if ordered in (0, len(p)):
+        assert (masses < least * 0.5).sum() <= (1 if ordered == 0 else np.isin(cells, cells[p >= least]).sum() + 1)
+    again = coarser(cells, p, 2 * least, ordered)
+    assert all(len(set(again[cells == cell].tolist())) == 1 for cell in range(cells.max() + 1))
+
+
+# Budget.
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+@pytest.mark.parametrize("target", [None, "c1"])
+def test_all_of_the_budget_is_used_and_no_more(neighbours: str, target: str | None) -> None:
+    found = measured(parity(3000), [2] * 6, neighbours, target=target, triples=4)
+    certificate = found.certificate
+    assert 0.97 * certificate.mu <= certificate.spent.mu <= certificate.mu
+    laws = [step.law for step in certificate.steps]
+    assert laws.count(Law.EXPONENTIAL) == len(found.blocks.selections) > 0
+    assert laws.count(Law.GAUSSIAN) == len(found.blocks.blocks)
+
+
+def test_the_number_of_rows_is_measured_only_where_it_is_private() -> None:
+    known, private = (measured(parity(3000), [2] * 6, name) for name in ("replace-one", "add-remove"))
+    assert known.blocks.rows == 3000.0
+    assert private.blocks.rows != 3000.0
+    assert private.blocks.rows == pytest.approx(3000.0, rel=0.1)
+
+
+@pytest.mark.parametrize("pure", [True, False])
+def test_one_column_and_two_columns_work(pure: bool) -> None:
+    privacy = Privacy(epsilon=2.0, delta=0.0 if pure else 1e-6)
+    for count in (1, 2, 3):
+        found = measure(
+            table_of(parity(500)[:count]),
+            schema=schema_of([2] * count),
+            privacy=privacy,
+            method=Interactions(solver=QUICK),
+            noise=SeededNoise(0),
+        )
+        assert fit(found, method=Interactions(solver=QUICK)).table.num_rows == 500
+
+
+# What is measured.
+
+
+def test_rounds_are_marked_and_only_later_ones_were_chosen() -> None:
+    blocks = measured(parity(3000), [2] * 6).blocks
+    assert {block.round for block in blocks.blocks if len(block.block.columns) < 3} == {0}
+    assert {block.round for block in blocks.blocks if len(block.block.columns) == 3} == {1}
+
+
+def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
+    """No pair of columns shows it. The same fit without sets of three misses it."""
+    codes = parity(20_000)
+    found, without = measured(codes, [2] * 6), measured(codes, [2] * 6, triples=0)
+    assert (0, 1, 2) in [block.block.columns for block in found.blocks.blocks]
+    kept = []
+    for measurements in (found, without):
+        rows = fit(measurements, method=Interactions(solver=MixtureSolver(components=60, steps=300)))
+        a, b, c = (rows.table.column(f"c{i}").to_numpy() for i in range(3))
+        kept.append(float(((a + b) % 2 == c).mean()))
+    assert kept[0] > 0.9
+    assert kept[1] < 0.6
+
+
+def test_with_a_target_every_pair_is_counted_per_class() -> None:
+    blocks = measured(parity(3000), [2] * 6, target="c1").blocks.blocks
+    sets = {frozenset(block.block.columns) for block in blocks if block.round == 0}
+    others = [0, 2, 3, 4, 5]
+    assert {frozenset((i, j, 1)) for i, j in itertools.combinations(others, 2)} <= sets
+    assert {frozenset((i, 1)) for i in others} <= sets
+
+
+def test_where_pairs_would_drown_single_columns_get_the_rest() -> None:
+    found = measured(parity(20), [2] * 6)
+    assert {len(block.block.columns) for block in found.blocks.blocks} == {1}
+    assert found.certificate.spent.mu == pytest.approx(found.certificate.mu, rel=1e-6)
+
+
+def test_pairs_are_counted_in_fewer_cells_where_there_is_less_budget() -> None:
+    schema = Schema((Integer(name="c0", min=0, max=99), Integer(name="c1", min=0, max=99)))
+    table = table_of(np.random.default_rng(0).integers(0, 100, (2, 20_000)))
+    numbers = []
+    for epsilon in (0.1, 1.0, 10.0):
+        privacy = Privacy(epsilon=epsilon, delta=1e-6)
+        found = measure(table, schema=schema, privacy=privacy, noise=SeededNoise(0))
+        numbers.append(sum(block.block.cells for block in found.blocks.blocks if len(block.block.columns) == 2))
+    assert numbers[0] < numbers[1] < numbers[2]
+
+
+# Refusals.
+
+
+def test_a_target_that_is_no_column_is_refused_before_anything_is_read() -> None:
+    with pytest.raises(SchemaError, match="no column 'x'"):
+        measure(object(), schema=schema_of([2, 2, 2]), privacy=PRIVACY, method=Interactions(target="x"))
+
+
+def test_too_many_columns_are_refused() -> None:
+    with pytest.raises(CapacityError, match="too many pairs"):
+        Interactions().check(schema_of([2] * 400).columns)
+
+
+def test_a_negative_number_of_triples_is_refused() -> None:
+    with pytest.raises(ParameterError, match="triples"):
+        Interactions(triples=-1)
+
+
+def test_neighbours_of_the_schema_are_those_of_the_release() -> None:
+    assert measured(parity(300), [2] * 6, "add-remove").certificate.neighbours is Neighbours.ADD_REMOVE
