@@ -17,8 +17,8 @@ _OPENING = """\
 <!-- Written by docs/make_cli_reference.py. Change the commands, not this file. -->
 
 `kernelease` is the library on the command line: a release is `schema` → `plan` → `release`, or `measure` and then `fit`
-as often as you like; whoever gets it has `verify`, `export` and `query`. The [tutorial](tutorial.md) goes through all
-of them. `kernelease COMMAND --help` prints what is here.
+as often as you like; whoever gets it has `verify`, `export`, `query` and `answers`. The [tutorial](tutorial.md) goes
+through all of them. `kernelease COMMAND --help` prints what is here.
 
 ## What goes where
 
@@ -34,7 +34,22 @@ than through the bundle that is released; under add-remove neighbours, nothing d
 | 2 | wrong usage or input; the message on stderr says what was expected and what to do |
 | 3 | the budget does not cover the request; nothing was spent and nothing was written |
 
-A traceback is a defect of kernelease: please report it.
+A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the message,
+and kept in the ledger.
+
+## What a bundle holds
+
+`--out` names a folder, or one file if the name ends in .zip. In it:
+
+| file | what it is |
+| --- | --- |
+| data.parquet | synthetic rows, and last a column `weight`; missing after `measure` |
+| measurements.json | the noisy numbers behind them, with their noise |
+| certificate.json | the guarantee, step by step, as `verify` recomputes it |
+| datasheet.md | the same in words, as NIST SP 800-226 asks: guarantee, unit, mechanism, data, accuracy, hazards, what is not promised. `verify` writes it again and compares |
+| schema.json | the declared columns |
+| datapackage.json, croissant.json, registry.yaml | for other tools: Frictionless, Croissant, registries of deployments |
+| SHA256SUMS, SHA256SUMS.sig, public_key.pem | sums of all files; with `--key`, a signature |
 
 ## Configuration file
 

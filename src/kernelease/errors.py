@@ -3,7 +3,7 @@
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
     │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
-    ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed; nothing was spent
+    ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed
     ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
     ├── BudgetError         the privacy budget does not cover what was asked for; nothing was spent
     ├── LedgerError         the ledger file is missing, locked, damaged, or not a ledger; no noise was drawn
@@ -37,7 +37,8 @@ class SchemaError(ParameterError):
 class SourceError(KerneleaseError):
     """Rows can't be read: no such file, format, driver or table, a lost connection, or a file that changed meanwhile.
 
-    It is raised before any budget is spent. The message says nothing about a row.
+    Nothing was spent, unless the message says so: an adaptive release of a large table reads it more than once. The
+    message says nothing about a row.
     """
 
 

@@ -296,6 +296,13 @@ def test_duckdb_relations_are_run_anew_and_leave_their_connection_free() -> None
         assert len(rows(source)) == len(rows(source)) == 100_000
 
 
+def test_duckdb_names_that_differ_by_case_only_are_two_columns() -> None:
+    source = open_source(duckdb.sql('SELECT 1 AS a, 2 AS "A", 3::HUGEINT AS "a b"'))
+    assert source.names() == ("a", "A", "a b")
+    for wanted, found in ((["a", "A"], [(1, 2)]), (["A", "a"], [(2, 1)]), (["A"], [(2,)]), (["a b", "A"], [("3", 2)])):
+        assert [tuple(row.values()) for batch in source.batches(wanted) for row in batch.to_pylist()] == found
+
+
 def test_duckdb_queries_that_are_none(file: Path) -> None:
     for query, sentence in (
         ("no_such", "does not exist"),

@@ -21,6 +21,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    Target,
 )
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
@@ -69,6 +70,7 @@ def release(
     rows: Rows = None,
     query: Query = None,
     key: SigningKey = None,
+    target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
@@ -95,6 +97,7 @@ def release(
         key=key,
         overwrite=overwrite,
         push_down=push_down,
+        target=target,
     )
     if chosen is MethodName.SUBSPACE:
         result = _with_public_rows(screen, request, public, published_rows)
@@ -122,10 +125,10 @@ def _by_interactions(screen: Screen, request: Request, rows: int | None) -> Rele
         measurements = request.measure(progress)
         try:
             result = fit(measurements, rows=rows, progress=progress)
+            request.replacing().save(result)
         except (KerneleaseError, KeyboardInterrupt):
             screen.note(f"The measurements are safe in {request.out}: `kernelease fit` makes rows from them.")
             raise
-    request.replacing().save(result)
     return result
 
 
@@ -141,5 +144,5 @@ def _with_public_rows(screen: Screen, request: Request, public: Path | None, pub
             ledger=request.ledger,
             seed=request.seed,
         )
-    request.save(result)
+    request.keep(result)
     return result

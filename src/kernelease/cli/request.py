@@ -1,12 +1,15 @@
 """What `measure` and `release` are asked for: read and checked in full before any budget is spent."""
 
 import dataclasses
+import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from kernelease.errors import BundleError
+from kernelease.methods.interactions import Interactions
 from kernelease.pipeline import measure
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
@@ -36,6 +39,7 @@ class Request:
     key: Ed25519PrivateKey | None
     overwrite: bool
     push_down: bool = False
+    target: str | None = None
 
     @classmethod
     def read(
@@ -52,11 +56,13 @@ class Request:
         key: Path | None,
         overwrite: bool,
         push_down: bool = False,
+        target: str | None = None,
     ) -> "Request":
         """The request in what was typed."""
         declared = Schema.load(schema)
         privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
         check_target(out, overwrite=overwrite)
+        Interactions(target=target).check(declared.columns)
         return cls(
             source=open_source(data, query=query),
             schema=declared,
@@ -69,6 +75,7 @@ class Request:
             key=None if key is None else load_private_key(key),
             overwrite=overwrite,
             push_down=push_down,
+            target=target,
         )
 
     def measure(self, progress: Progress) -> Measurements:
@@ -77,12 +84,13 @@ class Request:
             self.source,
             schema=self.schema,
             privacy=self.privacy,
+            method=Interactions(target=self.target),
             ledger=self.ledger,
             seed=self.seed,
             push_down=self.push_down,
             progress=progress,
         )
-        self.save(measurements)
+        self.keep(measurements)
         if self.privacy.neighbours is Neighbours.REPLACE_ONE:
             self.privacy.warn_if_weak(round(measurements.certificate.rows))
         return measurements
@@ -90,6 +98,22 @@ class Request:
     def save(self, content: Measurements | Release) -> None:
         """Write the bundle."""
         save(content, self.out, key=self.key, overwrite=self.overwrite)
+
+    def keep(self, content: Measurements | Release) -> None:
+        """Write a bundle that was paid for just now. Where that fails, a temporary folder takes it."""
+        try:
+            self.save(content)
+        except BundleError as error:
+            spent = "" if self.ledger is None else f" (entry {content.certificate.receipt} of the ledger)"
+            raise BundleError(f"{error} The budget is spent{spent}. {self._rescued(content)}") from error
+
+    def _rescued(self, content: Measurements | Release) -> str:
+        try:
+            refuge = Path(tempfile.mkdtemp(prefix="kernelease-"), self.out.name)
+            save(content, refuge, key=self.key)
+        except (BundleError, OSError):
+            return "What it paid for could not be written elsewhere either, and is lost."
+        return f"What it paid for is safe in {refuge}: move it to a place that lasts."
 
     def replacing(self) -> "Request":
         """The same, once a bundle of its own lies there."""

@@ -8,6 +8,8 @@ from typing import final
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Loss, rounding_tau
 
+_FAR = 2.0**256  # no scale or sensitivity is near it: beyond, prices would overflow
+
 
 @final
 @unique
@@ -31,8 +33,10 @@ class Step:
     bits: int = 0  # 2^bits steps of the noise's grid are one unit
 
     def __post_init__(self) -> None:
-        if not (0.0 < self.sensitivity < math.inf and 0.0 < self.scale < math.inf and self.coordinates >= 1):
+        if not (all(1 / _FAR < size < _FAR for size in (self.sensitivity, self.scale)) and self.coordinates >= 1):
             raise ParameterError("Step: sensitivity, scale and number of coordinates must be positive and finite.")
+        if not 0 <= self.bits <= 256:
+            raise ParameterError(f"Step: bits must be from 0 to 256, got {self.bits!r}.")
 
     @property
     def loss(self) -> Loss:

@@ -16,7 +16,9 @@ from kernelease.errors import BundleError, KerneleaseError
 from kernelease.release.certificate import Certificate
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
+from kernelease.release.datasheet import datasheet
 from kernelease.release.documents import croissant, data_package, json_bytes, registry_record
+from kernelease.release.measured import check_measured
 from kernelease.release.release import WEIGHT, Release
 from kernelease.release.sums import check_sums
 from kernelease.table import Schema
@@ -83,6 +85,7 @@ def _files(content: Release | Measurements) -> dict[str, bytes]:
         "registry.yaml": registry_record(name, certificate),
     }
     measured = content.blocks if isinstance(content, Measurements) else content.blocks or content.embedding
+    files["datasheet.md"] = datasheet(name, certificate, schema, measured)
     if measured is not None:
         files["measurements.json"] = (json.dumps(to_json(measured), separators=(",", ":")) + "\n").encode()
     if schema is not None:
@@ -104,15 +107,26 @@ def _parquet(table: pa.Table) -> bytes:
 def table_of(data: bytes) -> pa.Table:
     """The rows of data.parquet, with their weights."""
     try:
-        file = pq.ParquetFile(io.BytesIO(data))
+        file = pq.ParquetFile(pa.BufferReader(_owned(data)))
         if file.metadata.num_rows * max(1, file.metadata.num_columns) > LARGEST_TABLE:
             raise BundleError(f"data.parquet claims more than {LARGEST_TABLE:,} cells.")  # run lengths hide billions
         table = file.read()
+        names = table.column_names
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BundleError("data.parquet can't be read as Parquet.") from error
-    if WEIGHT not in table.column_names or not pa.types.is_floating(table.schema.field(WEIGHT).type):
+    if WEIGHT not in names or not pa.types.is_floating(table.schema.field(WEIGHT).type):
         raise BundleError(f"data.parquet has no column {WEIGHT!r} of numbers.")
     return table
+
+
+def _owned(data: bytes) -> pa.Buffer:
+    """The bytes in Arrow's own memory.
+
+    Arrow's threads may let go of a file after Python has ended; if the bytes were Python's, that aborts the process.
+    """
+    sink = pa.BufferOutputStream()
+    sink.write(data)
+    return sink.getvalue()
 
 
 def parts_of(files: dict[str, bytes]) -> tuple[Schema | None, Certificate, Any]:
@@ -128,7 +142,10 @@ def parts_of(files: dict[str, bytes]) -> tuple[Schema | None, Certificate, Any]:
             schema = Schema.from_dict({name: value for name, value in content.items() if name != "format"})
         except KerneleaseError as error:
             raise BundleError(f"schema.json: {error}") from error
-    measured = _tagged(files, "measurements.json") if "measurements.json" in files else None
+    measured = None
+    if "measurements.json" in files:
+        measured = _tagged(files, "measurements.json")
+        check_measured(measured, schema)
     return schema, certificate, measured
 
 

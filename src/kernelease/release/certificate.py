@@ -1,11 +1,13 @@
 """What a release promises, what it rests on, and what it does not promise."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
 from scipy.special import ndtr, ndtri
 
 from kernelease._version import __version__
+from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
@@ -40,6 +42,12 @@ class Certificate:
     seed: int
     choices: tuple[str, ...]
     version: str = __version__
+
+    def __post_init__(self) -> None:
+        if not (0.0 < self.epsilon < math.inf and 0.0 <= self.delta < 1.0 and 0.0 <= self.mu < math.inf):
+            raise ParameterError("Certificate: epsilon must be positive, delta from 0 to below 1, mu at least 0.")
+        if not 0.0 <= self.rows < math.inf or self.published_rows < 0:
+            raise ParameterError("Certificate: numbers of rows must be at least 0 and finite.")
 
     @property
     def spent(self) -> Loss:

@@ -1,7 +1,8 @@
 """Public objects to JSON and back, through a closed registry of tags.
 
 A bundle holds no code and no pickle: what can be read is what the registry lists. Each object is a frozen dataclass or
-an enum, and is built again through its own constructor, so that its checks run on what a stranger wrote.
+an enum, each field must be of its declared type, and the object is built again through its own constructor, so that
+its checks run on what a stranger wrote.
 """
 
 import base64
@@ -32,21 +33,29 @@ from kernelease.kernels import (
     WeightedSum,
 )
 from kernelease.kernels.atoms import AtomProduct
-from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Sensitivity, Step
+from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Selection, Sensitivity, Step
 from kernelease.release.certificate import Certificate
+from kernelease.release.declared_types import is_declared
 from kernelease.seeds import PublicSeed
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, Measurement, Sensitivity, Loss, Privacy, PublicSeed),
-        *(Calibration, Certificate, Law, Neighbours, Step),
+        *(Calibration, Certificate, Law, Neighbours, Selection, Step),
         *(Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning),
         *(Gaussian, Laplace, Matern32, Matern52, RationalQuadratic, Polynomial, DotProduct),
         *(AtomProduct, Kronecker, Similarity, Spectrum, WeightedSum, Product, OnColumns),
     )
 }
-_ARRAY_TYPES = {"float64": np.float64, "int64": np.int64, "uint64": np.uint64, "int32": np.int32, "bool": np.bool_}
+_ARRAY_TYPES = {
+    "float64": np.float64,
+    "int64": np.int64,
+    "uint64": np.uint64,
+    "int32": np.int32,
+    "int8": np.int8,
+    "bool": np.bool_,
+}
 _LARGEST_ARRAY = 2**28  # bytes
 
 
@@ -89,6 +98,8 @@ def from_json(value: Any) -> Any:
 
 def _build(cls: type, tag: str, content: dict[str, Any]) -> Any:
     fields = {name: from_json(item) for name, item in content.items()}
+    if not issubclass(cls, Enum) and (odd := [name for name in fields if not is_declared(cls, name, fields[name])]):
+        raise BundleError(f"A {tag} in this bundle can't be read: {odd[0][:60]!a} is unknown, or of another type.")
     try:
         return cls(**fields)
     except (TypeError, ValueError, IndexError, OverflowError) as error:

@@ -19,6 +19,7 @@ from typing import IO, final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BundleError, ParameterError
+from kernelease.release.exchange import exchange
 from kernelease.release.signing import public_pem, sign
 from kernelease.release.sums import PUBLIC_KEY, SIGNATURE, SUMS, sums_file
 
@@ -29,6 +30,7 @@ NAMES = SEALS | {
     "croissant.json",
     "data.parquet",
     "datapackage.json",
+    "datasheet.md",
     "measurements.json",
     "measurements.parquet",
     "registry.yaml",
@@ -66,9 +68,9 @@ def write_bundle(
 ) -> Path:
     """Write a bundle: a zip if the path ends in .zip, else a folder. Its sums and, with a key, its signature are added.
 
-    The target must not exist. With `overwrite` it may be an older bundle of the same form: a zip is replaced in one
-    step; a folder is moved aside, and removed once the new one is in place (a crash between the two leaves the old one
-    whole, under a temporary name).
+    The target must not exist. With `overwrite` it may be an older bundle of the same form, which is replaced in one
+    step: at any time the target is the old bundle or the new one, whole. (Where the system can't exchange two folders,
+    the old one is moved aside first; a crash just then leaves it whole, under a temporary name.)
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -84,12 +86,22 @@ def write_bundle(
             _refuse_replacing(target, overwrite)
         write(draft, sealed)
         place(draft, target, overwrite)
-        _sync_folder(target.parent)
     except (OSError, zipfile.LargeZipFile) as error:
         raise BundleError(f"The bundle {path} could not be written: {_reason(error)}.") from error
     finally:
         _remove(draft)
+    _confirm(target, path)
     return Path(path)
+
+
+def _confirm(target: Path, path: str | Path) -> None:
+    try:
+        _sync_folder(target.parent)
+    except OSError as error:
+        raise BundleError(
+            f"The bundle {path} is in place and whole, but the disk did not confirm it: {_reason(error)}. "
+            "A power cut now may lose it. Copy it to another disk."
+        ) from error
 
 
 def check_target(path: str | Path, *, overwrite: bool = False) -> None:
@@ -97,7 +109,8 @@ def check_target(path: str | Path, *, overwrite: bool = False) -> None:
     target = Path(os.path.abspath(path))
     if os.path.lexists(target):
         _refuse_replacing(target, overwrite)
-    if not os.access(target.parent, os.W_OK | os.X_OK):
+    as_this_user = os.access in os.supports_effective_ids
+    if not os.access(target.parent, os.W_OK | os.X_OK, effective_ids=as_this_user):
         raise BundleError(f"The bundle {path} could not be written: its folder is missing or read-only.")
 
 
@@ -172,6 +185,8 @@ def _place_zip(draft: Path, target: Path, overwrite: bool) -> None:
 def _place_folder(draft: Path, target: Path, overwrite: bool) -> None:
     if not (overwrite and os.path.lexists(target)):
         os.rename(draft, target)  # fails if someone else put a bundle there meanwhile
+        return
+    if exchange(draft, target):  # the old bundle is now the draft, which is removed
         return
     aside = _temporary(target)
     os.rename(target, aside)

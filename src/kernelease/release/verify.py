@@ -11,12 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
+from kernelease._version import __version__
 from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import BundleError, KerneleaseError
-from kernelease.privacy.mechanisms import Measurement
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, sum_sensitivity
+from kernelease.features import Nystrom
+from kernelease.features.feature_map import FeatureMap
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, sum_sensitivity
 from kernelease.privacy.step import Law, Step
+from kernelease.release import datasheet
 from kernelease.release.bundle import parts_of, table_of
 from kernelease.release.certificate import Certificate
 from kernelease.release.container import Limits, read_bundle
@@ -55,6 +58,8 @@ def verify(
         found += [_private(certificate), _guarantee(certificate), _measured(certificate, measured)]
         if "data.parquet" in files:
             found.append(_rows(table_of(files["data.parquet"]), schema))
+        if datasheet.NAME in files:
+            found.append(_datasheet(files[datasheet.NAME], certificate, schema, measured))
     except KerneleaseError as error:
         found.append(Finding(check="content", holds=False, detail=str(error)))
     return tuple(found)
@@ -90,29 +95,55 @@ def _guarantee(certificate: Certificate) -> Finding:
 def _measured(certificate: Certificate, measured: Any) -> Finding:
     """The steps are those of the measurements, and their sensitivities no smaller than the relation demands."""
     try:
-        for step, (measurement, least) in zip(certificate.steps, _measurements(measured), strict=True):
-            _check_step(step, measurement, least)
-    except (BundleError, ValueError) as error:
+        for step, (measured_step, least) in zip(certificate.steps, _steps(measured), strict=True):
+            _check_step(step, measured_step, least)
+    except (BundleError, ValueError, TypeError, IndexError, ArithmeticError) as error:  # points may be anything
         return Finding(check="measurements", holds=False, detail=f"certificate and measurements disagree: {error}")
     return Finding(check="measurements", holds=True, detail="sensitivities and noise agree with the certificate")
 
 
-def _measurements(measured: Any) -> Iterator[tuple[Measurement, Sensitivity]]:
+def _steps(measured: Any) -> Iterator[tuple[Step, float]]:
+    """Each crossing of the barrier, and the least sensitivity that the relation demands of it."""
     if isinstance(measured, NoisyEmbedding):
-        yield measured.measurement, sum_sensitivity(measured.feature_map, measured.neighbours)
+        _check_map(measured.feature_map)
+        step = measured.measurement.step
+        yield step, _needed(step, sum_sensitivity(measured.feature_map, measured.neighbours))
     elif isinstance(measured, NoisyBlocks):
         for block in measured.blocks:
-            yield block.measurement, block_sensitivity(measured.neighbours, unit=block.unit)
+            step = block.measurement.step
+            yield step, _needed(step, block_sensitivity(measured.neighbours, unit=block.unit))
+        unit = max((block.unit for block in measured.blocks), default=1)
+        for selection in measured.selections:
+            yield selection.step, distance_sensitivity(measured.neighbours, unit=unit)
     elif measured is not None:
         raise BundleError("measurements.json holds something else than measurements.")
 
 
-def _check_step(step: Step, measurement: Measurement, least: Sensitivity) -> None:
-    if measurement.step != step:
+def _check_map(feature_map: FeatureMap) -> None:
+    """The one number in a feature map that shrinks its diameter, and that a file could understate."""
+    if isinstance(feature_map, Nystrom) and feature_map.stretch * _SLACK < feature_map.least_stretch:
+        raise BundleError("the stretch of the subspace is understated.")
+
+
+def _needed(step: Step, least: Sensitivity) -> float:
+    return least.l2 if step.law is Law.GAUSSIAN else least.l1
+
+
+def _check_step(step: Step, measured: Step, needed: float) -> None:
+    if measured != step:
         raise BundleError("a step differs from its measurement.")
-    needed = least.l2 if step.law is Law.GAUSSIAN else least.l1
     if step.sensitivity * _SLACK < needed:
         raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {needed:.6g} is the least.")
+
+
+def _datasheet(sheet: bytes, certificate: Certificate, schema: Schema | None, measured: Any) -> Finding:
+    """What people read says what the numbers say: the sheet is written again from them, and compared."""
+    if certificate.version != __version__:
+        detail = f"not compared: another version of kernelease ({certificate.version[:40]!a}) wrote it"
+        return Finding(check="data sheet", holds=True, detail=detail)
+    holds = sheet == datasheet.datasheet(schema.name if schema else "table", certificate, schema, measured)
+    detail = "says what the certificate says" if holds else "does not say what certificate and schema say"
+    return Finding(check="data sheet", holds=holds, detail=detail)
 
 
 def _rows(table: pa.Table, schema: Schema | None) -> Finding:

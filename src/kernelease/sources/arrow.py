@@ -30,7 +30,8 @@ class ArrowFile(FileSource):
         try:
             with pa.OSFile(str(path)) as file:
                 schema = _reader(file, None).schema
-        except (OSError, pa.ArrowException):
+            _ = schema.names  # a damaged name shows when it is decoded
+        except (OSError, UnicodeError, pa.ArrowException):
             raise SourceError(f"{path} is not a Feather file of version 2 or an Arrow IPC file.") from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
 

@@ -13,7 +13,7 @@ import pyarrow as pa
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
 from kernelease.sources.source import Source
-from kernelease.sources.sql import as_query, failed, identifier, needs, refused, titled
+from kernelease.sources.sql import as_query, failed, needs, refused, titled
 from kernelease.sources.stamp import FileStamp
 
 _MEMORY = "1GB"  # of the pages that DuckDB keeps; by itself it would take most of the machine's
@@ -121,15 +121,17 @@ def _relation(path: Path, query: str) -> Iterator[Any]:
 
 
 def _stream(relation: Any, columns: tuple[str, ...], rows: int) -> Iterator[pa.RecordBatch]:
-    kinds = dict(zip(relation.columns, relation.types, strict=True))
-    chosen = relation.project(", ".join(_expression(name, str(kinds[name])) for name in columns))
+    """Columns by their places, `#1` and so on: to DuckDB, names that differ by case only are one name."""
+    places = [relation.columns.index(name) for name in columns]
+    chosen = relation.project(", ".join(_expression(place, str(relation.types[place])) for place in places))
     with chosen.to_arrow_reader(rows) as reader:
-        yield from reader
+        for batch in reader:
+            yield pa.RecordBatch.from_arrays(batch.columns, names=list(columns))
 
 
-def _expression(name: str, kind: str) -> str:
-    quoted = identifier(name)
-    return quoted if _arrow_type(kind) else f"CAST({quoted} AS VARCHAR) AS {quoted}"
+def _expression(place: int, kind: str) -> str:
+    cell = f"#{place + 1}"
+    return f"{cell if _arrow_type(kind) else f'CAST({cell} AS VARCHAR)'} AS c{place}"
 
 
 def _arrow_type(kind: str) -> pa.DataType | None:

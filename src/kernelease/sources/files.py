@@ -22,13 +22,13 @@ class FileSource(Source):
 
     @abstractmethod
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        """One pass over the file; an `OSError`, `EOFError` or Arrow's exceptions say that it is damaged."""
+        """One pass over the file; `OSError`, `EOFError`, `UnicodeError` or Arrow's exceptions: it is damaged."""
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         self.stamp.check(self.describe())
         try:
             yield from self._rows(columns)
-        except (OSError, EOFError, pa.ArrowException):
+        except (OSError, EOFError, UnicodeError, pa.ArrowException):
             self.stamp.check(self.describe())
             # No cause: the library's message may quote what it found in the file.
             raise SourceError(f"{self.describe()} can't be read to its end: it is damaged or was cut off.") from None

@@ -29,7 +29,8 @@ class ParquetFile(FileSource):
         stamp = FileStamp.of(path)
         try:
             schema = pq.read_schema(path)
-        except (OSError, pa.ArrowException):
+            _ = schema.names  # a damaged name shows when it is decoded
+        except (OSError, UnicodeError, pa.ArrowException):
             raise SourceError(f"{path} is not a Parquet file that can be read.") from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
 
@@ -43,31 +44,43 @@ class ParquetFile(FileSource):
         return f"Parquet file {self.path}"
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        with pq.ParquetFile(self.path) as file:
-            metadata = file.metadata
+        with pq.ParquetFile(self.path, pre_buffer=False) as file:
+            metadata, dictionaries = file.metadata, _small_dictionaries(file, columns)
         with pq.ParquetFile(
             self.path,
             metadata=metadata,
-            read_dictionary=_small_dictionaries(metadata, columns),
+            read_dictionary=dictionaries,
             coerce_int96_timestamp_unit="us",  # in nanoseconds, as by default, far instants wrap around
             pre_buffer=False,
         ) as file:
             yield from file.iter_batches(batch_size=self.batch_rows, columns=list(columns))
 
 
-def _small_dictionaries(metadata: pq.FileMetaData, columns: tuple[str, ...]) -> list[str]:
+def _small_dictionaries(file: pq.ParquetFile, columns: tuple[str, ...]) -> list[str]:
     """Text columns that the file holds as a few texts and their numbers: read as such, they take a quarter of the time.
 
     This looks at sizes that depend on the rows. It changes no value, so nothing but speed follows from it.
     """
-    groups = [metadata.row_group(i) for i in range(metadata.num_row_groups)]
-    leaves = [(i, metadata.schema.column(i)) for i in range(metadata.num_columns)]
-    return [
-        leaf.path
+    leaves = [(i, file.metadata.schema.column(i)) for i in range(file.metadata.num_columns)]
+    texts = {
+        leaf.path: i
         for i, leaf in leaves
         if leaf.path in columns and leaf.physical_type == "BYTE_ARRAY" and leaf.max_repetition_level == 0
-        if all(_has_small_dictionary(group.column(i)) for group in groups)
-    ]
+    }
+    groups = (
+        [_sound_group(file, number, list(texts)) for number in range(file.metadata.num_row_groups)] if texts else []
+    )
+    return [path for path, i in texts.items() if all(_has_small_dictionary(group.column(i)) for group in groups)]
+
+
+def _sound_group(file: pq.ParquetFile, number: int, columns: list[str]) -> pq.RowGroupMetaData:
+    """A row group whose description of these columns can be read.
+
+    A first row is read before: where the description is damaged, that raises, and `RowGroupMetaData.column` would end
+    the process (pyarrow lets the exception of its C++ library through).
+    """
+    next(file.iter_batches(batch_size=1, row_groups=[number], columns=columns), None)
+    return file.metadata.row_group(number)
 
 
 def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:

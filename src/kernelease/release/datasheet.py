@@ -1,0 +1,188 @@
+"""datasheet.md: what a reader should know of a release before relying on it, in words.
+
+It follows what NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) asks a publisher to state,
+from the guarantee down to what the guarantee rests on. All of it comes from the certificate, the schema and the noisy
+measurements, which are in the bundle too: whoever has those can write the same bytes again, and `verify` does.
+"""
+
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from kernelease.embedding.blocks import NoisyBlocks
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law, Step
+from kernelease.release.certificate import NOT_PROMISED, Certificate
+from kernelease.table import Column, Schema
+
+NAME = "datasheet.md"
+_TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
+_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>#|~&"} | {"\n": " ", "\r": " "})
+_FORMULAS = {
+    Calibration.ANALYTIC: "the analytic Gaussian mechanism (Balle and Wang, 2018)",
+    Calibration.CLASSIC: "the classic formula, sqrt(2 ln(1.25/delta)) / epsilon",
+}
+
+Measured: TypeAlias = NoisyBlocks | NoisyEmbedding | None
+Lines: TypeAlias = Iterator[str]
+
+
+def datasheet(name: str, certificate: Certificate, schema: Schema | None, measured: Measured) -> bytes:
+    """The sheet as Markdown. `measured` is None for methods that publish a selection and no noisy numbers."""
+    lines = [
+        f"# Data sheet: synthetic rows in place of {_plain(name)}",
+        "",
+        f"**{certificate.headline}.**" if certificate.private else f"**{certificate.headline}**",
+        *_section("Guarantee", _guarantee(certificate)),
+        *_section("Who is protected", _unit(certificate, schema)),
+        *_section("How it was made", _mechanism(certificate)),
+        *_section("Which data went in", _data(certificate, schema)),
+        *_section("How accurate it is", _utility(measured, schema)),
+        *_section("Hazards", _hazards(certificate, schema)),
+        *_section("Not promised", (f"- {item}" for item in NOT_PROMISED)),
+        *_section("What the guarantee rests on", _ground(certificate)),
+    ]
+    return ("\n".join(lines) + "\n").encode(errors="replace")
+
+
+def _section(title: str, lines: Iterator[str]) -> Lines:
+    yield from ("", f"## {title}", "")
+    yield from lines
+
+
+def _guarantee(certificate: Certificate) -> Lines:
+    if not certificate.private:
+        yield "None: the noise came from a seed, so that an experiment can be repeated. Do not publish this."
+        return
+    yield from ("| | |", "| --- | --- |")
+    yield f"| definition | {'pure' if certificate.delta == 0 else 'approximate'} differential privacy, central model |"
+    yield f"| epsilon | {certificate.epsilon:g} |"
+    yield f"| delta | {certificate.delta:g} |"
+    yield f"| neighbouring tables | {certificate.neighbours.value} |"
+    if certificate.mu > 0:
+        yield f"| Gaussian differential privacy, mu | {certificate.mu:.4g} |"
+    yield f"| ledger entry | {certificate.receipt} |"
+    yield ""
+    for rate, power in certificate.attacker.items():
+        yield (
+            f"- Whoever knows all other rows, and accuses wrongly in {rate:.0%} of cases, recognises a given row in at "
+            f"most {power:.3g} of cases."
+        )
+
+
+def _unit(certificate: Certificate, schema: Schema | None) -> Lines:
+    yield f"The unit of protection is {_plain(certificate.unit)}."
+    if schema is not None and schema.unit is not None:
+        yield f"Of a person with more rows than that, the others were left out. Rows without a {_plain(schema.unit)}: "
+        yield f"{'dropped' if schema.rows_without_unit == 'drop' else 'counted as one person'}."
+    yield {
+        Neighbours.REPLACE_ONE: f"Their number, {certificate.rows:,.0f}, is public and not protected.",
+        Neighbours.ADD_REMOVE: "Their number is protected too; where one is stated, it holds noise.",
+    }[certificate.neighbours]
+    if certificate.published_rows:
+        yield f"The {certificate.published_rows:,} rows that were published before have no guarantee."
+
+
+def _mechanism(certificate: Certificate) -> Lines:
+    yield f"- Method: {_plain(certificate.method)}."
+    if certificate.kernel is not None:
+        yield f"- Kernel: {_plain(certificate.kernel)}."
+    yield from (f"- {_plain(choice)}." for choice in certificate.choices)
+    for law in Law:
+        steps = [step for step in certificate.steps if step.law is law]
+        if steps:
+            yield f"- {_steps(law, steps)}"
+    if any(step.law is Law.GAUSSIAN for step in certificate.steps):
+        formula = _FORMULAS[certificate.calibration]
+        yield f"- The scale of Gaussian noise comes from {formula}; its grid is charged to delta."
+    yield "- Everything after the noise (fitting, drawing rows) saw noisy numbers only, and costs nothing."
+    yield f"- Public seed: {certificate.seed}. It had no part in the noise."
+    yield f"- Software: kernelease {_plain(certificate.version)}."
+
+
+def _steps(law: Law, steps: list[Step]) -> str:
+    numbers = sum(step.coordinates for step in steps)
+    ratios = sorted(step.scale / step.sensitivity for step in steps)
+    spread = f"{ratios[0]:.4g}" if ratios[0] == ratios[-1] else f"from {ratios[0]:.4g} to {ratios[-1]:.4g}"
+    what = "selections among" if law is Law.EXPONENTIAL else "measurements of"
+    return (
+        f"{len(steps):,} {what} {numbers:,} integers in all, with discrete {law.value} noise; its scale is {spread} "
+        "times the sensitivity (each step is in certificate.json)."
+    )
+
+
+def _data(certificate: Certificate, schema: Schema | None) -> Lines:
+    if schema is None:
+        yield "An array of rows without a declared schema. The kernel and its parameters came from the publisher."
+        return
+    yield "Columns, as the publisher declared them. Bounds and values are the publisher's word: they must not have been"
+    yield "read off the private rows."
+    yield from ("", "| column | type | declared | NULL |", "| --- | --- | --- | --- |")
+    yield from (_column(column) for column in schema)
+    if schema.constraints:
+        rules = "; ".join(_plain(rule.text) for rule in schema.constraints)
+        yield from ("", f"Every synthetic row keeps these rules: {rules}.")
+
+
+def _column(column: Column) -> str:
+    low, high = getattr(column, "min", None), getattr(column, "max", None)
+    within = f"{column.size} values" if low is None or high is None else f"{low} to {high}, {column.size} cells"
+    return f"| {_plain(column.name)} | {column.tag} | {within} | {'yes' if column.nullable else 'no'} |"
+
+
+def _utility(measured: Measured, schema: Schema | None) -> Lines:
+    if isinstance(measured, NoisyBlocks) and measured.blocks:
+        sigmas = sorted(block.sigma for block in measured.blocks)
+        yield (
+            f"{len(measured.blocks):,} tables of counts were measured. The noise of a single count has a standard "
+            f"deviation of {sigmas[0]:.3g} to {sigmas[-1]:.3g} rows, depending on the table: a count of the middle "
+            f"table is within {_TWO_SIDED * sigmas[len(sigmas) // 2]:.3g} rows of the truth in 95 % of cases."
+        )
+        yield "Counts of several cells add their variances."
+    elif isinstance(measured, NoisyEmbedding):
+        yield (
+            f"A mean of {measured.feature_map.dimension:,} features was measured; the noise of each has a standard "
+            f"deviation of {measured.sigma:.3g}, together {measured.noise_floor:.3g} in the norm of the kernel."
+        )
+    else:
+        yield "A selection among candidates was published. There are no noisy numbers to compare it with."
+    if measured is not None:
+        yield "measurements.json holds these numbers: intervals come from them, and can't come from the rows alone."
+    if schema is not None:
+        yield "Synthetic rows follow what was measured. What was not measured, such as a rare joint event, is a guess."
+
+
+def _hazards(certificate: Certificate, schema: Schema | None) -> Lines:
+    yield "- Budgets add up: another release about the same persons weakens both, counted or not."
+    yield "- Small groups, and so minorities, are distorted more than large ones, in proportion."
+    yield "- A synthetic row is nobody. Do not look persons up in it, nor decide on a person by it."
+    if schema is not None:
+        yield "- Values beyond the declared bounds were moved to them, and undeclared ones to a declared one."
+        yield "- Intervals must allow for the noise: those of a program that takes the rows for a sample are too short."
+    if certificate.epsilon > 10:
+        yield f"- An epsilon of {certificate.epsilon:g} is large: the guarantee is weak."
+    if certificate.neighbours is Neighbours.REPLACE_ONE and certificate.delta * certificate.rows >= 1:
+        yield "- Delta is not below one over the number of rows: the guarantee may fail for some row outright."
+
+
+def _ground(certificate: Certificate) -> Lines:
+    yield "- The publisher held the private rows in the clear: whoever has that machine needs no release."
+    yield (
+        "- Noise came from the operating system of that machine."
+        if certificate.private
+        else "- Noise was reproducible."
+    )
+    yield "- What is protected was computed in integers, so that rounding of floats can't leak."
+    yield "- The ledger was charged before noise was drawn, and every release about these persons is on it."
+    yield "- Neither that noise was drawn nor what the ledger says can be seen in a bundle. `kernelease verify` shows"
+    yield "  that its numbers give the stated epsilon and delta, that rows keep the schema, and that no file changed."
+
+
+def _plain(text: str) -> str:
+    r"""Text that the publisher chose, so that it can't end a table's cell or begin a heading or a link.
+
+    >>> _plain("a|b\n# <i>")
+    'a\\|b \\# \\<i\\>'
+    """
+    return text.translate(_SPECIAL)
