@@ -12,18 +12,18 @@ PLAN = ("plan", "--schema", "people.toml", "--rows", "400", *PROMISE)
 def test_the_plan_is_what_a_release_has(bundle, run):
     planned = run.json(*PLAN)
     release = load(bundle)
-    assert [item["count"] for item in planned["noise"]] == pytest.approx(
-        [block.sigma for block in release.blocks.blocks]
-    )
-    assert planned["noisy_numbers"] == release.certificate.coordinates
+    single = [block.sigma for block in release.blocks.blocks if len(block.block.columns) == 1]
+    assert [item["count"] for item in planned["noise"]][: len(single)] == pytest.approx(single)
     assert planned["attacker"]["0.05"] == pytest.approx(release.certificate.attacker[0.05])
 
 
 def test_noise_falls_with_epsilon(here, run):
     settings = run.json(*PLAN)["by_epsilon"]
     assert [setting["epsilon"] for setting in settings] == [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
-    shares = [setting["pair_share"] for setting in settings]
-    assert shares == sorted(shares, reverse=True)
+    for name in ("column_share", "pair_share"):  # None where pairs would drown
+        shares = [setting[name] for setting in settings if setting[name] is not None]
+        assert len(shares) >= 4
+        assert shares == sorted(shares, reverse=True)
 
 
 def test_the_table_and_the_plot(here, run):

@@ -53,9 +53,12 @@ def test_bars_show_stages_on_a_terminal_only(here, run):
     assert run(*RELEASE[:-1], "three", "--quiet", env=on_terminal).stderr == ""
 
 
-def test_stdout_is_the_same_each_time(here, run):
-    first, second = (run(*RELEASE[:-1], "out", "--overwrite").stdout for _ in range(2))
+def test_stdout_is_the_same_each_time_but_for_what_noise_decides(here, run):
+    """How many numbers are measured follows from noisy counts, and is in the bundle too."""
+    outputs = [run(*RELEASE[:-1], "out", "--overwrite").stdout.splitlines() for _ in range(2)]
+    first, second = ([line for line in lines if not line.startswith("noisy numbers")] for lines in outputs)
     assert first == second
+    assert len(outputs[0]) == len(first) + 1
 
 
 def test_a_zip_is_one_file(here, run):
@@ -71,7 +74,7 @@ def test_measure_then_fit_costs_no_budget(here, run):
     for number in range(2):
         answer = run.json(
             *("fit", "out", "--out", f"fit{number}", "--rows", "30", "--components", "20", "--steps", "20"),
-            *("--prior", "0.1", "--seed", number),
+            *("--goal", "0.9", "--seed", number),
         )
         assert answer["rows"] == 30
     assert len(run.json("budget", "show", "ledger")["entries"]) == 1
@@ -206,7 +209,7 @@ def test_signed_and_verified(here, run):
 
 def test_verify_names_what_does_not_hold(bundle, run):
     result = run("verify", bundle)
-    assert result.stdout.count("✓") == 6
+    assert result.stdout.count("✓") == 7
     (bundle / "certificate.json").write_bytes((bundle / "certificate.json").read_bytes() + b" ")
     answer = run.json("verify", bundle, code=1)
     assert not answer["holds"]

@@ -83,7 +83,7 @@ def test_check_lists_columns_and_sizes(here, run):
     ]
     shown = run("schema", "check", "people.toml").stdout
     assert "hours     number    yes           9" in shown
-    assert f"{answer['noisy_numbers']:,} for all columns and pairs" in shown
+    assert f"{answer['atoms']:,} of all columns" in shown
 
 
 def test_the_json_schema_is_printed(run):

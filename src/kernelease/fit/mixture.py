@@ -21,6 +21,7 @@ from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
 _WARM_UP = 0.1  # of the steps, before the penalty adapts
+_WORK = 120_000_000  # components times pairs of cells: a step then takes some ten milliseconds
 _RANGE = 8.0  # by which the penalty may leave its first value, either way
 
 
@@ -113,7 +114,8 @@ class MixtureSolver:
 
     def effort(self, cells: int) -> tuple[int, int]:
         """Components and steps for so many cells of all columns."""
-        components = min(1000, max(300, 5 * cells)) if self.components is None else self.components
+        most = max(1, _WORK // cells**2)
+        components = min(1000, max(300, 5 * cells), most) if self.components is None else self.components
         steps = min(1000, max(500, 4 * cells)) if self.steps is None else self.steps
         return components, steps
 

@@ -17,10 +17,10 @@ from kernelease.table import Column
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
 
 MOST_NUMBERS = 400_000  # noisy counts: about five seconds of exact draws
-MOST_CELLS = 1_000  # of all columns: the fit's work grows with their square
+MOST_CELLS = 600  # of all columns: the fit's work grows with their square
 MOST_CLASSES = 8  # of a target that stay apart
 POWER = 1.0 / 3.0  # a block's share grows with the cube root of its cells
-VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.3  # rows expected in a cell of a pair, over the noise of its count
+VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1  # rows expected in a cell of a pair, over the noise of its count
 
 
 def pair_blocks(

@@ -5,7 +5,8 @@ from typing import final
 
 SIZE = 0.01  # for the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6
-TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.10
+TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.08
+SINGLES_BESIDE_TARGET = 0.75  # of what they have without one: pairs per class show them too
 CHOICE = 0.02
 FEWEST_TRIPLES, MOST_TRIPLES = 4, 40
 
@@ -35,7 +36,7 @@ class Shares:
         size = 0.0 if known_rows else SIZE
         if columns == 1:
             return cls(size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0)
-        singles = min(MOST_SINGLES, max(LEAST_SINGLES, signal**-0.5))
+        singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))

@@ -1,0 +1,26 @@
+"""answers: what a release can and can't answer."""
+
+import pytest
+
+from kernelease.release.bundle import load
+
+
+def test_it_gives_the_library_s_numbers(bundle, run):
+    answer = run.json("answers", bundle)
+    found = load(bundle).answers()
+    assert answer["rows"] == 400
+    assert len(answer["answers"]) == 4 + 6
+    for item, expected in zip(answer["answers"], found.items, strict=True):
+        assert item["columns"] == list(expected.columns)
+        assert item["measured"] is expected.measured
+        assert item["noise"] == expected.noise
+        assert item["smallest_group"] == expected.smallest
+        if expected.measured:
+            assert item["smallest_share"] == pytest.approx(expected.smallest / 400)
+
+
+def test_people_get_a_table_and_what_it_means(bundle, run):
+    shown = run("answers", bundle).stdout
+    assert "age × hours" in shown
+    assert "usable group" in shown
+    assert "quarter" not in run("answers", bundle, "--quiet").stdout
