@@ -1,0 +1,104 @@
+"""White-box audits of what helps to draft a schema: private bounds of numbers, and names of frequent values."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from audits.attacker import epsilon_bound, judged
+from audits.case import Case, Effort, Verdict
+from audits.transcript import log_ratios
+from audits.twins import BulkNoise, QuietNoise
+from kernelease.arrays import Floats
+from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
+from kernelease.privacy import frequent as frequent_module
+from kernelease.privacy.bounds import private_bounds
+from kernelease.privacy.frequent import frequent_values, threshold
+
+PURE = Privacy(epsilon=2.0)
+NAMES = Privacy(epsilon=2.0, delta=1e-3)
+CAP = Privacy(epsilon=2.0, delta=0.1)  # a ledger keeps 1 % of its δ for steps that are not Gaussian
+
+
+def bounds_of(column: Any, noise: NoiseSource) -> object:
+    """A run of the mechanism on one column."""
+    batch = pa.record_batch({"income": pa.array(column, pa.float64())})
+    return private_bounds([batch], ("income",), privacy=PURE, ledger=MemoryLedger(PURE), noise=noise)
+
+
+def bounds(effort: Effort) -> Verdict:
+    """A cell moves from one bin of the histogram to another."""
+    trials, quiet = (600, 0.25) if effort is Effort.FAST else (5_000, 0.5)
+    tables = ([3.0, 5.0, 5.0], [3.0, 5.0, 1e300])
+
+    def bound(noise: NoiseSource) -> float:
+        return epsilon_bound(*log_ratios(bounds_of, tables, noise, trials))
+
+    return judged(
+        trials=2 * trials,
+        claim=PURE.epsilon,
+        real=bound(BulkNoise()),
+        twins={f"Δ₁ too small by a factor of {1 / quiet:.0f}": bound(QuietNoise(quiet))},
+        symbol="ε",
+    )
+
+
+def named(counts: dict[str, int], noise: NoiseSource) -> tuple[str, ...]:
+    """What is named of a column with so many rows of each value."""
+    batch = pa.record_batch({"job": pa.array([value for value, count in counts.items() for _ in range(count)])})
+    return frequent_values([batch], ("job",), privacy=NAMES, ledger=MemoryLedger(CAP), noise=noise)["job"]
+
+
+def near_the_threshold(world: int, trials: int, noise: NoiseSource) -> Floats:
+    """One row moves from a value at the threshold to another just below it. Score: which of the two are named."""
+    least = threshold(2.0 / NAMES.epsilon, NAMES.epsilon, NAMES.delta)
+    counts = {"x": least - world, "y": least - 1 + world}
+    names = (named(counts, noise) for _ in range(trials))
+    return np.array([float("y" in seen) - float("x" in seen) for seen in names])
+
+
+def held_by_one(world: int, trials: int, noise: NoiseSource) -> Floats:
+    """A value that one row holds in world B and none in world A. Score: whether it is named."""
+    counts = {"x": 3} | ({"y": 1} if world else {})
+    return np.array([float("y" in named(counts, noise)) for _ in range(trials)])
+
+
+def names(effort: Effort) -> Verdict:
+    """Both games."""
+    trials = 1_500 if effort is Effort.FAST else 5_000
+
+    def bound(noise: NoiseSource) -> float:
+        games = (near_the_threshold, held_by_one)
+        return max(
+            epsilon_bound(*(game(world, trials, noise) for world in (0, 1)), delta=NAMES.delta) for game in games
+        )
+
+    real, quiet = bound(BulkNoise()), bound(QuietNoise(0.25))
+    keep, frequent_module.threshold = frequent_module.threshold, lambda *_: 1
+    try:
+        everything = bound(BulkNoise())
+    finally:
+        frequent_module.threshold = keep
+    return judged(
+        trials=4 * trials,
+        claim=NAMES.epsilon,
+        real=real,
+        twins={"a quarter of the noise": quiet, "every value that occurs is named": everything},
+        symbol="ε",
+    )
+
+
+CASES = (
+    Case(
+        name="private bounds",
+        kind="audit",
+        claim="Bounds of columns, drafted from private rows, are ε-DP.",
+        run=bounds,
+    ),
+    Case(
+        name="frequent values",
+        kind="audit",
+        claim="Names of frequent values are (ε, δ)-DP; a value that one row holds stays unknown.",
+        run=names,
+    ),
+)

@@ -1,0 +1,76 @@
+"""White-box audits of feature maps: rows as far apart as the map allows, against the diameter that it claims."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from audits.case import Case
+from audits.methods import PRIVACY, normal_game, of_method
+from audits.transcript import Run
+from kernelease.embedding.exact import ExactEmbedding
+from kernelease.features import FeatureMap, Fourier, KarKarnick
+from kernelease.fit import UniformPoints
+from kernelease.methods import RandomFeatures
+from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from tests.features.broken_maps import Altered, OffsetCosines
+
+WAVE = Fourier(frequencies=np.array([[1.0]]), resolution=(2.0**-20,))
+HALF_A_TURN = math.pi
+START = UniformPoints(low=(0.0,), high=(1.0,))
+
+# Two products of degree 1 with weight 3, cut to a norm of ½.
+STEEP = KarKarnick(
+    degrees=np.array([1, 1]),
+    weights=np.array([3.0, 3.0]),
+    signs=np.ones((2, 1, 1), dtype=np.int8),
+    half_width=1.0,
+    clip=0.5,
+)
+
+
+def of_map(feature_map: FeatureMap) -> Run:
+    """A noisy sum of a map's features, through the same doors as a method."""
+
+    def run(rows: Any, noise: NoiseSource) -> object:
+        books = MemoryLedger(PRIVACY)
+        budget = PrivacyFilter.open(PRIVACY, ledger=books, coordinates=feature_map.dimension + 1, purpose="an audit")
+        return ExactEmbedding.of(np.array(rows, dtype=np.float64), feature_map).privatise(budget, noise=noise)
+
+    return run
+
+
+def _unclipped(rows: Any) -> Any:
+    """What `STEEP` has before its clip, in the same integers."""
+    return np.rint(STEEP.unclipped(rows) / STEEP.step).astype(np.int64)
+
+
+CASES = (
+    Case(
+        name="RandomFeatures",
+        kind="audit",
+        claim="Algorithm 2 on paired Fourier features, of diameter 2, keeps (ε, δ) for every row.",
+        run=normal_game(
+            of_method(RandomFeatures(start=START, features=WAVE)),
+            ([[0.0], [0.0]], [[0.0], [HALF_A_TURN]]),
+            {
+                "Fourier features with Δ = √2/N": of_map(Altered(inner=WAVE, changes={"diameter": math.sqrt(2.0)})),
+                "offset cosines with Δ = 2/N": of_map(
+                    OffsetCosines(
+                        frequencies=np.array([[1.0]]), offsets=np.zeros(1), scale=2**18, amplitude=math.sqrt(2.0)
+                    )
+                ),
+            },
+        ),
+    ),
+    Case(
+        name="clipped features",
+        kind="audit",
+        claim="Features that need a clip have it: Kar–Karnick products keep the norm that they claim.",
+        run=normal_game(
+            of_map(STEEP),
+            ([[0.0], [1.0]], [[0.0], [-1.0]]),
+            {"a clip that is computed and not used": of_map(Altered(inner=STEEP, changes={"integers": _unclipped}))},
+        ),
+    ),
+)

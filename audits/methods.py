@@ -1,0 +1,258 @@
+"""White-box audits of whole methods: from rows to the last noisy number, with the likelihood ratio of everything seen.
+
+Each game has two tables that differ in one row (or person), chosen so that the row moves every measured number as far
+as the declared sensitivity allows. Then the bound comes near the claim, and a sensitivity that is too small shows.
+"""
+
+import itertools
+import math
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+
+from audits.attacker import claimed_mu, epsilon_bound, judged, normal_mu_bound
+from audits.case import Case, Effort, Verdict
+from audits.transcript import Run, log_ratios
+from audits.twins import BulkNoise, NoNoise, QuietNoise
+from kernelease import pipeline
+from kernelease.fit import PublicPoints, UniformPoints
+from kernelease.fit.mixture import MixtureSolver
+from kernelease.kernels import Gaussian, Kernel
+from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
+from kernelease.methods.adaptive import Adaptive
+from kernelease.methods.subspace import PublishedRows
+from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
+from kernelease.seeds import PublicSeed
+from kernelease.table import Schema
+
+PRIVACY = Privacy(epsilon=20.0, delta=1e-3)  # μ = 4.3: the relative error of an estimate of μ is nearly the least
+FAR = 100.0  # lengthscales: kernels are 0 at this distance
+TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
+ADAPTIVE_TRIALS = {Effort.FAST: 80, Effort.FULL: 400}
+
+
+def of_method(method: Method, *, kernel: Kernel = Gaussian(lengthscale=1.0), privacy: Privacy = PRIVACY) -> Run:  # noqa: B008
+    """A run of a method on an array of rows, on books of its own."""
+
+    def run(rows: Any, noise: NoiseSource) -> object:
+        ledger = MemoryLedger(privacy)
+        context = Context(kernel=kernel, privacy=privacy, ledger=ledger, noise=noise, seed=PublicSeed(0))
+        return method.measure(np.array(rows, dtype=np.float64), context)
+
+    return run
+
+
+def of_table(schema: Schema, *, triples: int = 0) -> Run:
+    """A run of the whole pipeline on a table with a schema."""
+    method = Interactions(solver=MixtureSolver(components=4, steps=4), triples=triples)
+
+    def run(table: Any, noise: NoiseSource) -> object:
+        return pipeline.measure(table, schema=schema, privacy=PRIVACY, method=method, noise=noise)
+
+    return run
+
+
+def normal_game(
+    run: Run, tables: tuple[Any, Any], twins: dict[str, Run] | None = None, *, adaptive: bool = False
+) -> Callable[[Effort], Verdict]:
+    """The audit of a method whose noise is Gaussian. Its twin is another run, or else the same with too little noise.
+
+    Every trial of an adaptive method is replayed, so there are fewer of them. It may also leave a part of its budget
+    without use for this one row, on some of its courses: then the bound is less near to the claim.
+    """
+
+    def audit(effort: Effort) -> Verdict:
+        trials = (ADAPTIVE_TRIALS if adaptive else TRIALS)[effort]
+        noise = SystemNoise(threads=1) if adaptive else BulkNoise()
+
+        def bound(run: Run, noise: NoiseSource) -> float:
+            return normal_mu_bound(*log_ratios(run, tables, noise, trials, adaptive=adaptive))
+
+        if twins:
+            caught = {name: bound(twin, noise) for name, twin in twins.items()}
+        elif adaptive and effort is Effort.FAST:
+            caught = {"half of σ": bound(run, QuietNoise(0.5, source=noise))}
+        else:
+            caught = {"Δ off by √2": bound(run, QuietNoise(1.0 / math.sqrt(2.0), source=noise))}
+        return judged(
+            trials=2 * trials,
+            claim=claimed_mu(PRIVACY),
+            real=bound(run, noise),
+            twins=caught,
+            symbol="μ",
+            sharp=0.25 if adaptive else 0.65,
+        )
+
+    return audit
+
+
+# Arrays of rows.
+
+CORNERS = np.array([[0.0], [FAR]])
+
+
+def two_stages(effort: Effort) -> Verdict:
+    """Stage two looks where stage one, noise and all, says that rows are."""
+    trials, twin = (6, 0.0) if effort is Effort.FAST else (60, 0.25)
+    method = Adaptive(points=UniformPoints(low=(-2.0,), high=(2.0,)), share=0.5, features=2, rank=4)
+    tables = ([[0.0], [0.0], [0.0], [-1.5]], [[0.0], [0.0], [0.0], [1.5]])
+
+    def bound(noise: NoiseSource) -> float:
+        return normal_mu_bound(*log_ratios(of_method(method), tables, noise, trials, adaptive=True))
+
+    source = SystemNoise(threads=1)
+    return judged(
+        trials=2 * trials,
+        claim=claimed_mu(PRIVACY),
+        real=bound(source),
+        twins={f"{twin:g} of σ": bound(QuietNoise(twin, source=source) if twin else NoNoise())},
+        symbol="μ",
+    )
+
+
+def small_database(effort: Effort) -> Verdict:
+    """One kind of row far from ten that lie together: the ten candidates' scores rise and fall together."""
+    privacy = Privacy(epsilon=3.0)
+    trials, quiet = (1_000, 0.25) if effort is Effort.FAST else (6_000, 0.5)
+    domain = np.array([[0.0], *([FAR + 0.001 * i] for i in range(10))])
+    run = of_method(SmallDatabase(domain=domain, size=1), privacy=privacy)
+    tables = ([[0.0]], [[FAR]])
+
+    def bound(noise: NoiseSource) -> float:
+        return epsilon_bound(*log_ratios(run, tables, noise, trials))
+
+    return judged(
+        trials=2 * trials,
+        claim=privacy.epsilon,
+        real=bound(BulkNoise()),
+        twins={f"an exponent too large by a factor of {1 / quiet:.0f}": bound(QuietNoise(quiet))},
+        symbol="ε",
+    )
+
+
+# Tables.
+
+TWO_COLUMNS = """
+[table]
+neighbours = "{neighbours}"
+{unit}
+[columns.ward]
+type = "category"
+values = ["north", "south"]
+[columns.age]
+type = "integer"
+min = 0
+max = 9
+"""
+
+
+def schema(neighbours: str = "replace-one", unit: str = "") -> Schema:
+    """Two columns, under a relation, for rows or for persons."""
+    return Schema.parse(TWO_COLUMNS.format(neighbours=neighbours, unit=unit))
+
+
+def table(*rows: tuple[str, int], who: tuple[int, ...] | None = None) -> pa.Table:
+    """Rows as a table, with the persons that they belong to."""
+    columns = {"ward": pa.array([ward for ward, _ in rows]), "age": pa.array([age for _, age in rows], pa.int64())}
+    return pa.table(columns | ({} if who is None else {"who": pa.array(who, pa.int64())}))
+
+
+REST = [("north", 3), ("south", 5), ("north", 8)]
+PERSONS = schema(unit='unit = "who"\nmax_rows_per_unit = 3')
+BINARY = Schema.parse("".join(f'[columns.{name}]\ntype = "category"\nvalues = ["n", "y"]\n' for name in "abcd"))
+HEAVY = (7,) * 12  # the rows of a person who has four times as many as the cap allows
+
+
+def answers(last: str) -> pa.Table:
+    """Four yes-or-no columns, of which every combination occurs, and one more row."""
+    rows = [*itertools.product("ny", repeat=4)] * 4 + [tuple(last)]
+    return pa.table({name: [row[i] for row in rows] for i, name in enumerate("abcd")})
+
+
+def uncapped(table: Any, noise: NoiseSource) -> object:
+    """The cap is declared and enters the sensitivity, but every row of a person counts as one of three."""
+
+    def apply(cap: Any, batches: Any, encoder: Any) -> Any:
+        for batch in batches:
+            codes = encoder.encode(batch)
+            yield codes, np.full(len(codes), cap.total // cap.max_rows, dtype=np.int64)
+
+    with mock.patch("kernelease.table.units.UnitCap.apply", apply):
+        return of_table(PERSONS)(table, noise)
+
+
+CASES = (
+    Case(
+        name="Subspace",
+        kind="audit",
+        claim="Algorithm 1 with public points keeps (ε, δ) for every row.",
+        run=normal_game(
+            of_method(Subspace(points=PublicPoints(CORNERS), count=2)),
+            ([[0.0], [0.0], [0.0]], [[0.0], [0.0], [FAR]]),
+        ),
+    ),
+    Case(
+        name="Subspace with published rows",
+        kind="audit",
+        claim="Algorithm 1 with a published part of the table keeps (ε, δ) for every other row.",
+        run=normal_game(
+            of_method(Subspace(points=PublishedRows(2))),
+            ([[0.0], [FAR], [0.0]], [[0.0], [FAR], [FAR]]),
+        ),
+    ),
+    Case(
+        name="Adaptive",
+        kind="audit",
+        claim="Two stages, of which the second depends on what the first shows, keep (ε, δ) together.",
+        run=two_stages,
+    ),
+    Case(
+        name="SmallDatabase",
+        kind="audit",
+        claim="The exponential mechanism over small databases is ε-DP.",
+        run=small_database,
+    ),
+    Case(
+        name="Interactions, replace-one",
+        kind="audit",
+        claim="All blocks of a table's release together keep (ε, δ) when a row is replaced.",
+        run=normal_game(
+            of_table(schema()),
+            (table(*REST, ("north", 0)), table(*REST, ("south", 9))),
+            adaptive=True,
+        ),
+    ),
+    Case(
+        name="Interactions, add-remove",
+        kind="audit",
+        claim="The same when a row is added or removed; nothing else tells the number of rows.",
+        run=normal_game(
+            of_table(schema("add-remove")),
+            (table(*REST), table(*REST, ("south", 9))),
+            adaptive=True,
+        ),
+    ),
+    Case(
+        name="Interactions with sets of three",
+        kind="audit",
+        claim="Noisy counts, a selection made in sight of them, and what is measured after it keep (ε, δ) together.",
+        run=normal_game(of_table(BINARY, triples=1), (answers("nnnn"), answers("yyyy")), adaptive=True),
+    ),
+    Case(
+        name="persons with several rows",
+        kind="audit",
+        claim="With a unit the guarantee is for a person with all their rows; the cap on rows is enforced.",
+        run=normal_game(
+            of_table(PERSONS),
+            (
+                table(*REST, *[("north", 0)] * len(HEAVY), who=(1, 1, 2, *HEAVY)),
+                table(*REST, *[("south", 9)] * len(HEAVY), who=(1, 1, 2, *HEAVY)),
+            ),
+            {"a cap that is declared and not enforced": uncapped},
+            adaptive=True,
+        ),
+    ),
+)
