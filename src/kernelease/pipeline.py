@@ -19,6 +19,7 @@ from kernelease.fit.draw import draw_rows
 from kernelease.fit.points import PublicPoints
 from kernelease.kernels.kernel import Kernel
 from kernelease.methods.atom_kernel import atom_kernel
+from kernelease.methods.auto import method_for
 from kernelease.methods.interactions import Interactions
 from kernelease.methods.method import Context, Measured, Method
 from kernelease.methods.subspace import Subspace
@@ -71,9 +72,10 @@ def release(
             data, schema=schema, privacy=privacy, method=chosen, ledger=ledger, seed=seed, noise=noise
         )
         return fit(measurements, method=chosen)
-    if kernel is None or not isinstance(method, Method):
+    if kernel is None or not isinstance(method, Method | None):
         raise ParameterError("release: give a schema for a table, or a kernel and a method for an array of rows.")
     rows = as_rows(data)
+    method = method_for(kernel, rows.shape[1]) if method is None else method
     context = Context(
         kernel=kernel,
         privacy=privacy,
@@ -111,7 +113,8 @@ def measure(
     chosen.check(schema.columns)
     progress.stage("reading rows")
     counts = count_by_sql(open_source(data), schema) if push_down else exact_counts(data, schema, PublicSeed(seed))
-    counts.public_rows(promised.neighbours)  # refuses an empty table before anything is spent
+    if (known := counts.public_rows(promised.neighbours)) is not None:  # an empty table is refused here
+        promised.warn_if_weak(round(known))
     budget = PrivacyFilter.open(
         promised,
         ledger=MemoryLedger(promised) if ledger is None else ledger,

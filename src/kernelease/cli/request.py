@@ -91,8 +91,6 @@ class Request:
             progress=progress,
         )
         self.keep(measurements)
-        if self.privacy.neighbours is Neighbours.REPLACE_ONE:
-            self.privacy.warn_if_weak(round(measurements.certificate.rows))
         return measurements
 
     def save(self, content: Measurements | Release) -> None:
