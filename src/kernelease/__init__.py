@@ -1,6 +1,8 @@
 """kernelease: publish a synthetic table in place of a private one, with a differential-privacy guarantee."""
 
 from kernelease._version import __version__
+from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.variables import RandomVariable
 from kernelease.embedding import NoisyEmbedding
 from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
 from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
@@ -35,7 +37,7 @@ from kernelease.kernels import (
     Spectrum,
     WeightedSum,
 )
-from kernelease.methods import Interactions, Method, PublishedRows, RandomFeatures, SmallDatabase, Subspace
+from kernelease.methods import Adaptive, Interactions, Method, PublishedRows, RandomFeatures, SmallDatabase, Subspace
 from kernelease.pipeline import fit, measure, release
 from kernelease.privacy import (
     Calibration,
@@ -53,12 +55,14 @@ from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
 
 __all__ = [
+    "Adaptive",
     "BudgetError",
     "Calibration",
     "CapacityError",
     "Certificate",
     "DotProduct",
     "EmpiricalMean",
+    "Estimate",
     "FeatureMap",
     "FixedPoints",
     "Fourier",
@@ -97,6 +101,7 @@ __all__ = [
     "PublishedRows",
     "RandomBinning",
     "RandomFeatures",
+    "RandomVariable",
     "RationalQuadratic",
     "Release",
     "Schema",

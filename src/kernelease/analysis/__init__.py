@@ -1,19 +1,25 @@
 """What an analyst computes from a release. Nothing here sees a private row, and everything is free."""
 
+from kernelease.analysis.answers import Answers
 from kernelease.analysis.conditions import Condition, parse_condition
+from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.marginals import MarginalErrors, marginal_errors
-from kernelease.analysis.query import Crosstab, Group, WeightedRows, count, crosstab, mean, probability
+from kernelease.analysis.regression import Regression
 
 __all__ = [
+    "Answers",
     "Condition",
-    "Crosstab",
-    "Group",
+    "Estimate",
+    "EstimateTable",
+    "Evidence",
+    "Groups",
     "MarginalErrors",
-    "WeightedRows",
-    "count",
-    "crosstab",
+    "Parts",
+    "Regression",
+    "Spread",
+    "Target",
     "marginal_errors",
-    "mean",
     "parse_condition",
-    "probability",
 ]

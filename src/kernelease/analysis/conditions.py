@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 
 from kernelease.errors import ParameterError
 from kernelease.table import Column, Ordinal, Schema
+from kernelease.table.columns.column import is_encodable
 
 Literal: TypeAlias = str | int | float | bool
 
@@ -65,6 +66,15 @@ class Condition(ABC):
     def test(self, table: pa.Table) -> Any:
         """Of each row: true, false, or null where that is not known."""
 
+    @abstractmethod
+    def leaves(self) -> "Iterator[Leaf]":
+        """The single tests that it is made of."""
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns in it, in order of appearance."""
+        return tuple(dict.fromkeys(name for leaf in self.leaves() for name in leaf.names))
+
     def holds(self, table: pa.Table) -> NDArray[np.bool_]:
         """Whether the condition is surely true of each row: (n,). The table has the types of the schema."""
         flags: NDArray[np.bool_] = np.asarray(pc.fill_null(self.test(table), False), dtype=bool)
@@ -88,6 +98,14 @@ class Compared(Condition):
         elif self.left.family != self.right.family or _values(self.left) != _values(self.right):
             raise _bad(f"columns {self.left.name!r} and {self.right.name!r} do not compare")
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One column, or two."""
+        return (self.left.name, self.right.name) if isinstance(self.right, Column) else (self.left.name,)
+
+    def leaves(self) -> "Iterator[Leaf]":
+        yield self
+
     def test(self, table: pa.Table) -> Any:
         left = self.left.keys(table.column(self.left.name))
         right = self.right
@@ -102,8 +120,36 @@ class Missing(Condition):
 
     column: Column
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column.name,)
+
+    def leaves(self) -> "Iterator[Leaf]":
+        yield self
+
     def test(self, table: pa.Table) -> Any:
         return pc.is_null(table.column(self.column.name))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InCell(Condition):
+    """The column's value is one of some atoms: how rows are grouped by a column. It has no words in the grammar."""
+
+    column: Column
+    atoms: tuple[int, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column.name,)
+
+    def leaves(self) -> "Iterator[Leaf]":
+        yield self
+
+    def test(self, table: pa.Table) -> Any:
+        return pa.array(np.isin(self.column.encode(table.column(self.column.name)), self.atoms))
 
 
 @final
@@ -112,6 +158,9 @@ class Negated(Condition):
     """`not condition`."""
 
     part: Condition
+
+    def leaves(self) -> "Iterator[Leaf]":
+        yield from self.part.leaves()
 
     def test(self, table: pa.Table) -> Any:
         return pc.invert(self.part.test(table))
@@ -125,9 +174,21 @@ class Joined(Condition):
     parts: tuple[Condition, ...]
     every: bool  # and; else or
 
+    def leaves(self) -> "Iterator[Leaf]":
+        for part in self.parts:
+            yield from part.leaves()
+
     def test(self, table: pa.Table) -> Any:
         join = pc.and_kleene if self.every else pc.or_kleene
         return reduce(join, (part.test(table) for part in self.parts))
+
+
+Leaf: TypeAlias = Compared | Missing | InCell
+
+
+def present(column: Column) -> tuple[Condition, ...]:
+    """The condition that a column's value is not NULL; none where it never is."""
+    return (Negated(part=Missing(column=column)),) if column.nullable else ()
 
 
 def parse_condition(text: str, schema: Schema) -> Condition:
@@ -141,6 +202,8 @@ def parse_condition(text: str, schema: Schema) -> Condition:
     try:
         if len(text) > LONGEST:
             raise _bad(f"it is longer than {LONGEST:,} characters")
+        if not is_encodable(text):
+            raise _bad("it holds characters that are none, as from a terminal of another encoding")
         return _Parser(list(_tokens(text)), schema).parse()
     except ParameterError as error:
         raise ParameterError(f"condition {text[:200]!r}: {error}") from None

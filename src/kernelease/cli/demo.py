@@ -6,9 +6,10 @@ from typing import Annotated
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import typer
 
-from kernelease.analysis import WeightedRows, mean
+from kernelease.cli.estimates import record
 from kernelease.cli.options import Json, Quiet, Seed
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.summary import certificate_facts, certificate_fields
@@ -85,7 +86,7 @@ def demo(
         measurements = measure(private, schema=schema, privacy=privacy, seed=seed, progress=progress)
         result = fit(measurements, progress=progress)
     save(result, out, overwrite=True)
-    _show(screen, private, schema, result, out)
+    _show(screen, private, result, out)
 
 
 def generated_table(rows: int) -> pa.Table:
@@ -119,16 +120,15 @@ def _write_example(table: pa.Table, folder: Path) -> None:
     export_table(table, folder / "people.csv", overwrite=True)
 
 
-def _show(screen: Screen, private: pa.Table, schema: Schema, result: Release, out: Path) -> None:
-    truth = WeightedRows(table=private, weights=np.ones(private.num_rows), schema=schema, total=private.num_rows)
-    synthetic = WeightedRows(table=result.rows, weights=result.weights, schema=schema, total=result.certificate.rows)
-    means = {name: (mean(truth, name)[0].value, mean(synthetic, name)[0].value) for name in _NUMBERS}
+def _show(screen: Screen, private: pa.Table, result: Release, out: Path) -> None:
+    truths = {name: float(pc.mean(pc.cast(private.column(name), "float64")).as_py()) for name in _NUMBERS}
+    estimates = {name: result.mean(name) for name in _NUMBERS}
     fields = {
         "bundle": str(out),
         **certificate_fields(result.certificate),
         "rows": result.table.num_rows,
         "columns": result.rows.column_names,
-        "means": {name: {"private": pair[0], "synthetic": pair[1]} for name, pair in means.items()},
+        "means": {name: {"private": truths[name], **record(estimates[name], 0.95)["groups"][0]} for name in _NUMBERS},
     }
     about = [
         ("private table", f"{private.num_rows:,} generated rows of {private.num_columns} columns"),
@@ -141,10 +141,10 @@ def _show(screen: Screen, private: pa.Table, schema: Schema, result: Release, ou
     screen.summary(
         fields,
         facts(about),
-        line("\nMeans, private and synthetic (the owner alone could print the first):"),
-        grid(("column", "private", "synthetic"), [(name, *map(number, pair)) for name, pair in means.items()]),
+        line("\nMeans, private and estimated from the release (the owner alone could print the first):"),
+        grid(("column", "private", "estimate"), [(name, number(truths[name]), estimates[name]) for name in _NUMBERS]),
         line("\nTry next:"),
-        line(f'  {command} query {out} mean hours --where "age < 65" --by education'),
+        line(f"  {command} query {out} mean hours --by education"),
         line(f'  {command} query {out} probability "employed == true" --by sex'),
         line(f"  {command} verify {out}"),
     )

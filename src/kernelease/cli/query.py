@@ -1,16 +1,21 @@
-"""`kernelease query`: simple questions to a release."""
+"""`kernelease query`: questions to a release, and answers with error bars."""
 
 import re
+from collections.abc import Mapping
 from enum import StrEnum, unique
 from typing import Annotated, Any
 
 import typer
 
-from kernelease.analysis import Condition, Group, WeightedRows, count, crosstab, mean, parse_condition, probability
+from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Spread
+from kernelease.analysis.groups import EstimateTable
+from kernelease.cli.estimates import record, show
 from kernelease.cli.options import Bundle, Json, Quiet
-from kernelease.cli.screen import Screen, grid, number
+from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 from kernelease.release.bundle import load
+from kernelease.release.release import Release
 from kernelease.table.columns import nearest
 
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
@@ -23,52 +28,66 @@ class Question(StrEnum):
     MEAN = "mean"
     COUNT = "count"
     PROBABILITY = "probability"
+    QUANTILE = "quantile"
+    CORRELATION = "correlation"
     CROSSTAB = "crosstab"
+    REGRESSION = "regression"
 
 
 _OPERANDS = {
     Question.MEAN: (1, "a column: mean age"),
     Question.COUNT: (0, 'no operand: count --where "age > 30"'),
     Question.PROBABILITY: (1, 'a condition: probability "age > 30"'),
+    Question.QUANTILE: (2, "a column and a share: quantile hours 0.9"),
+    Question.CORRELATION: (2, "two columns: correlation age hours"),
     Question.CROSSTAB: (2, "two columns: crosstab sex income"),
+    Question.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
 }
+_GROUPED = (Question.MEAN, Question.COUNT, Question.PROBABILITY)
+_CONDITIONED = (*_GROUPED, Question.CROSSTAB)
 
 
 def query(
     bundle: Bundle,
     question: Annotated[
-        str, typer.Argument(metavar="QUESTION", help="mean COLUMN, count, probability CONDITION, or crosstab A B.")
+        str,
+        typer.Argument(
+            metavar="QUESTION",
+            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, correlation A B, crosstab A B, or "
+            "regression FORMULA.",
+        ),
     ],
     operands: Annotated[
         list[str] | None, typer.Argument(metavar="OPERANDS", help="What the question is about. mean(age) works, too.")
     ] = None,
+    *,
     where: Annotated[
         str | None,
         typer.Option(metavar="CONDITION", help="Only rows like these: \"age > 30 and sex == 'Female'\"."),
     ] = None,
     by: Annotated[str | None, typer.Option(metavar="COLUMN", help="One answer for each value of this column.")] = None,
+    target: Annotated[
+        Target, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
+    ] = Target.TABLE,
+    spread: Annotated[
+        Spread, typer.Option(help="Where in their cells numbers may lie: anywhere, or (an assumption) evenly.")
+    ] = Spread.ANY,
+    level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a release for means, counts, probabilities and cross-tables.
+    """Ask a release for means, counts, probabilities, quantiles, correlations, cross-tables and regressions.
 
     A condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in
-    single quotes. The answers are those of the synthetic rows, and carry the noise of the release.
+    single quotes. Answers come from the noisy measurements, with an interval that holds the truth as often as it says.
     """
     asked, about = _read(question, operands or [])
-    release = load(bundle)
-    if release.schema is None:
-        raise ParameterError(f"{bundle}: has no schema, so its columns have no declared meaning to ask about.")
-    rows = WeightedRows(
-        table=release.rows, weights=release.weights, schema=release.schema, total=release.certificate.rows
-    )
-    condition = None if where is None else parse_condition(where, release.schema)
-    screen = Screen(json=as_json, quiet=quiet)
-    fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by}
-    if asked is Question.CROSSTAB:
-        _show_crosstab(screen, fields, rows, condition)
-    else:
-        _show_groups(screen, fields, asked, _answer(asked, rows, about, condition, by))
+    _refuse(asked, where=where, by=by)
+    answer = _answer(load(bundle), asked, about, where=where, by=by, target=target, spread=spread)
+    fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
+    fields |= {"spread": spread.value, "level": level, **record(answer, level)}
+    title = asked.value if by is None else by
+    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))
 
 
 def _read(question: str, operands: list[str]) -> tuple[Question, list[str]]:
@@ -76,7 +95,8 @@ def _read(question: str, operands: list[str]) -> tuple[Question, list[str]]:
     call = _CALL.fullmatch(question)
     if call is not None and not operands:
         question = call[1]
-        operands = [part.strip() for part in call[2].split(",")] if question == "crosstab" else [call[2].strip()]
+        several = question in ("crosstab", "correlation", "quantile")
+        operands = [part.strip() for part in call[2].split(",")] if several else [call[2].strip()]
     names = tuple(item.value for item in Question)
     if question not in names:
         raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
@@ -88,28 +108,42 @@ def _read(question: str, operands: list[str]) -> tuple[Question, list[str]]:
     return asked, operands
 
 
+def _refuse(asked: Question, *, where: str | None, by: str | None) -> None:
+    if by is not None and asked not in _GROUPED:
+        raise ParameterError(f"query: {asked.value} takes no --by.")
+    if where is not None and asked not in _CONDITIONED:
+        raise ParameterError(f"query: {asked.value} takes no --where.")
+
+
 def _answer(
-    asked: Question, rows: WeightedRows, about: list[str], where: Condition | None, by: str | None
-) -> tuple[Group, ...]:
-    if asked is Question.MEAN:
-        return mean(rows, about[0], where=where, by=by)
-    if asked is Question.COUNT:
-        return count(rows, where=where, by=by)
-    return probability(rows, parse_condition(about[0], rows.schema), where=where, by=by)
+    release: Release,
+    asked: Question,
+    about: list[str],
+    *,
+    where: str | None,
+    by: str | None,
+    target: Target,
+    spread: Spread,
+) -> Estimate | Mapping[str, Estimate] | EstimateTable:
+    match asked:
+        case Question.MEAN:
+            return release.mean(about[0], where=where, by=by, target=target, spread=spread)
+        case Question.COUNT:
+            return release.count(where, by=by, target=target, spread=spread)
+        case Question.PROBABILITY:
+            return release.probability(about[0], where=where, by=by, target=target, spread=spread)
+        case Question.QUANTILE:
+            return release.quantile(about[0], _share(about[1]), target=target)
+        case Question.CORRELATION:
+            return release.correlation(about[0], about[1], target=target, spread=spread)
+        case Question.CROSSTAB:
+            return release.crosstab(about[0], about[1], where=where, target=target, spread=spread)
+        case Question.REGRESSION:
+            return release.regression(about[0], target=target, spread=spread)
 
 
-def _show_groups(screen: Screen, fields: dict[str, Any], asked: Question, groups: tuple[Group, ...]) -> None:
-    fields["groups"] = [{"group": item.label, "value": item.value, "share": item.share} for item in groups]
-    header = (fields["by"] or "", asked.value, "share of rows")
-    rows = [(item.label or "all", number(item.value), number(item.share)) for item in groups]
-    screen.result(fields, grid(header, rows))
-
-
-def _show_crosstab(screen: Screen, fields: dict[str, Any], rows: WeightedRows, where: Condition | None) -> None:
-    first, second = fields["of"]
-    if fields["by"] is not None:
-        raise ParameterError("query: crosstab has two columns already, and takes no --by.")
-    table = crosstab(rows, first, second, where=where)
-    fields |= {"rows": list(table.rows), "columns": list(table.columns), "shares": table.shares.tolist()}
-    lines = [(label, *map(number, shares)) for label, shares in zip(table.rows, table.shares, strict=True)]
-    screen.result(fields, grid((f"{first} \\ {second}", *table.columns), lines))
+def _share(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"query: quantile takes a share between 0 and 1, like 0.9; got {text!r}.") from None

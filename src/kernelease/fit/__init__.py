@@ -6,9 +6,11 @@ from kernelease.fit.estimators import EmpiricalMean, Estimator, Shrinkage
 from kernelease.fit.greedy import GreedyPreimages
 from kernelease.fit.herding import herd
 from kernelease.fit.mixture import Mixture, MixtureSolver
+from kernelease.fit.particles import SlidingFrankWolfe
 from kernelease.fit.points import NormalPoints, PointSource, PublicPoints, UniformPoints
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.solver import FixedPoints, PointSolver
+from kernelease.fit.tilting import Tilted, Tilting
 from kernelease.fit.weights import FittedWeights, WeightSolver
 
 __all__ = [
@@ -29,8 +31,11 @@ __all__ = [
     "PublicPoints",
     "Shrinkage",
     "Simplex",
+    "SlidingFrankWolfe",
     "Solution",
     "SyntheticSet",
+    "Tilted",
+    "Tilting",
     "UniformPoints",
     "WeightSolver",
     "check_solver",

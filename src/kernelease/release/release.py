@@ -13,18 +13,23 @@ from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
+from kernelease.fit.constraints import Constraint, Simplex
 from kernelease.fit.herding import herd
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
+from kernelease.fit.weights import WeightSolver
 from kernelease.release.certificate import Certificate
-from kernelease.seeds import PublicSeed
+from kernelease.release.comparisons import Comparisons
+from kernelease.release.estimates import Estimates
+from kernelease.release.frames import Frames, encoded_rows
+from kernelease.release.replicates import WEIGHT
 from kernelease.table import Schema
 
-WEIGHT = "weight"
+__all__ = ["WEIGHT", "Release", "points_table"]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release:
+class Release(Comparisons, Estimates, Frames):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
     `table` holds the synthetic rows, and last a column `weight` (the weights of a distribution add up to 1).
@@ -63,21 +68,6 @@ class Release:
         """The synthetic rows without their weights."""
         return self.table.drop_columns([WEIGHT])
 
-    def sample(self, count: int, *, seed: int = 0) -> pa.Table:
-        """`count` rows of equal weight, each row taken in proportion to its weight, with little sampling error."""
-        weights = self.weights
-        if count < 1 or np.any(weights < 0.0) or not weights.sum() > 0.0:
-            raise ParameterError(
-                "sample: needs a positive number of rows and a release with weights that are not negative; "
-                "fit it again on the simplex."
-            )
-        generator = PublicSeed(seed).generator("sample")
-        order = generator.permutation(len(weights))
-        ends = np.cumsum(weights[order]) / weights.sum() * count
-        marks = np.searchsorted(ends, np.arange(count) + generator.random(), side="right")
-        chosen = order[np.minimum(marks, len(order) - 1)]
-        return self.rows.take(pa.array(generator.permutation(chosen)))
-
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
         from kernelease.release.bundle import save  # noqa: PLC0415  # bundles are made of releases, and load them too
@@ -88,6 +78,15 @@ class Release:
         """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""
         noisy = self._measured("uniform")
         return self._with(herd(noisy.feature_map, noisy.mean, self.points, count))
+
+    def bounded(self, constraint: Constraint | None = None) -> "Release":
+        """The same rows with weights fitted again under a constraint (None: the simplex), so that Σ|w| is bounded."""
+        if self.embedding is None:
+            raise ParameterError("bounded: needs a release of a noisy embedding; counts give weights that are bounded.")
+        design = self.embedding.feature_map.evaluate(encoded_rows(self)).T
+        solver = WeightSolver(constraint=Simplex() if constraint is None else constraint)
+        weights = solver.solve(design, self.embedding.mean).weights
+        return replace(self, table=self.rows.append_column(WEIGHT, pa.array(weights)), solution=None)
 
     def as_float32(self) -> "Release":
         """The release with points rounded to float32; it reports its own distance."""

@@ -1,0 +1,290 @@
+"""What all noisy counts together say about a few columns: the best linear unbiased estimate."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+from scipy.sparse.linalg import LinearOperator, cg
+
+from kernelease.arrays import Floats, Integers
+from kernelease.embedding.blocks import Block, NoisyBlock
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.privacy.step import Law
+
+REMEMBERED = 16  # solved functions of a marginal
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counts:
+    """A noisy block as plain numbers: `values` in rows or persons, each with independent noise of `sigma`."""
+
+    block: Block
+    values: Floats
+    sigma: float
+    round: int
+    heavy: bool  # Laplace noise
+
+    @classmethod
+    def of(cls, noisy: NoisyBlock) -> "Counts":
+        """Read a released block, once."""
+        return cls(
+            block=noisy.block,
+            values=noisy.values,
+            sigma=noisy.sigma,
+            round=noisy.round,
+            heavy=noisy.measurement.law is Law.LAPLACE,
+        )
+
+    def hosts(self, columns: tuple[int, ...]) -> bool:
+        """Whether the block has all these columns."""
+        return set(columns) <= set(self.block.columns)
+
+    def sizes(self, columns: tuple[int, ...]) -> list[int]:
+        """Number of cells of some of its columns."""
+        return [self.block.shape[self.block.columns.index(column)] for column in columns]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class View:
+    """Noisy sums over the cells of a marginal: `index[c]` is the sum that cell c is in; independent, with `precision`.
+
+    A block that holds only some of the columns, or has coarser cells, sees the marginal through such sums.
+    """
+
+    index: Integers  # (cells,)
+    values: Floats  # (sums,)
+    precision: Floats  # (sums,), 1/variance
+
+    def gather(self, function: Floats) -> Floats:
+        """The sums of a function over the cells: (cells,) → (sums,)."""
+        return np.bincount(self.index, weights=function, minlength=len(self.values)).astype(np.float64, copy=False)
+
+
+@final
+class Marginal:
+    """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
+
+    With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, and under replace-one
+    Σp = N is known. For a function h of the cells, the estimate of h·p with the least variance among the unbiased
+    linear ones is λ·u + a₀N, where
+
+        M λ + a₀ 1 = h,   Σλ = 0,   M = Σ_v G_vᵀ P_v G_v,   u = Σ_v G_vᵀ P_v y_v
+
+    (a₀ = 0 and no condition on Σλ where N is not known), and two such estimates have the covariance λ_h·k. M has few
+    distinct eigenvalues, so that conjugate gradients need few steps.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[int, ...],
+        groups: tuple[Integers, ...],
+        views: tuple[View, ...],
+        total: float | None,
+        sources: tuple[tuple[int, Counts], ...],
+    ) -> None:
+        self.columns = columns
+        self.groups = groups  # atom → cell, for each column
+        self.views = views
+        self.total = total  # the public number of rows; None where it is private
+        self.sources = sources  # the blocks behind the views, and their positions in the release
+        self.heavy = any(part.heavy for _, part in sources)  # whether some noise is Laplace
+        self._solved: dict[bytes, tuple[Floats, float]] = {}
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Number of cells along each column."""
+        return tuple(int(group.max()) + 1 for group in self.groups)
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return math.prod(self.shape)
+
+    def solve(self, function: Floats) -> tuple[Floats, float]:
+        """(λ, a₀) of a function of the cells: (cells,) → (cells,), scalar. The last few are remembered."""
+        key = function.tobytes()
+        if key not in self._solved:
+            if len(self._solved) >= REMEMBERED:
+                self._solved.pop(next(iter(self._solved)))
+            self._solved[key] = self._solve(function)
+        return self._solved[key]
+
+    def _solve(self, function: Floats) -> tuple[Floats, float]:
+        if self.total is not None and self.size == 1:  # one cell holds everybody: nothing is left to estimate
+            return np.zeros(1), float(function[0])
+        free = self._inverse(function)
+        if self.total is None:
+            return free, 0.0
+        constant = float(free.sum() / self._ones.sum())
+        return free - constant * self._ones, constant
+
+    def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
+        solved = [self.solve(function) for function in functions]
+        values = [float(weight @ self._evidence) + constant * (self.total or 0.0) for weight, constant in solved]
+        covariance = np.array([[float(weight @ other) for other in functions] for weight, _ in solved])
+        return np.array(values), 0.5 * (covariance + covariance.T)
+
+    def coefficients(self, function: Floats) -> dict[int, Floats]:
+        """The estimate of a function as a weighted sum of noisy counts: weights for the cells of each block."""
+        weight = self.solve(function)[0]
+        return {position: _weights(part, self.columns, self.groups, weight) for position, part in self.sources}
+
+    def sampling(self, functions: Sequence[Floats]) -> Floats:
+        """The covariance of such sums over N rows drawn independently, N·cov(h, k): (k, k).
+
+        A person who counts as the average of several rows varies less than a row does: there it is an upper bound.
+        """
+        total = self.total or max(1.0, float(self.counts.sum()))
+        stacked = np.stack(functions)
+        centred = stacked - (stacked @ self.shares)[:, None]
+        covariance: Floats = total * (centred * self.shares) @ centred.T
+        return covariance
+
+    @cached_property
+    def counts(self) -> Floats:
+        """The estimate of the count of every cell: (cells,). It may be negative."""
+        if self.total is not None and self.size == 1:
+            return np.array([self.total])
+        free = self._inverse(self._evidence)
+        if self.total is None:
+            return free
+        return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
+
+    @cached_property
+    def shares(self) -> Floats:
+        """A distribution over the cells near `counts`: no cell below 0, and all of them add up to 1."""
+        counts: Floats = np.maximum(self.counts, 0.0)
+        total = float(counts.sum())
+        return counts / total if total > 0.0 else np.full(self.size, 1.0 / self.size)
+
+    def variances(self) -> Floats:
+        """An upper bound on the variance of each count: (cells,); what the finest view alone would have."""
+        finest = max(self.views, key=lambda view: len(view.values), default=None)
+        return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
+
+    @cached_property
+    def _evidence(self) -> Floats:
+        return self._apply([view.precision * view.values for view in self.views])
+
+    @cached_property
+    def _ones(self) -> Floats:
+        return self._inverse(np.ones(self.size))
+
+    def _apply(self, sums: Sequence[Floats]) -> Floats:
+        result = np.zeros(self.size)
+        for view, part in zip(self.views, sums, strict=True):
+            result += part[view.index]
+        return result
+
+    def _inverse(self, function: Floats) -> Floats:
+        """M⁻¹ h."""
+        norm = float(np.linalg.norm(function))
+        if norm == 0.0:
+            return np.zeros(self.size)
+        diagonal = self._apply([view.precision for view in self.views])
+        information = LinearOperator(
+            (self.size, self.size),
+            matvec=lambda x: self._apply([view.precision * view.gather(x.ravel()) for view in self.views]),
+            dtype=np.float64,
+        )
+        scaling = LinearOperator((self.size, self.size), matvec=lambda x: x.ravel() / diagonal, dtype=np.float64)
+        result, code = cg(information, function, M=scaling, rtol=1e-9, atol=0.0, maxiter=2000)
+        if code != 0:
+            raise CapacityError("The noisy counts could not be combined: the equations for it did not converge.")
+        solution: Floats = result
+        return solution
+
+
+def marginals(counts: Sequence[Counts], columns: tuple[int, ...], total: float | None) -> tuple[Marginal, ...]:
+    """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
+
+    Blocks of different rounds are never mixed: which blocks a later round has was decided in sight of the noise of
+    earlier ones, so that given the choice, only its own noise is known to be centred on 0. `total` is the public
+    number of rows.
+    """
+    rounds = sorted({part.round for part in counts if part.hosts(columns)})
+    numbered = tuple(enumerate(counts))
+    return tuple(_marginal([item for item in numbered if item[1].round == one], columns, total) for one in rounds)
+
+
+def _marginal(counts: Sequence[tuple[int, Counts]], columns: tuple[int, ...], total: float | None) -> Marginal:
+    hosts = [part for _, part in counts if part.hosts(columns)]
+    host = max(hosts, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
+    groups = tuple(host.block.groups[host.block.columns.index(column)] for column in columns)
+    sources = tuple(item for item in counts if total is None or set(columns) & set(item[1].block.columns))
+    views = [_view(part, columns, groups) for _, part in sources]
+    merged = _merged([view for view in views if total is None or len(view.values) > 1])
+    return Marginal(columns, groups, merged, total, sources)
+
+
+def _view(counts: Counts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
+    """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
+    index, spread = _sums(counts.block, columns, groups)
+    values, merged = (np.bincount(spread, weights=part).astype(np.float64) for part in (counts.values.ravel(), None))
+    return View(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
+
+
+def _weights(counts: Counts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
+    """How much each cell of a block counts where the cells of the marginal have the multipliers λ."""
+    index, spread = _sums(counts.block, columns, groups)
+    merged = np.bincount(spread) * counts.sigma**2
+    weights: Floats = (np.bincount(index, weights=weight, minlength=len(merged)) / merged)[spread]
+    return weights
+
+
+def _sums(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Integers, Integers]:
+    """The finest sums that both the marginal and a block can form: the sum of each cell of one and of the other."""
+    index = np.zeros(tuple(int(group.max()) + 1 for group in groups), dtype=np.int64)
+    spread = np.zeros(block.shape, dtype=np.int64)
+    for axis, column in enumerate(block.columns):
+        if column in columns:
+            place = columns.index(column)
+            ours, theirs = common_coarsening(groups[place], block.groups[axis])
+            cells = int(theirs.max()) + 1
+            index = index * cells + _along(ours, place, index.ndim)
+            spread = spread * cells + _along(theirs, axis, spread.ndim)
+    return index.ravel(), spread.ravel()
+
+
+def _along(values: Integers, axis: int, dimensions: int) -> Integers:
+    return values.reshape([-1 if other == axis else 1 for other in range(dimensions)])
+
+
+def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Integers]:
+    """The finest cells that both groupings of the same atoms can tell: maps from the cells of each to them.
+
+    >>> common_coarsening(np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2]))
+    (array([0, 1, 1]), array([0, 0, 1]))
+    """
+    if len(first) != len(second):
+        raise ParameterError("Two groupings of one column must cover the same atoms.")
+    if np.array_equal(first, second):
+        same = np.arange(int(first.max()) + 1)
+        return same, same
+    sizes = int(first.max()) + 1, int(second.max()) + 1
+    edges = coo_array((np.ones(len(first)), (first, second + sizes[0])), shape=(sum(sizes), sum(sizes)))
+    labels = connected_components(edges, directed=False)[1].astype(np.int64)
+    return labels[: sizes[0]], labels[sizes[0] :]
+
+
+def _merged(views: Sequence[View]) -> tuple[View, ...]:
+    """Views of the same sums as one, weighted by precision."""
+    same: dict[bytes, list[View]] = {}
+    for view in views:
+        same.setdefault(view.index.tobytes(), []).append(view)
+    return tuple(_combined(group) for group in same.values())
+
+
+def _combined(views: Sequence[View]) -> View:
+    precision: NDArray[np.float64] = np.sum([view.precision for view in views], axis=0)
+    values = np.sum([view.precision * view.values for view in views], axis=0) / precision
+    return View(index=views[0].index, values=values, precision=precision)

@@ -1,0 +1,274 @@
+"""Least squares from the noisy second moments of a release."""
+
+import html
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.analysis.design import Design, Variable, design
+from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.marginal import Marginal
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+
+WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Regression(Mapping[str, Estimate]):
+    """The coefficients of a linear model by least squares, each with its interval; by name."""
+
+    formula: str
+    coefficients: Mapping[str, Estimate]
+
+    def __getitem__(self, name: str) -> Estimate:
+        return self.coefficients[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.coefficients)
+
+    def __len__(self) -> int:
+        return len(self.coefficients)
+
+    def __str__(self) -> str:
+        width = max(len(name) for name in self)
+        return "\n".join([self.formula, *(f"{name:<{width}}  {estimate}" for name, estimate in self.items())])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td>{html.escape(name)}</td><td>{one._repr_html_()}</td></tr>" for name, one in self.items()
+        )
+        return f"<table><caption>{html.escape(self.formula)}</caption><tbody>{rows}</tbody></table>"
+
+
+def regression(evidence: Evidence, formula: str) -> Regression:
+    """Least squares of a column of numbers on others, over the rows that have a response.
+
+    With A = Σ t tᵀ and b = Σ t y over the variables t, β = A⁻¹ b. Every entry is a sum over one or two columns, so
+    that all were measured, and the noise of A⁻¹(b − A β) is known. It is carried over to first order: where A itself
+    drowns in its noise, no interval is given.
+    """
+    return _Equations(evidence, design(evidence, formula)).solve(formula)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Moment:
+    """A sum of products of two variables as sums of functions of measured cells; off by at most `bias`."""
+
+    pieces: tuple[tuple[Marginal, Floats], ...]
+    bias: float
+
+    @property
+    def value(self) -> float:
+        return sum(float(function @ marginal.counts) for marginal, function in self.pieces)
+
+
+@final
+class _Equations:
+    """The normal equations, with the largest bias of each entry; the response is the last of the variables."""
+
+    def __init__(self, evidence: Evidence, model: Design) -> None:
+        self.evidence, self.model = evidence, model
+        self.terms = (*model.predictors, model.response)
+        count = len(self.terms)
+        self.halves = np.zeros(count)  # how far each variable may be from the middle of its cell, a root mean square
+        found = {(i, j): self._moment(i, j) for i in range(count) for j in range(i + 1)}
+        self.parts = {(i, j): found[max(i, j), min(i, j)] for i in range(count) for j in range(count)}
+        every = [[self.parts[i, j] for j in range(count)] for i in range(count)]
+        self.moments = np.array([[part.value for part in line] for line in every]) / evidence.total
+        if evidence.spread is Spread.EVEN:
+            self.halves[:] = 0.0
+        self.bias = np.array([[part.bias for part in line] for line in every]) / evidence.total
+
+    def _moment(self, i: int, j: int) -> _Moment:
+        """Σ tᵢtⱼ over the rows with a response."""
+        columns = {term.column for term in (self.terms[i], self.terms[j]) if term.column is not None}
+        response = self.model.response.column
+        assert response is not None  # it is a column
+        if self.model.present is None or response in columns or len(columns) < 2:
+            whole = columns | {response} if self.model.present is not None or not columns else columns
+            return self._measured(i, j, self._marginal(whole))
+        if hosts := self.evidence.marginals(tuple(sorted({*columns, response}))):
+            return self._measured(i, j, hosts[0])
+        return self._less_missing(i, j, self._marginal(columns))
+
+    def _marginal(self, columns: set[int]) -> Marginal:
+        hosts = self.evidence.marginals(tuple(sorted(columns)))
+        if not hosts:
+            names = " and ".join(self.evidence.schema.names[index] for index in sorted(columns))
+            raise ParameterError(f"regression: {names} were not measured together: nothing says how they go together.")
+        return hosts[0]
+
+    def _measured(self, i: int, j: int, marginal: Marginal) -> _Moment:
+        (one, half), (other, more) = (self.terms[k].on(marginal.columns, marginal.groups) for k in (i, j))
+        spread = [math.sqrt(float(marginal.shares @ part**2)) for part in (half, more)]
+        self.halves[[i, j]] = np.maximum(self.halves[[i, j]], spread)
+        return _Moment(((marginal, one * other * self._known(marginal)),), 0.0)
+
+    def _less_missing(self, i: int, j: int, marginal: Marginal) -> _Moment:
+        """Σ tᵢtⱼ over all rows, less that over the rows without a response, where only Σ tᵢ and Σ tⱼ were measured.
+
+        There Σ tᵢtⱼ is Σtᵢ·Σtⱼ/n, up to √(SSᵢ·SSⱼ) with SS the centred sums of squares, by Cauchy and Schwarz. The
+        quotient is linearised, so that its noise is carried along.
+        """
+        whole = self._measured(i, j, marginal)
+        (here, first, square), (there, second, other) = (self._missing(k) for k in (i, j))
+        lost = 1.0 - self._known(here)
+        n, a, b = (float(f @ m.counts) for m, f in ((here, lost), (here, first), (there, second)))
+        squares = [float(f @ m.counts) for m, f in ((here, square), (there, other))]
+        if n <= 1.0:
+            return _Moment(whole.pieces, math.sqrt(max(0.0, squares[0]) * max(0.0, squares[1])))
+        rest = [max(0.0, total - mean * mean / n) for total, mean in zip(squares, (a, b), strict=True)]
+        pieces = ((here, -b / n * first), (there, -a / n * second), (here, a * b / n**2 * lost))
+        return _Moment((*whole.pieces, *pieces), math.sqrt(rest[0] * rest[1]))
+
+    def _missing(self, k: int) -> tuple[Marginal, Floats, Floats]:
+        """A predictor and its square where there is no response."""
+        column, response = self.terms[k].column, self.model.response.column
+        assert column is not None and response is not None  # noqa: PT018  # two predictors and a response
+        marginal = self._marginal({column, response})
+        values = self.terms[k].on(marginal.columns, marginal.groups)[0]
+        lost = 1.0 - self._known(marginal)
+        return marginal, values * lost, values**2 * lost
+
+    def _known(self, marginal: Marginal) -> Floats:
+        """1 where there is a response, on the cells of a marginal."""
+        response = self.model.response
+        if self.model.present is None or response.column not in marginal.columns:
+            return np.ones(marginal.size)
+        present = Variable(
+            name="", column=response.column, middle=self.model.present, half=np.zeros_like(self.model.present)
+        )
+        return present.on(marginal.columns, marginal.groups)[0]
+
+    def solve(self, formula: str) -> Regression:
+        """Coefficients, with their errors."""
+        count = len(self.terms) - 1
+        matrix, right = self.moments[:count, :count], self.moments[:count, count]
+        try:
+            inverse = np.linalg.inv(matrix)
+        except np.linalg.LinAlgError:
+            raise ParameterError(f"regression: the variables of {formula!r} determine each other. Drop one.") from None
+        slopes = inverse @ right
+        noise = inverse @ self._noise(slopes) @ inverse.T
+        sampling = inverse @ self._sampling(slopes) @ inverse.T
+        bias = self._bias(inverse, slopes)
+        back = self._back()
+        shift = np.zeros(count)
+        shift[0] = self.model.response.centre
+        clear = self._clear(matrix)
+        estimates = {}
+        for k, (term, value) in enumerate(zip(self.model.predictors, back @ slopes + shift, strict=True)):
+            estimates[term.name] = Estimate.normal(
+                float(value),
+                noise=math.sqrt(max(0.0, float(back[k] @ noise @ back[k]))) if clear else math.inf,
+                sampling=math.sqrt(max(0.0, float(back[k] @ sampling @ back[k]))),
+                bias=float(np.abs(back[k]) @ bias),
+                target=self.evidence.target,
+                about=f"{term.name} in {formula}",
+                remark="" if clear else "the noise hides how the variables go together: there is no bounded interval",
+            )
+        return Regression(formula, estimates)
+
+    def _bias(self, inverse: NDArray[Any], slopes: Floats) -> Floats:
+        """The largest bias of each coefficient, to first order.
+
+        A coefficient is E[w y] with the influence w = A⁻¹t, and E[w²] is its entry of A⁻¹'s diagonal. Numbers that are
+        off by up to half a cell, in the response or in a predictor times its slope, move it by as much (in root mean
+        square) times √E[w²], by Cauchy and Schwarz; predictors that are, times the residual, by A⁻¹.
+        """
+        count = len(slopes)
+        halves, residual = self.halves[:count], np.append(-slopes, 1.0)
+        spread = math.sqrt(max(0.0, float(residual @ self.moments @ residual)))
+        moved = np.sqrt(np.maximum(np.diag(inverse), 0.0)) * (self.halves[count] + float(np.abs(slopes) @ halves))
+        lost = np.abs(inverse) @ self.bias[:count, :count] @ np.abs(slopes)
+        bias: Floats = moved + np.abs(inverse) @ halves * spread + lost
+        return bias
+
+    def _back(self) -> Floats:
+        """From the coefficients of centred variables to those of the variables themselves, which are 0 for NULL."""
+        back = np.eye(len(self.model.predictors))
+        for k, term in enumerate(self.model.predictors):
+            back[0, k] -= term.centre
+            for j, other in enumerate(self.model.predictors):
+                if j != k and j > 0 and other.column == term.column:
+                    back[j, k] += term.centre
+        return back
+
+    def _noise(self, slopes: Floats) -> Floats:
+        """The covariance of (b − Aβ)/N by the noise of all blocks."""
+        weights = np.append(-slopes, 1.0)
+        rows = [self._weights({(k, j): weight for j, weight in enumerate(weights)}) for k in range(len(slopes))]
+        return self._covariance(rows)
+
+    def _weights(self, wanted: dict[tuple[int, int], float]) -> dict[int, Floats]:
+        """A weighted sum of moments as weights of the cells of all blocks."""
+        functions: dict[tuple[int, ...], tuple[Marginal, Floats]] = {}
+        for place, weight in wanted.items():
+            for marginal, function in self.parts[place].pieces:
+                before = functions.get(marginal.columns, (marginal, np.zeros(marginal.size)))[1]
+                functions[marginal.columns] = marginal, before + weight * function
+        total: dict[int, Floats] = {}
+        for marginal, function in functions.values():
+            for position, cells in marginal.coefficients(function).items():
+                total[position] = total[position] + cells if position in total else cells
+        return total
+
+    def _covariance(self, rows: list[dict[int, Floats]]) -> Floats:
+        sigma = {position: part.sigma for position, part in enumerate(self.evidence.counts)}
+        return np.array(
+            [
+                [sum(sigma[p] ** 2 * float(one[p] @ other[p]) for p in one.keys() & other.keys()) for other in rows]
+                for one in rows
+            ]
+        ).reshape(len(rows), len(rows)) / (self.evidence.total**2)
+
+    def _clear(self, matrix: Floats) -> bool:
+        """Whether the second moments are surely those of variables that do not determine each other."""
+        scale = np.sqrt(np.maximum(np.diag(matrix), 0.0))
+        if not np.all(scale > 0.0):
+            return False
+        values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
+        direction = vectors[:, 0] / scale
+        wanted = {(i, j): float(direction[i] * direction[j]) for i in range(len(scale)) for j in range(len(scale))}
+        error = math.sqrt(max(0.0, float(self._covariance([self._weights(wanted)])[0, 0])))
+        return bool(values[0] > WEAK * error)
+
+    def _sampling(self, slopes: Floats) -> Floats:
+        """The covariance of (b − Aβ)/N over tables drawn from the population, from the synthetic rows; robust."""
+        count = len(slopes)
+        if self.evidence.target is Target.TABLE:
+            return np.zeros((count, count))
+        rows, weights = self.evidence.rows, self.evidence.weights
+        if rows is None or weights is None:
+            last = float(self.moments[count, count] - slopes @ self.moments[:count, count])
+            return max(0.0, last) * self.moments[:count, :count] / self.evidence.total
+        values = np.stack([self._of_rows(term) for term in self.terms])
+        known = np.ones(rows.num_rows)
+        if self.model.present is not None and self.model.response.column is not None:
+            known = self.model.present[self._codes(self.model.response.column)]
+        scores = values[:count] * (values[count] - slopes @ values[:count]) * known
+        shares = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum()
+        covariance: Floats = (scores * shares) @ scores.T / self.evidence.total
+        return covariance
+
+    def _of_rows(self, term: Variable) -> Floats:
+        assert self.evidence.rows is not None  # whoever asks has looked
+        if term.column is None:
+            return np.ones(self.evidence.rows.num_rows)
+        return np.asarray(term.middle[self._codes(term.column)])
+
+    def _codes(self, index: int) -> Floats:
+        assert self.evidence.rows is not None  # whoever asks has looked
+        column = self.evidence.schema.columns[index]
+        return column.encode(self.evidence.rows.column(column.name))  # type: ignore[return-value]  # integers

@@ -1,0 +1,212 @@
+"""A released mean embedding in coordinates whose noise is known and independent: where distances are measured.
+
+For a table the kernel is a sum over the sets of columns that were counted together,
+
+    k(x, y) = Σ_S w_S · Π_{i in S} k_i(x_i, y_i),
+
+with k_i a centred kernel on the cells of column i (`cells.py`). Products of centred features see only how the columns
+of S go together, so that the noise of a block falls into independent pieces, one for each set of its columns; and a
+set that several blocks hold is measured by all of them, combined by their precision. The weights w_S are public: 1/w_S
+is in proportion to the standard deviation that S gives to a squared distance, by its noise and by the sampling of rows
+that are spread evenly over its cells. They add up to 1. For vectors the kernel is that of the released feature map.
+"""
+
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import reduce
+from typing import final
+
+import numpy as np
+
+from kernelease.analysis.cells import CellFeatures
+from kernelease.analysis.column_sets import ColumnSet, column_sets
+from kernelease.arrays import Floats, Rows
+from kernelease.embedding.blocks import NoisyBlocks
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.features.feature_map import FeatureMap
+from kernelease.methods.atom_kernel import LENGTHSCALE
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import count_increment
+from kernelease.privacy.step import Law
+from kernelease.table import Column
+
+
+class Coordinates(ABC):
+    """Some coordinates of a feature map: of one block, or all of a feature map's."""
+
+    @abstractmethod
+    def features(self, rows: Rows) -> Floats:
+        """φ of rows (atom codes for a table): (n, d) → (n, F)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCoordinates(Coordinates):
+    """√w·(features of the cell of each column, multiplied out): (n, columns) codes → (n, r₁·r₂·…)."""
+
+    columns: tuple[int, ...]
+    atoms: tuple[Floats, ...]  # (atoms, r) of each column: the features of an atom's cell
+    scale: float  # √w
+
+    def features(self, rows: Rows) -> Floats:
+        """Row by row the product of the columns' features."""
+        parts = (table[rows[:, column].astype(np.intp)] for column, table in zip(self.columns, self.atoms, strict=True))
+        return self.scale * reduce(_row_products, parts)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MapCoordinates(Coordinates):
+    """A released feature map as it is."""
+
+    feature_map: FeatureMap
+
+    def features(self, rows: Rows) -> Floats:
+        """φ of the rows."""
+        return self.feature_map.evaluate(rows)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedPart:
+    """Noisy means in some coordinates, and the variance of the noise in each: (F,), (F,)."""
+
+    coordinates: Coordinates
+    mean: Floats
+    variance: Floats
+    law: Law
+
+    def noise(self, draws: int, generator: np.random.Generator) -> Floats:
+        """Noise of the same law and variance: (draws, F).
+
+        Laplace noise of the cells is drawn as Laplace noise of the coordinates, whose tails are at least as long.
+        """
+        shape = (draws, len(self.variance))
+        if self.law is Law.LAPLACE:
+            return generator.laplace(0.0, np.sqrt(0.5 * self.variance), shape)
+        return generator.standard_normal(shape) * np.sqrt(self.variance)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleasedMean:
+    """μ̃ in parts; `rows` is N, public or estimated, then with a relative error of `count_deviation`.
+
+    The noise of sums is independent of that of their number, since no feature of a table sees the number.
+    """
+
+    parts: tuple[ReleasedPart, ...]
+    rows: float
+    count_deviation: float = 0.0
+
+    @property
+    def energy(self) -> float:
+        """‖μ̃‖²."""
+        return sum(float(part.mean @ part.mean) for part in self.parts)
+
+    @property
+    def noise_trace(self) -> float:
+        """E‖noise‖² = tr Σ. Where N is noisy the noise of the mean is e − t·μ, with t the relative error of N."""
+        return sum(float(part.variance.sum()) for part in self.parts) + self.count_deviation**2 * self.energy
+
+
+def common_coordinates(
+    measured: Sequence[NoisyBlocks],
+    columns: Sequence[Column],
+    *,
+    among: frozenset[int] | None = None,
+    lengthscale: float = LENGTHSCALE,
+) -> tuple[ReleasedMean, ...]:
+    """The sets of columns that all releases counted, as means in the same coordinates; `among` limits the columns."""
+    found = [column_sets(noisy, among=among) for noisy in measured]
+    kernels = _Kernels(columns=columns, lengthscale=lengthscale)
+    shared = [key for key in found[0] if all(key in other for other in found) and kernels.of(found[0][key])]
+    if not shared:
+        raise ParameterError("There is nothing to compare: no columns were counted in the same cells on both sides.")
+    weights = np.array([_weight([sets[key] for sets in found], measured, kernels) for key in shared])
+    scales = np.sqrt(weights / weights.sum())
+    return tuple(
+        ReleasedMean(
+            parts=tuple(
+                _part(sets[key], kernels.of(sets[key]), float(scale), noisy.rows)
+                for key, scale in zip(shared, scales, strict=True)
+            ),
+            rows=noisy.rows,
+            count_deviation=count_deviation(noisy),
+        )
+        for sets, noisy in zip(found, measured, strict=True)
+    )
+
+
+def released_embedding(noisy: NoisyEmbedding) -> ReleasedMean:
+    """The mean of a feature map, with the same noise in each coordinate."""
+    width = noisy.feature_map.dimension
+    part = ReleasedPart(
+        coordinates=MapCoordinates(feature_map=noisy.feature_map),
+        mean=noisy.mean,
+        variance=np.full(width, noisy.sigma**2),
+        law=noisy.measurement.law,
+    )
+    deviation = 0.0
+    if noisy.neighbours is Neighbours.ADD_REMOVE:
+        deviation = noisy.measurement.standard_deviation / count_increment(noisy.feature_map) / noisy.rows
+    return ReleasedMean(parts=(part,), rows=noisy.rows, count_deviation=deviation)
+
+
+@final
+class _Kernels:
+    """The features of the cells of each column, computed once."""
+
+    def __init__(self, columns: Sequence[Column], lengthscale: float) -> None:
+        self._columns = columns
+        self._lengthscale = lengthscale
+        self._known: dict[tuple[int, bytes], CellFeatures] = {}
+
+    def of(self, one: ColumnSet) -> tuple[CellFeatures, ...]:
+        """Of each column of a set; none where a column has a single cell, and nothing can differ."""
+        for cells, groups in zip(one.key, one.groups, strict=True):
+            if cells not in self._known:
+                column = self._columns[cells[0]]
+                self._known[cells] = CellFeatures.of(column, groups, lengthscale=self._lengthscale)
+        features = tuple(self._known[cells] for cells in one.key)
+        return features if all(len(cells.spectrum) for cells in features) else ()
+
+
+def _weight(sets: Sequence[ColumnSet], measured: Sequence[NoisyBlocks], kernels: _Kernels) -> float:
+    """One over the standard deviation that a set gives to a squared distance, up to a factor."""
+    size = math.prod(float(np.linalg.norm(cells.spectrum)) for cells in kernels.of(sets[0]))
+    variance = sum(
+        one.variance / noisy.rows**2 + 1.0 / (one.counts.size * noisy.rows)
+        for one, noisy in zip(sets, measured, strict=True)
+    )
+    return 1.0 / (size * variance)
+
+
+def _part(one: ColumnSet, kernel: Sequence[CellFeatures], scale: float, rows: float) -> ReleasedPart:
+    """The mean features of a set: its counts, contracted with the features of the cells."""
+    mean = one.counts
+    for cells in kernel:
+        mean = np.tensordot(mean, cells.features, axes=(0, 0))  # the next column's axis comes first
+    spectrum = reduce(np.multiply.outer, (cells.spectrum for cells in kernel))
+    atoms = tuple(cells.features[groups] for cells, groups in zip(kernel, one.groups, strict=True))
+    return ReleasedPart(
+        coordinates=BlockCoordinates(columns=one.columns, atoms=atoms, scale=scale),
+        mean=scale / rows * mean.ravel(),
+        variance=(scale / rows) ** 2 * one.variance * spectrum.ravel(),
+        law=one.law,
+    )
+
+
+def count_deviation(noisy: NoisyBlocks) -> float:
+    """Of the number of rows where it is estimated from the blocks' own sums, in proportion to it."""
+    if noisy.neighbours is Neighbours.REPLACE_ONE:
+        return 0.0
+    precision = sum(1.0 / (block.block.cells * block.sigma**2) for block in noisy.blocks)
+    return 1.0 / (math.sqrt(precision) * noisy.rows)
+
+
+def _row_products(one: Floats, other: Floats) -> Floats:
+    return (one[:, :, None] * other[:, None, :]).reshape(len(one), -1)

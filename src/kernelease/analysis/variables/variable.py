@@ -1,0 +1,271 @@
+"""A random variable: a function of released rows."""
+
+import functools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.analysis.variables.arithmetic import Arithmetic
+from kernelease.analysis.variables.embedded import Embedded
+from kernelease.analysis.variables.histogram import histogram
+from kernelease.analysis.variables.origin import Origin, check_unrelated
+from kernelease.analysis.variables.reduction import Reduction, reduce_rows
+from kernelease.analysis.variables.values import as_codes, as_matrix, values_of
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+from kernelease.fit.solution import SyntheticSet
+from kernelease.fit.thinning import thin
+from kernelease.kernels import Gaussian, Kernel
+from kernelease.seeds import PublicSeed
+
+POINTS = 1024  # values that a variable is reduced to where a product would be too large
+LARGEST_PRODUCT = 2**20  # combinations of rows that are evaluated one by one
+MOST_ORIGINS = 2  # beyond, a product keeps too few rows of each
+
+
+@final
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
+class RandomVariable(Arithmetic):
+    """Values with weights, made from columns of releases (the paper's §3.3: kernel probabilistic programming).
+
+    Variables of the same release are joint, row by row. Those of different releases are independent: a function of
+    them is evaluated on all combinations of rows, and its weights are products. Where there are too many combinations,
+    each release is first reduced to few weighted rows that keep the embedding of the columns in question, and
+    `reductions` tells what each reduction cost.
+
+    >>> origin = Origin(np.array([0.5, 0.25, 0.25]))
+    >>> height = RandomVariable.of(np.array([1.0, 2.0, 3.0]), origin)
+    >>> float((height**2 + 1.0).mean()), float((height > 1.5).probability())
+    (4.75, 0.5)
+    """
+
+    origins: tuple[Origin, ...]
+    function: Callable[[tuple[NDArray[Any], ...]], NDArray[Any]]  # of one row number per origin, broadcast
+    leaves: tuple[tuple[object, NDArray[Any]], ...]  # the columns that it is made from: (key of the origin, values)
+    earlier: tuple[Reduction, ...] = ()
+    _known: dict[str, Any] = field(default_factory=dict)  # what was computed once
+
+    @classmethod
+    def of(cls, values: Any, origin: Origin) -> "RandomVariable":
+        """A column of values, one for each row of the origin: (M,), or (M, d) for several columns at once."""
+        array = values_of(values)
+        if len(array) != len(origin):
+            raise ParameterError(f"RandomVariable: needs {len(origin)} values, one for each row, got {len(array)}.")
+        return cls(origins=(origin,), function=lambda rows: array[rows[0]], leaves=((origin.key, array),))
+
+    @classmethod
+    def joint(cls, function: Callable[..., Any], *variables: "RandomVariable") -> "RandomVariable":
+        """function(X, Y, …) of arrays of values: any function that works elementwise."""
+        if not variables:
+            raise ParameterError("RandomVariable.joint: needs a function and at least one variable.")
+        return variables[0]._apply(function, *variables)
+
+    @property
+    def size(self) -> int:
+        """The number of combinations of rows."""
+        return math.prod(len(origin) for origin in self.origins)
+
+    def points(self) -> tuple[NDArray[Any], Floats]:
+        """All values and their weights, which add up to 1: (n,) or (n, d), (n,)."""
+        rows, weights, _ = self._rows()
+        grids = np.ix_(*rows)
+        shape = tuple(len(part) for part in rows)
+        with np.errstate(all="ignore"):  # a value that is not a number is refused when a mean needs it
+            values = np.asarray(self.function(tuple(grids)))
+        joint = functools.reduce(np.multiply.outer, weights).ravel()
+        extra = values.shape[len(shape) :]
+        return np.broadcast_to(values, shape + extra).reshape((len(joint), *extra)), joint
+
+    @property
+    def reductions(self) -> tuple[Reduction, ...]:
+        """All that was reduced on the way to the values, and what it cost."""
+        return (*self.earlier, *self._rows()[2])
+
+    def _rows(self) -> tuple[list[Integers], list[Floats], list[Reduction]]:
+        """The rows of each origin on which the variable is evaluated, and their weights."""
+        if "rows" not in self._known:
+            most = LARGEST_PRODUCT if len(self.origins) == 1 else int(LARGEST_PRODUCT ** (1.0 / len(self.origins)))
+            parts = [_few_rows(origin, self.leaves, most, self.size) for origin in self.origins]
+            reductions = [reduction for _, _, reduction in parts if reduction is not None]
+            self._known["rows"] = [part[0] for part in parts], [part[1] for part in parts], reductions
+        rows: tuple[list[Integers], list[Floats], list[Reduction]] = self._known["rows"]
+        return rows
+
+    def reduced(self, count: int = POINTS, *, seed: int = 0) -> "RandomVariable":
+        """The variable as at most `count` weighted values. It forgets its rows; `reductions` says what that cost."""
+        if count < 1:
+            raise ParameterError(f"reduced: count must be at least 1, got {count!r}.")
+        values, weights = self.points()
+        numbers = as_matrix(values)
+        kept = _finite(numbers)
+        self._refuse_lost(kept, weights)
+        name = " and ".join(dict.fromkeys(one.name for one in self.origins))
+        chosen, shares, done = np.flatnonzero(kept), weights[kept], list(self.reductions)
+        if len(chosen) > count:
+            few, shares, reduction = reduce_rows(numbers[kept], shares, count, seed=seed)
+            chosen = chosen[few]
+            done.append(reduction)
+        origin = Origin(shares, name=name, ancestors=self._ancestors())
+        return replace(RandomVariable.of(values[chosen], origin), earlier=tuple(done))
+
+    def independent_copy(self) -> "RandomVariable":
+        """A variable of the same distribution that is independent of this one, and of all others."""
+        copies = tuple(Origin(origin.weights, name=f"copy of {origin.name}") for origin in self.origins)
+        keys = {old.key: new.key for old, new in zip(self.origins, copies, strict=True)}
+        leaves = tuple((keys[key], values) for key, values in self.leaves)
+        return RandomVariable(origins=copies, function=self.function, leaves=leaves, earlier=self.earlier)
+
+    def mean(self) -> Any:
+        """E[X]: a float, or (d,) for several columns. Rows without a value are refused, unless they weigh nothing."""
+        values, weights = self.points()
+        numbers = as_matrix(values)
+        kept = _finite(numbers)
+        self._refuse_lost(kept, weights)
+        mean = weights[kept] @ numbers[kept] / weights[kept].sum()
+        return float(mean[0]) if values.ndim == 1 else mean
+
+    def variance(self) -> Any:
+        """E[(X − E X)²], the variance of the weighted values."""
+        return ((self - self.mean()) ** 2).mean()
+
+    def probability(self, condition: Callable[[NDArray[Any]], Any] | None = None) -> float:
+        """P(condition(X)); without a condition, of a variable that is true or false itself: (X > 30).probability()."""
+        values, weights = self.points()
+        flags = np.asarray(values if condition is None else condition(values))
+        if flags.shape[:1] != weights.shape or flags.dtype != bool:
+            raise ParameterError(
+                "probability: needs true or false for each value: (X > 30).probability(), or a condition "
+                "such as lambda x: x > 30."
+            )
+        return float(weights @ flags)
+
+    def given(self, condition: "RandomVariable") -> "RandomVariable":
+        """X given a true-or-false variable of the same rows: r["hours"].given(r["sex"] == "Female")."""
+        if _keys(self) != _keys(condition):
+            raise ParameterError("given: the condition must be about the same rows as the variable.")
+        values, weights = self._apply(lambda value, _: value, self, condition).points()
+        flags, _ = self._apply(lambda _, flag: flag, self, condition).points()  # on the same rows, in the same order
+        if flags.dtype != bool or not (weights @ flags) > 0.0:
+            raise ParameterError("given: needs a condition that is true or false, and true of some weight.")
+        names = " and ".join(dict.fromkeys(one.name for one in self.origins))
+        origin = Origin(weights[flags], name=f"part of {names}", ancestors=self._ancestors())
+        return replace(RandomVariable.of(values[flags], origin), earlier=self.reductions)
+
+    def embedding(self, kernel: Kernel | None = None, *, count: int = POINTS) -> Embedded:
+        """Σ w k(x, ·): the mean embedding, by at most `count` weighted values. Without a kernel: a Gaussian one."""
+        one = self if self.size <= count else self.reduced(count)
+        values, weights = one.points()
+        rows = as_matrix(values)
+        chosen = Gaussian(lengthscale=_spread(rows)) if kernel is None else kernel
+        return Embedded(synthetic=SyntheticSet(points=rows, weights=weights), kernel=chosen, reductions=one.reductions)
+
+    def sample(self, count: int, *, seed: int = 0) -> NDArray[Any]:
+        """`count` values of equal weight, thinned so that their mean embedding stays: (count,) or (count, d)."""
+        values, weights = self.points()
+        generator = PublicSeed(seed).generator("variable")
+        codes = as_codes(values)
+        scale = np.maximum(codes.std(axis=0), 1e-300)
+        waves = PublicSeed(seed).generator("waves").standard_normal((codes.shape[1], 64))
+
+        def features(rows: NDArray[np.int64]) -> Floats:
+            phases = 3.0 * (codes[rows] / scale) @ waves
+            return np.hstack([np.cos(phases), np.sin(phases)])
+
+        return values[thin(features, np.maximum(weights, 0.0), count, generator)]
+
+    def plot(self, bins: int = 40) -> Any:
+        """An Altair histogram of the weighted values. Needs the extra `plot`."""
+        return histogram(*self.points(), bins)
+
+    @property
+    def error(self) -> float:
+        """The sum of the RKHS errors of all reductions: 0 where nothing was reduced."""
+        return sum(reduction.error for reduction in self.reductions)
+
+    def __repr__(self) -> str:
+        names = ", ".join(dict.fromkeys(origin.name for origin in self.origins))
+        lines = [f"RandomVariable of {names}: {self.size:,} weighted values", *map(str, self.reductions)]
+        return "; ".join(lines)
+
+    def _apply(self, function: Callable[..., Any], *arguments: Any) -> "RandomVariable":
+        fitting = iter(_fit_together([one for one in arguments if isinstance(one, RandomVariable)]))
+        parts = [next(fitting) if isinstance(one, RandomVariable) else one for one in arguments]
+        used = [one for one in parts if isinstance(one, RandomVariable)]
+        origins = _union([one.origins for one in used])
+        check_unrelated(origins)
+        pieces = [_placed(one, origins) if isinstance(one, RandomVariable) else one for one in parts]
+
+        def combined(rows: tuple[NDArray[Any], ...]) -> NDArray[Any]:
+            return np.asarray(function(*(piece(rows) if callable(piece) else piece for piece in pieces)))
+
+        return RandomVariable(
+            origins=origins,
+            function=combined,
+            leaves=tuple({id(values): (key, values) for one in used for key, values in one.leaves}.values()),
+            earlier=tuple(dict.fromkeys(reduction for one in used for reduction in one.earlier)),
+        )
+
+    def _ancestors(self) -> frozenset[object]:
+        return frozenset[object]().union(*(origin.ancestors for origin in self.origins))
+
+    def _refuse_lost(self, kept: NDArray[np.bool_], weights: Floats) -> None:
+        lost = float(np.abs(weights[~kept]).sum())
+        if lost > 0.0:
+            raise ParameterError(
+                f"{lost:.2%} of the weight has no finite value (NULL, or a division by 0). Condition on the rest: "
+                "X.given(np.isfinite(X))."
+            )
+
+
+def _fit_together(variables: Sequence[RandomVariable]) -> list[RandomVariable]:
+    """The variables; where they have many origins together, those of several are reduced to values of their own.
+
+    Only a variable that shares no origin with another may forget its rows.
+    """
+    fitting = list(variables)
+    if len(_union([one.origins for one in fitting])) <= MOST_ORIGINS:
+        return fitting
+    for index, one in enumerate(fitting):
+        alone = not any(_keys(one) & _keys(other) for other in fitting if other is not one)
+        if alone and len(one.origins) > 1:
+            fitting[index] = one.reduced()
+    return fitting
+
+
+def _few_rows(
+    origin: Origin, leaves: Sequence[tuple[object, NDArray[Any]]], most: int, product: int
+) -> tuple[Integers, Floats, Reduction | None]:
+    """All rows of an origin, or at most so many that keep the embedding of the columns in question."""
+    if product <= LARGEST_PRODUCT or len(origin) <= most:
+        return np.arange(len(origin)), origin.weights, None
+    columns = np.column_stack([as_codes(values) for key, values in leaves if key == origin.key])
+    return reduce_rows(columns, origin.weights, most)
+
+
+def _keys(one: RandomVariable) -> frozenset[object]:
+    return frozenset(origin.key for origin in one.origins)
+
+
+def _union(groups: Sequence[tuple[Origin, ...]]) -> tuple[Origin, ...]:
+    """All origins once, in order."""
+    return tuple({origin.key: origin for group in groups for origin in group}.values())
+
+
+def _placed(one: RandomVariable, origins: tuple[Origin, ...]) -> Callable[[tuple[NDArray[Any], ...]], NDArray[Any]]:
+    """The variable's function on rows of a longer tuple of origins."""
+    places = [next(i for i, origin in enumerate(origins) if origin.key == mine.key) for mine in one.origins]
+    return lambda rows: one.function(tuple(rows[place] for place in places))
+
+
+def _finite(numbers: Floats) -> NDArray[np.bool_]:
+    flags: NDArray[np.bool_] = np.asarray(np.isfinite(numbers).all(axis=1), dtype=bool)
+    return flags
+
+
+def _spread(rows: Floats) -> float:
+    deviation = float(np.sqrt(rows.var(axis=0).sum()))
+    return deviation if deviation > 0.0 else 1.0

@@ -1,0 +1,275 @@
+"""What an analyst asks of a release: averages and what is made of them, each with its interval."""
+
+from collections.abc import Callable
+from enum import StrEnum
+from typing import Any, Protocol, TypeVar, overload
+
+import pyarrow as pa
+
+from kernelease.analysis.answers import Answers, answers
+from kernelease.analysis.averages import count, expectation, mean, probability
+from kernelease.analysis.correlation import correlation
+from kernelease.analysis.crosstab import crosstab
+from kernelease.analysis.embedded import vector_expectation
+from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.groups import EstimateTable, Groups
+from kernelease.analysis.integrand import Columns
+from kernelease.analysis.quantile import quantile
+from kernelease.analysis.regression import Regression, regression
+from kernelease.arrays import Floats, Rows
+from kernelease.embedding.blocks import NoisyBlocks
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.table import Schema
+
+Choice = TypeVar("Choice", bound=StrEnum)
+
+
+class Asked(Protocol):
+    """What is needed of a release."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """Of tables."""
+
+    @property
+    def blocks(self) -> NoisyBlocks | None:
+        """Noisy counts."""
+
+    @property
+    def embedding(self) -> NoisyEmbedding | None:
+        """A noisy mean of a feature map."""
+
+    @property
+    def rows(self) -> pa.Table:
+        """Synthetic rows."""
+
+    @property
+    def points(self) -> Rows:
+        """Synthetic rows as an array."""
+
+    @property
+    def weights(self) -> Floats:
+        """Of the rows."""
+
+
+class Estimates:
+    """Answers with error bars, from the noisy numbers of a release.
+
+    `where` is a condition like "age > 30 and sex == 'F'", and `by` a column: then there is an answer for each of its
+    values. `target` is "table", the private table itself as its schema declares it (clamped to its ranges), or
+    "population", what it was drawn from. `spread` says where in their cells numbers may lie: "any" where, and the
+    interval holds all of that; or "even"ly, an assumption about the private table that shortens it.
+    """
+
+    __slots__ = ()
+
+    @overload
+    def mean(
+        self: Asked,
+        column: str,
+        *,
+        where: str | None = None,
+        by: None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate: ...
+
+    @overload
+    def mean(
+        self: Asked,
+        column: str,
+        *,
+        where: str | None = None,
+        by: str,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Groups: ...
+
+    def mean(
+        self: Asked,
+        column: str,
+        *,
+        where: str | None = None,
+        by: str | None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate | Groups:
+        """The mean of a column of numbers or booleans, over the rows that have a value."""
+        if self.schema is None and self.embedding is not None and where is None and by is None:
+            return _of_vectors(self, lambda vectors: vectors[column], target)
+        return mean(_evidence(self, target, spread), column, where=where, by=by)
+
+    @overload
+    def probability(
+        self: Asked,
+        event: str,
+        *,
+        where: str | None = None,
+        by: None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate: ...
+
+    @overload
+    def probability(
+        self: Asked,
+        event: str,
+        *,
+        where: str | None = None,
+        by: str,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Groups: ...
+
+    def probability(
+        self: Asked,
+        event: str,
+        *,
+        where: str | None = None,
+        by: str | None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate | Groups:
+        """The share of rows for which a condition is true."""
+        return probability(_evidence(self, target, spread), event, where=where, by=by)
+
+    @overload
+    def count(
+        self: Asked,
+        where: str | None = None,
+        *,
+        by: None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate: ...
+
+    @overload
+    def count(
+        self: Asked,
+        where: str | None = None,
+        *,
+        by: str,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Groups: ...
+
+    def count(
+        self: Asked,
+        where: str | None = None,
+        *,
+        by: str | None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate | Groups:
+        """How many rows (or persons, where the schema has a unit) there are for which a condition is true."""
+        return count(_evidence(self, target, spread), where, by=by)
+
+    @overload
+    def expectation(
+        self: Asked,
+        function: Callable[[Columns], Any],
+        *,
+        where: str | None = None,
+        by: None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate: ...
+
+    @overload
+    def expectation(
+        self: Asked,
+        function: Callable[[Columns], Any],
+        *,
+        where: str | None = None,
+        by: str,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Groups: ...
+
+    def expectation(
+        self: Asked,
+        function: Callable[[Columns], Any],
+        *,
+        where: str | None = None,
+        by: str | None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate | Groups:
+        """The mean of a function of a row: `lambda t: np.log1p(t["gain"])`. NaN leaves a row out.
+
+        Of a release of vectors, the columns are x0, x1 and so on.
+        """
+        if self.schema is None and self.embedding is not None and where is None and by is None:
+            return _of_vectors(self, function, target)
+        return expectation(_evidence(self, target, spread), function, where=where, by=by)
+
+    def quantile(self: Asked, column: str, share: float, *, target: Target | str = Target.TABLE) -> Estimate:
+        """The least number that at least a share of the rows do not exceed; 0.5 is the median."""
+        return quantile(_evidence(self, target), column, share)
+
+    def correlation(
+        self: Asked,
+        first: str,
+        second: str,
+        *,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> Estimate:
+        """The correlation of two columns of numbers or booleans."""
+        return correlation(_evidence(self, target, spread), first, second)
+
+    def crosstab(
+        self: Asked,
+        first: str,
+        second: str,
+        *,
+        where: str | None = None,
+        target: Target | str = Target.TABLE,
+        spread: Spread | str = Spread.ANY,
+    ) -> EstimateTable:
+        """The share of rows in each cell of two columns."""
+        return crosstab(_evidence(self, target, spread), first, second, where=where)
+
+    def regression(
+        self: Asked, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
+    ) -> Regression:
+        """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
+        return regression(_evidence(self, target, spread), formula)
+
+    def answers(self: Asked) -> Answers:
+        """What this release can and can't answer, by column and by pair of columns."""
+        return answers(_evidence(self, Target.TABLE))
+
+
+def _of_vectors(release: Asked, function: Callable[[Columns], Any], target: Target | str) -> Estimate:
+    assert release.embedding is not None  # whoever asks has looked
+    chosen = _choice(Target, target, "target")
+    return vector_expectation(release.embedding, release.rows, release.points, release.weights, function, chosen)
+
+
+def _evidence(release: Asked, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
+    if release.schema is None:
+        raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
+    measured = release.blocks or release.embedding
+    if measured is None:
+        raise ParameterError("This release holds no noisy numbers, and rows alone can't say how far off they are.")
+    return Evidence(
+        schema=release.schema,
+        total=measured.rows,
+        blocks=release.blocks,
+        embedding=release.embedding,
+        rows=release.rows,
+        weights=release.weights,
+        target=_choice(Target, target, "target"),
+        spread=_choice(Spread, spread, "spread"),
+    )
+
+
+def _choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
+    try:
+        return kind(given)
+    except ValueError:
+        names = " or ".join(repr(str(item)) for item in kind)
+        raise ParameterError(f"{name} must be {names}, got {given!r}.") from None

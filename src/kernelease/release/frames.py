@@ -1,0 +1,178 @@
+"""A release in other hands: data frames, files, samples, learning, random variables."""
+
+import hashlib
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.released import Coordinates, common_coordinates, released_embedding
+from kernelease.analysis.variables import Origin, RandomVariable
+from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.errors import ParameterError
+from kernelease.fit.thinning import thin
+from kernelease.methods.interactions import Interactions
+from kernelease.release.comparisons import Released
+from kernelease.release.export import export_table
+from kernelease.release.replicates import WEIGHT, Samples, point_samples, table_samples
+from kernelease.release.supervised import Supervised
+from kernelease.seeds import PublicSeed
+from kernelease.table import Encoder
+from kernelease.table.columns import nearest
+
+_MOST_COORDINATES = 1024  # in which thinning keeps the balance
+
+
+class Exported(Released, Protocol):
+    """What is needed of a release."""
+
+    @property
+    def table(self) -> pa.Table:
+        """Synthetic rows, weights last."""
+
+
+class Frames:
+    """The rows of a release for other tools, with their weights or in equal numbers."""
+
+    __slots__ = ()
+
+    def to_arrow(self: Exported, *, weights: bool = True) -> pa.Table:
+        """The rows as an Arrow table, with the column `weight` last or without it."""
+        return self.table if weights else self.rows
+
+    def to_pandas(self: Exported, *, weights: bool = True) -> Any:
+        """The rows as a pandas data frame."""
+        try:
+            return (self.table if weights else self.rows).to_pandas()
+        except ImportError:
+            raise ParameterError("to_pandas: needs pandas, which is not installed.") from None
+
+    def to_polars(self: Exported, *, weights: bool = True) -> Any:
+        """The rows as a polars data frame."""
+        try:
+            import polars  # noqa: PLC0415  # an optional engine
+        except ImportError:
+            raise ParameterError("to_polars: needs polars, which is not installed.") from None
+        return polars.from_arrow(self.table if weights else self.rows)
+
+    def to_csv(self: Exported, path: str | Path, *, weights: bool = True, overwrite: bool = False) -> Path:
+        """Write the rows as CSV, Parquet or Feather, by the ending of the name. In CSV, NULL is an empty cell."""
+        return export_table(self.table if weights else self.rows, path, overwrite=overwrite)
+
+    def sample(self: Exported, count: int, *, seed: int = 0) -> pa.Table:
+        """`count` rows of equal weight, thinned so that their mean embedding stays near that of the weighted rows."""
+        generator = PublicSeed(seed).generator("sample")
+        encoded = encoded_rows(self)
+        parts = _coordinates(self)
+
+        def features(rows: Integers) -> Floats:
+            if not parts:  # without a measured embedding: only the weights are kept
+                return np.zeros((len(rows), 1))
+            return np.hstack([part.features(encoded[rows]) for part in parts])
+
+        return self.rows.take(pa.array(thin(features, self.weights, count, generator)))
+
+    def for_supervised(self: Exported, target: str) -> Supervised:
+        """X, y, sample_weight for scikit-learn and the like; the target is a column."""
+        if self.schema is None:
+            raise ParameterError("for_supervised: needs a release of a table with a schema.")
+        return Supervised.of(self.rows, self.weights, self.schema, target)
+
+    def samples(
+        self: Exported,
+        count: int = 5,
+        *,
+        target: Target | str = Target.POPULATION,
+        rows: int | None = None,
+        method: Interactions | None = None,
+        seed: int = 0,
+    ) -> Samples:
+        """Several data sets that differ as the release differs from the truth, with a rule to combine their results.
+
+        Each is a fit of its own, which takes as long as the release's. `method` is the one that the release was made
+        with, where that was not the default; `rows` is how many rows each gets.
+        """
+        if count < 2:
+            raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
+        if self.blocks is not None and self.schema is not None:
+            chosen = Interactions() if method is None else method
+            return table_samples(
+                self.table,
+                self.blocks,
+                self.schema,
+                count,
+                method=chosen,
+                target=Target(target),
+                rows=rows,
+                seed=seed,
+            )
+        if self.embedding is None:
+            raise ParameterError("samples: this release holds no noisy measurements to fit again.")
+        return point_samples(self.table, encoded_rows(self), self.embedding, count, target=Target(target), seed=seed)
+
+    def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
+        """A column as a random variable; several, r["a", "b"], as one of several numbers."""
+        wanted = (names,) if isinstance(names, str) else names
+        known = tuple(name for name in self.table.column_names if name != WEIGHT)
+        for name in wanted:
+            if name not in known:
+                raise ParameterError(f"There is no column {name!r} in this release.{nearest(str(name), known)}")
+        origin = _origin(self)
+        if isinstance(names, str):
+            return RandomVariable.of(_values(self.table.column(names)), origin)
+        return RandomVariable.of(np.column_stack([_values(self.table.column(name)) for name in wanted]), origin)
+
+
+def encoded_rows(release: Exported) -> Rows:
+    """The rows as the measured kernel takes them: codes of a table, or points."""
+    if release.schema is None:
+        return release.points
+    codes = Encoder(release.schema).encode(release.rows).astype(np.int64)
+    return codes if release.blocks is not None else as_rows(codes)
+
+
+def _coordinates(release: Exported) -> list[Coordinates]:
+    """The coordinates of the released kernel, those of the largest weight first, as many as thinning can keep up."""
+    if release.blocks is None or release.schema is None:
+        if release.embedding is None:
+            return []
+        return [part.coordinates for part in released_embedding(release.embedding).parts]
+    (mean,) = common_coordinates([release.blocks], release.schema.columns)
+    chosen: list[Coordinates] = []
+    width = 0
+    for part in sorted(mean.parts, key=lambda part: len(part.mean)):
+        width += len(part.mean)
+        if chosen and width > _MOST_COORDINATES:
+            break
+        chosen.append(part.coordinates)
+    return chosen
+
+
+def _origin(release: Exported) -> Origin:
+    """The rows as an origin of randomness. Two fits of the same measurements are related, and not the same rows."""
+    table = hashlib.sha256()
+    for column in release.table.columns:
+        table.update(repr(column.to_pylist()).encode())
+    name = release.schema.name if release.schema else "points"
+    ancestor = _noise_digest(release) or table.hexdigest()
+    return Origin(release.weights, name=name, key=table.hexdigest(), ancestors=frozenset({ancestor}))
+
+
+def _noise_digest(release: Exported) -> str | None:
+    """What the noise is recognised by: no two releases share it."""
+    noisy = release.blocks.blocks[0] if release.blocks is not None else release.embedding
+    if noisy is None:
+        return None
+    return hashlib.sha256(repr(noisy.measurement.integers.tolist()).encode()).hexdigest()
+
+
+def _values(column: pa.ChunkedArray) -> Any:
+    """Numbers as float64 with NaN for NULL, truth values as such, everything else as Python objects."""
+    kind = column.type
+    if pa.types.is_integer(kind) or pa.types.is_floating(kind):
+        return np.array(column.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    if pa.types.is_boolean(kind) and column.null_count == 0:
+        return np.array(column.to_numpy(), dtype=bool)
+    return np.array(column.to_pylist(), dtype=object)

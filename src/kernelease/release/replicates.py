@@ -1,0 +1,212 @@
+"""Several synthetic data sets from one release, at no privacy cost, that carry its uncertainty into any tool.
+
+They are a parametric bootstrap of the whole release: take the synthetic rows for the truth, draw a table of N rows from
+them (for the population; the rows as they are for the table itself), add fresh noise of the released size to its counts
+or features, and fit again. How far a statistic of such a set lies from that of the synthetic rows, on average, is how
+far the release lies from the truth: by sampling, by noise, and by the fit.
+
+This is valid where the synthetic rows are near the truth and the fit moves little by little with its noisy input: for
+means and shares, not for a dependence that noise hides. The fit pulls that toward none, and the bootstrap, which takes
+the fit for the truth, sees only a part of that bias. What was never measured is outside of it too.
+"""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import stdtrit
+
+from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.limits import Interval, Limits
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.embedding.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.fit.constraints import Simplex
+from kernelease.fit.draw import draw_rows
+from kernelease.fit.mixture import Mixture
+from kernelease.fit.weights import WeightSolver, tolerance_at_noise
+from kernelease.methods.interactions import Interactions
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law
+from kernelease.seeds import PublicSeed
+from kernelease.table import Encoder, Schema
+from kernelease.table.rows import lawful_rows
+
+WEIGHT = "weight"
+REPLICATE = "replicate_"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class StudentLimits(Limits):
+    """Value ± t·(standard error), where the error itself was estimated from few replicates."""
+
+    value: float
+    error: float
+    replicates: int
+
+    def at(self, level: float) -> Interval:
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
+        reach = float(stdtrit(self.replicates, 0.5 + level / 2.0)) * self.error
+        return self.value - reach, self.value + reach
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Samples:
+    """The synthetic rows, and data sets that differ from them as they differ from the truth. Each has `weight` last."""
+
+    rows: pa.Table
+    replicates: tuple[pa.Table, ...]
+    target: Target
+    same_rows: bool  # whether only the weights differ
+
+    def __len__(self) -> int:
+        return len(self.replicates)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        return iter(self.replicates)
+
+    def __getitem__(self, index: int) -> pa.Table:
+        return self.replicates[index]
+
+    def estimate(self, statistic: Callable[[pa.Table], Any], about: str = "") -> Estimate:
+        """A statistic of the synthetic rows, with the error that its values on the data sets show.
+
+        `statistic` takes a table with a column `weight` and gives a number.
+        """
+        value = float(statistic(self.rows))
+        return self.combine(value, [float(statistic(table)) for table in self.replicates], about)
+
+    def combine(self, value: float, values: Sequence[float], about: str = "") -> Estimate:
+        """The combining rule: the mean squared distance of the replicates' values from the release's own value.
+
+        The distance is from the value of the release, not from the replicates' mean: so the bias of the fit counts.
+        """
+        if len(values) != len(self.replicates) or not np.isfinite([value, *values]).all():
+            raise ParameterError(f"combine: needs {len(self.replicates)} finite values, one for each data set.")
+        error = math.sqrt(float(np.mean((np.asarray(values) - value) ** 2)))
+        return Estimate(
+            value=value,
+            parts=Parts(noise=error),
+            limits=StudentLimits(value, error, len(values)),
+            target=self.target,
+            about=about,
+            remark="The error is that of noise, sampling and fit together.",
+        )
+
+    def replicate_weights(self) -> pa.Table:
+        """One table for survey software: the rows, their `weight`, and a column of weights for each replicate.
+
+        The variance of a statistic is the mean over replicates of its squared distance from that of `weight`: balanced
+        repeated replication with a scale of 1/R, which R's survey package, Stata and SAS read. Where each replicate
+        has rows of its own, they weigh nothing elsewhere.
+        """
+        return self._side_by_side() if self.same_rows else self._stacked()
+
+    def _side_by_side(self) -> pa.Table:
+        table = self.rows
+        for index, replicate in enumerate(self.replicates, start=1):
+            table = table.append_column(f"{REPLICATE}{index}", replicate.column(WEIGHT))
+        return table
+
+    def _stacked(self) -> pa.Table:
+        tables = [self.rows, *self.replicates]
+        stacked = pa.concat_tables([table.drop_columns([WEIGHT]) for table in tables])
+        ends = np.cumsum([table.num_rows for table in tables])
+        for index, (table, end) in enumerate(zip(tables, ends, strict=True)):
+            weights = np.zeros(stacked.num_rows)
+            weights[end - table.num_rows : end] = table.column(WEIGHT).to_numpy()
+            stacked = stacked.append_column(f"{REPLICATE}{index}" if index else WEIGHT, pa.array(weights))
+        return stacked
+
+
+def table_samples(
+    table: pa.Table,
+    blocks: NoisyBlocks,
+    schema: Schema,
+    count: int,
+    *,
+    method: Interactions,
+    target: Target,
+    rows: int | None,
+    seed: int,
+) -> Samples:
+    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it."""
+    weights = table.column(WEIGHT).to_numpy()
+    codes = Encoder(schema).encode(table.drop_columns([WEIGHT])).astype(np.int64)
+    size = table.num_rows if rows is None else rows
+    replicates = []
+    for index in range(count):
+        public = PublicSeed(seed + index)
+        generator = public.generator("replicate")
+        shares = _bootstrapped(weights, blocks.rows, target, generator)
+        mixture = method.fit(_renoised(blocks, codes, shares, generator), public)
+        drawn = lawful_rows(schema, partial(_draw, mixture, generator), size, generator)
+        replicates.append(drawn.append_column(WEIGHT, pa.array(np.full(size, 1.0 / size))))
+    return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
+
+
+def _draw(mixture: Mixture, generator: np.random.Generator, count: int) -> Integers:
+    return draw_rows(mixture, count, generator).T
+
+
+def point_samples(
+    table: pa.Table, points: Rows, embedding: NoisyEmbedding, count: int, *, target: Target, seed: int
+) -> Samples:
+    """Of a release of weighted points: the same points, with weights fitted to a bootstrapped embedding with noise."""
+    weights = table.column(WEIGHT).to_numpy()
+    design = embedding.feature_map.evaluate(points).T
+    solver = WeightSolver(
+        constraint=Simplex(), tolerance=tolerance_at_noise(embedding.noise_floor, embedding.mean), iterations=500
+    )
+    replicates = []
+    for index in range(count):
+        generator = PublicSeed(seed + index).generator("replicate")
+        shares = _bootstrapped(weights, embedding.rows, target, generator)
+        noisy = design @ shares + _noise(embedding.measurement.law, embedding.sigma, len(design), generator)
+        fitted = solver.solve(design, noisy, weights / weights.sum()).weights
+        replicates.append(table.drop_columns([WEIGHT]).append_column(WEIGHT, pa.array(fitted)))
+    return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=True)
+
+
+def _bootstrapped(weights: Floats, rows: float, target: Target, generator: np.random.Generator) -> Floats:
+    """The shares of synthetic rows in a table that is drawn from them; as they are where the table is the target."""
+    shares: Floats = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum()
+    if target is Target.TABLE:
+        return shares
+    size = max(1, round(rows))
+    drawn: Floats = generator.multinomial(size, shares) / size
+    return drawn
+
+
+def _renoised(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: np.random.Generator) -> NoisyBlocks:
+    fresh = tuple(_renoised_block(block, codes, shares * blocks.rows, generator) for block in blocks.blocks)
+    result = dataclasses.replace(blocks, blocks=fresh)
+    if blocks.neighbours is Neighbours.ADD_REMOVE:
+        return dataclasses.replace(result, rows=estimated_rows(fresh))
+    return result
+
+
+def _renoised_block(block: NoisyBlock, codes: Integers, heights: Floats, generator: np.random.Generator) -> NoisyBlock:
+    """The counts of weighted rows, with noise of the block's law and size, on its grid."""
+    cells = [groups[codes[:, column]] for column, groups in zip(block.block.columns, block.block.groups, strict=True)]
+    counts = np.bincount(np.ravel_multi_index(cells, block.block.shape), heights, minlength=block.block.cells)
+    noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.unit
+    bits = block.measurement.bits
+    integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)
+    return dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, integers=integers))
+
+
+def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator) -> Floats:
+    if law is Law.LAPLACE:
+        return generator.laplace(0.0, deviation / math.sqrt(2.0), size)
+    noise: Floats = generator.standard_normal(size) * deviation
+    return noise

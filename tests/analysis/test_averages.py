@@ -1,0 +1,245 @@
+"""Means, probabilities, counts and expectations: exact where there is no noise, and honest where something is open."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kernelease.analysis.averages import count, expectation, mean, probability
+from kernelease.analysis.crosstab import crosstab
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.evidence import Spread
+from kernelease.analysis.groups import EstimateTable, Groups
+from kernelease.errors import CapacityError, ParameterError, SchemaError
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law
+from tests.analysis.tables import SCHEMA, people, simple
+
+ROWS = 3_000
+TABLE = people(ROWS)
+T = {name: TABLE.column(name).to_numpy() for name in TABLE.column_names}
+CLEAR = simple(TABLE, 1e-4)  # hardly any noise
+NOISY = simple(TABLE, 20.0)
+
+EXACT = {
+    "age": (lambda e: mean(e, "age"), T["age"].mean()),
+    "age of women": (lambda e: mean(e, "age", where="sex == 'F'"), T["age"][T["sex"] == "F"].mean()),
+    "pair": (
+        lambda e: probability(e, "age > 30 and not school == 'none'"),
+        ((T["age"] > 30) & (T["school"] != "none")).mean(),
+    ),
+    "either": (lambda e: probability(e, "sex == 'F' or kids >= 3"), ((T["sex"] == "F") | (T["kids"] >= 3)).mean()),
+    "given": (
+        lambda e: probability(e, "kids in (1, 2)", where="age >= 50"),
+        np.isin(T["kids"][T["age"] >= 50], (1, 2)).mean(),
+    ),
+    "null": (lambda e: probability(e, "hours is null"), np.isnan(T["hours"]).mean()),
+    "edge": (lambda e: probability(e, "kids < age", where="sex == 'M'"), 1.0),
+    "count": (lambda e: count(e, "age >= 30"), (T["age"] >= 30).sum()),
+    "square": (
+        lambda e: expectation(e, lambda t: t["kids"] ** 2 * (t["sex"] == "F")),
+        (T["kids"] ** 2)[T["sex"] == "F"].sum() / ROWS,
+    ),
+    "constant": (lambda e: expectation(e, lambda t: 3.0 + 0.0 * t["kids"]), 3.0),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_without_noise_they_are_the_truth(name):
+    ask, truth = EXACT[name]
+    estimate = ask(CLEAR)
+    if name != "edge":
+        assert float(estimate) == pytest.approx(truth, rel=1e-4)
+        assert estimate.parts.bias == 0.0
+        assert estimate.margin() < 1e-3 * max(1.0, abs(truth))
+    low, high = ask(NOISY).interval(0.999)
+    assert low - 1e-9 <= truth <= high + 1e-9
+
+
+def test_all_rows_are_known():
+    assert count(NOISY).interval() == (ROWS, ROWS)
+    assert str(count(NOISY)) == "3,000 ± 0"
+
+
+def test_a_number_may_be_anywhere_in_its_cell():
+    estimate = mean(CLEAR, "hours")
+    low, high = estimate.interval()
+    width = 80.0 / 14.0  # 16 cells, two of which are the points 0 and 80
+    assert high - low == pytest.approx(width, rel=0.1)
+    assert low <= np.nanmean(T["hours"]) <= high
+    assert estimate.parts.bias == pytest.approx(width / 2.0, rel=0.1)
+    even = mean(simple(TABLE, 1e-4, spread=Spread.EVEN), "hours")
+    assert even.margin() < 0.01
+    assert "assumes" in even.remark
+    assert float(even) == pytest.approx(np.nanmean(T["hours"]), abs=1.0)
+
+
+def test_a_threshold_inside_a_cell_is_bounded_by_the_cell():
+    estimate = probability(CLEAR, "hours > 33.2")
+    low, high = estimate.interval()
+    truth = (T["hours"] > 33.2).mean()
+    assert low < truth < high
+    assert 0.05 < high - low < 0.4
+    edge = 80.0 / 14.0 * 5.0
+    assert probability(CLEAR, f"hours >= {edge!r}").margin() < 1e-3
+
+
+def test_groups_come_in_the_declared_order():
+    groups = mean(NOISY, "age", by="school")
+    assert isinstance(groups, Groups)
+    assert list(groups) == ["none", "some", "much"]
+    assert len(groups) == 3
+    for label in groups:
+        low, high = groups[label].interval(0.999)
+        assert low <= T["age"][T["school"] == label].mean() <= high
+    assert "much" in str(groups)
+    assert "by school" in repr(groups)
+    assert "<td>much</td>" in groups._repr_html_()
+
+
+def test_groups_of_numbers_are_as_fine_as_they_were_measured():
+    evidence = simple(TABLE, 1e-4, cells=6)
+    groups = probability(evidence, "sex == 'F'", by="age")
+    assert next(iter(groups)) == "18..25"
+    assert groups["18..25"].margin() < 1e-3
+    assert float(groups["18..25"]) == pytest.approx((T["sex"][T["age"] <= 25] == "F").mean(), abs=1e-3)
+
+
+def test_columns_that_were_not_measured_together_are_bounded():
+    estimate = probability(CLEAR, "age >= 40 and sex == 'F' and kids >= 1")
+    truth = ((T["age"] >= 40) & (T["sex"] == "F") & (T["kids"] >= 1)).mean()
+    low, high = estimate.interval()
+    assert low <= truth <= high
+    assert high - low < 0.2
+    assert "not measured together" in estimate.remark
+    group = mean(CLEAR, "hours", where="age >= 40 and sex == 'F'")
+    low, high = group.interval()
+    assert low <= np.nanmean(T["hours"][(T["age"] >= 40) & (T["sex"] == "F")]) <= high
+    alone = simple(TABLE, 1e-4, sets=[(i,) for i in range(5)])
+    low, high = probability(alone, "sex == 'F' and kids == 0").interval()
+    women, none = (T["sex"] == "F").mean(), (T["kids"] == 0).mean()
+    assert low == pytest.approx(max(0.0, women + none - 1.0), abs=1e-3)  # Fréchet's bounds
+    assert high == pytest.approx(min(women, none), abs=1e-3)
+    low, high = count(alone, "sex == 'F' and kids == 0").interval()
+    assert high == pytest.approx(ROWS * min(women, none), abs=2.0)
+
+
+def test_noise_so_strong_that_facts_contradict_each_other_still_gives_an_interval():
+    low, high = probability(simple(TABLE, 3_000.0, seed=3), "age >= 40 and sex == 'F' and kids >= 1").interval()
+    assert 0.0 <= low <= high <= 1.0
+
+
+def test_too_many_columns_at_once_are_refused():
+    many = " or ".join(f"age == {year} and hours > {year}" for year in range(20, 60)) + " or kids == 1 and sex == 'F'"
+    with pytest.raises(CapacityError, match="fewer of them"):
+        expectation(
+            CLEAR, lambda t: t["age"] + t["hours"] + t["kids"] + (t["sex"] == "F") + (t["school"] == "none"), where=many
+        )
+
+
+def test_under_add_remove_the_number_of_rows_is_an_estimate():
+    evidence = simple(TABLE, 20.0, neighbours=Neighbours.ADD_REMOVE)
+    assert not evidence.public_total
+    low, high = count(evidence).interval(0.999)
+    assert low < ROWS < high
+    low, high = count(evidence, "sex == 'F'").interval(0.999)
+    assert low < (T["sex"] == "F").sum() < high
+    low, high = probability(evidence, "sex == 'F'").interval(0.999)
+    assert low < (T["sex"] == "F").mean() < high
+    low, high = count(evidence, "age >= 40 and sex == 'F' and kids >= 1").interval()
+    assert low < ((T["age"] >= 40) & (T["sex"] == "F") & (T["kids"] >= 1)).sum() < high
+
+
+def test_the_population_adds_sampling():
+    table, population = mean(NOISY, "age"), mean(simple(TABLE, 20.0, target=Target.POPULATION), "age")
+    assert float(table) == float(population)
+    assert population.parts.sampling == pytest.approx(T["age"].std() / math.sqrt(ROWS), rel=0.1)
+    assert population.margin() > table.margin()
+    unmeasured = simple(TABLE, 1.0, target=Target.POPULATION)
+    asked = "age >= 40 and sex == 'F' and kids >= 1"
+    assert probability(unmeasured, asked).margin() > probability(simple(TABLE, 1.0), asked).margin()
+
+
+def test_laplace_noise_has_longer_intervals():
+    normal, laplace = (probability(simple(TABLE, 20.0, law=law), "sex == 'F'") for law in (Law.GAUSSIAN, Law.LAPLACE))
+    ratio = (laplace.margin() / laplace.standard_error) / (normal.margin() / normal.standard_error)
+    assert ratio == pytest.approx(2.118 / 1.96, rel=0.01)
+
+
+def test_a_later_round_answers_where_it_is_better():
+    sets = [(0,), (1,), (0, 1)]
+    evidence = simple(TABLE, [5.0, 5.0, 2.0], sets=sets, rounds=[0, 0, 1])
+    pair = probability(evidence, "age >= 40 and sex == 'F'")
+    assert pair.parts.noise < 2.0 * math.sqrt(27) / ROWS
+    alone = probability(evidence, "sex == 'F'")
+    assert alone.parts.noise == pytest.approx(5.0 / math.sqrt(2.0) / ROWS, rel=0.01)  # of round 0, N known
+
+
+def test_rows_that_cannot_exist():
+    for estimate in (
+        mean(CLEAR, "age", where="age > 1000"),
+        probability(CLEAR, "sex == 'F'", where="age < 0 and kids > 9 and hours > 3"),
+    ):
+        assert math.isnan(float(estimate))
+        assert "no row" in estimate.remark
+        assert str(estimate) == "unknown"
+
+
+def test_a_group_that_drowns_in_the_noise_says_so():
+    estimate = mean(simple(TABLE, 500.0), "age", where="kids == 5")
+    assert estimate.interval() == (18.0, 65.0)
+    assert estimate.says_little
+    assert "can't answer" in estimate.summary()
+
+
+def test_a_crosstab_adds_up():
+    table = crosstab(NOISY, "sex", "school")
+    assert isinstance(table, EstimateTable)
+    assert table.values.sum() == pytest.approx(1.0)
+    assert table.standard_errors.shape == (2, 3)
+    assert float(table["F", "much"]) == pytest.approx(((T["sex"] == "F") & (T["school"] == "much")).mean(), abs=0.05)
+    assert float(probability(NOISY, "sex == 'F' and school == 'much'")) == pytest.approx(float(table["F", "much"]))
+    assert "sex \\ school" in repr(table)
+    assert "<th>much</th>" in table._repr_html_()
+    some = crosstab(CLEAR, "sex", "school", where="sex == 'F'")
+    assert some.values[1] == pytest.approx(0.0, abs=1e-6)
+    with pytest.raises(ParameterError, match="two different"):
+        crosstab(CLEAR, "sex", "sex")
+
+
+@pytest.mark.parametrize(
+    ("ask", "error", "message"),
+    [
+        (lambda: mean(CLEAR, "agee"), SchemaError, "Did you mean age?"),
+        (lambda: mean(CLEAR, "school"), ParameterError, "has no mean"),
+        (lambda: mean(CLEAR, "age", by="sexx"), SchemaError, "Did you mean sex?"),
+        (lambda: mean(CLEAR, "age", where="sex == 'f'"), ParameterError, "not one of the declared values"),
+        (lambda: probability(CLEAR, "age >"), ParameterError, "ends too early"),
+        (lambda: probability(CLEAR, "__import__('os').system('true')"), ParameterError, "condition"),
+        (lambda: expectation(CLEAR, lambda t: t["agee"]), ParameterError, "no column 'agee'"),
+        (lambda: expectation(CLEAR, lambda t: t["age"][:1]), ParameterError, "one number per row"),
+        (lambda: expectation(CLEAR, lambda t: t["sex"]), ParameterError, "one number per row"),
+        (lambda: expectation(CLEAR, lambda t: 1.0 / t["kids"]), ParameterError, "infinite"),
+    ],
+)
+def test_what_is_refused(ask, error, message):
+    with pytest.raises(error, match=message):
+        ask()
+
+
+def test_a_function_sees_columns():
+    seen = {}
+
+    def look(columns):
+        seen.update({name: columns[name] for name in columns})
+        return columns["age"]
+
+    expectation(CLEAR, look)
+    assert len(seen) == len(SCHEMA)
+    assert seen["age"].dtype == np.float64
+    assert seen["sex"].dtype == object
+
+
+def test_where_a_function_is_not_defined_it_leaves_rows_out():
+    estimate = expectation(CLEAR, lambda t: np.where(t["kids"] > 0, t["kids"], np.nan))
+    assert float(estimate) == pytest.approx(T["kids"][T["kids"] > 0].mean(), rel=1e-3)

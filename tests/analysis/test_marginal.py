@@ -1,0 +1,132 @@
+"""The combination of blocks, against generalised least squares written out."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kernelease.analysis.averages import probability
+from kernelease.analysis.marginal import common_coarsening
+from kernelease.errors import ParameterError
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.table import Schema
+from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
+
+ROWS = 500
+
+
+def dense(evidence, columns):
+    """The design matrix, data and variances of all blocks, over the joint cells of all columns in them."""
+    schema, blocks = evidence.schema, evidence.blocks.blocks
+    sizes = [schema.columns[c].size for c in columns]
+    matrix, data, variances = [], [], []
+    atoms = np.indices(sizes).reshape(len(sizes), -1)
+    for noisy in blocks:
+        block = noisy.block
+        if set(block.columns) <= set(columns):
+            places = [g[atoms[columns.index(c)]] for g, c in zip(block.groups, block.columns, strict=True)]
+            joint = np.ravel_multi_index(places, block.shape)
+            matrix.append(np.eye(block.cells)[:, joint])
+            data.append(noisy.values.ravel())
+            variances.append(np.full(block.cells, noisy.sigma**2))
+    return np.vstack(matrix), np.concatenate(data), np.concatenate(variances)
+
+
+@pytest.mark.parametrize("known", [True, False])
+def test_it_is_generalised_least_squares(known):
+    table = people(ROWS)
+    neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
+    sets = [(1,), (2,), (1, 2)]
+    exact = exact_blocks(table, sets=sets)
+    blocks = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0], np.random.default_rng(3), neighbours=neighbours)
+    evidence = evidence_of(blocks)
+    (marginal,) = evidence.marginals((1, 2))
+    matrix, data, variances = dense(evidence, (1, 2))
+    if known:  # the number of rows, as a measurement without noise
+        matrix, data = np.vstack([matrix, np.ones(6)]), np.append(data, ROWS)
+        variances = np.append(variances, 1e-9)
+    information = matrix.T @ (matrix / variances[:, None])
+    solution = np.linalg.solve(information, matrix.T @ (data / variances))
+    np.testing.assert_allclose(marginal.counts, solution, rtol=1e-4, atol=1e-3)
+    functions = [np.arange(6.0), np.array([1.0, 0, 0, 1, 0, 0])]
+    values, covariance = marginal.joint(functions)
+    expected = np.linalg.inv(information)
+    np.testing.assert_allclose(values, [f @ solution for f in functions], rtol=1e-4)
+    np.testing.assert_allclose(covariance, [[f @ expected @ g for g in functions] for f in functions], rtol=1e-3)
+
+
+def test_more_blocks_mean_less_noise():
+    table = people(ROWS)
+    alone = simple(table, sets=[(0,)]).marginals((0,))[0]
+    together = simple(table).marginals((0,))[0]
+    ages = np.arange(48.0)
+    assert together.joint([ages])[1][0, 0] < 0.9 * alone.joint([ages])[1][0, 0]
+
+
+def test_coefficients_are_the_estimate():
+    evidence = simple(people(ROWS), cells=6)
+    (marginal,) = evidence.marginals((0, 1))
+    function = np.random.default_rng(0).normal(size=marginal.size)
+    values, covariance = marginal.joint([function])
+    weights = marginal.coefficients(function)
+    parts = {place: evidence.counts[place] for place in weights}
+    constant = marginal.solve(function)[1]
+    total = sum(weights[place] @ part.values.ravel() for place, part in parts.items()) + constant * ROWS
+    variance = sum(part.sigma**2 * weights[place] @ weights[place] for place, part in parts.items())
+    assert total == pytest.approx(values[0])
+    assert variance == pytest.approx(covariance[0, 0])
+
+
+def test_a_coarser_block_helps_where_its_cells_can():
+    table = people(ROWS)
+    fine = exact_blocks(table, sets=[(0,)])
+    coarse = [(block, counts) for block, counts in exact_blocks(table, sets=[(0, 1)], cells=4)]
+    blocks = noisy_blocks(fine + coarse, ROWS, 5.0, np.random.default_rng(0))
+    (marginal,) = evidence_of(blocks).marginals((0,))
+    assert marginal.shape == (48,)
+    half = (np.arange(48) < 24).astype(float)  # an edge of the coarse cells
+    odd = (np.arange(48) < 25).astype(float)
+    assert marginal.joint([half])[1][0, 0] < 0.5 * marginal.joint([odd])[1][0, 0] * 24 / 25 + 200
+
+
+def test_rounds_are_not_mixed():
+    table = people(ROWS)
+    exact = exact_blocks(table, sets=[(1,), (1, 2), (2,)])
+    blocks = noisy_blocks(exact, ROWS, 5.0, np.random.default_rng(0), rounds=[0, 1, 0])
+    evidence = evidence_of(blocks)
+    assert len(evidence.marginals((1,))) == 2
+    for marginal in evidence.marginals((1,)):
+        assert len({part.round for _, part in marginal.sources}) == 1
+    assert len(evidence.marginals((1, 2))) == 1
+    assert evidence.marginals((0,)) == ()
+
+
+def test_three_columns():
+    table = people(ROWS)
+    evidence = simple(table, 0.01, sets=[(0, 1, 2)])
+    (marginal,) = evidence.marginals((0, 2))
+    codes = np.stack([column.encode(table.column(column.name)) for column in evidence.schema])
+    expected = np.bincount(codes[0] * 3 + codes[2], minlength=48 * 3)
+    np.testing.assert_allclose(marginal.counts, expected, atol=0.1)
+
+
+def test_one_cell_holds_everybody():
+    schema = Schema.parse('[columns.x]\ntype = "category"\nvalues = ["a"]\n[columns.y]\ntype = "boolean"')
+    table = pa.table({"x": ["a"] * ROWS, "y": [True] * ROWS})
+    evidence = simple(table, 5.0, schema=schema, sets=[(0,), (1,), (0, 1)])
+    (marginal,) = evidence.marginals((0,))
+    assert marginal.counts.tolist() == [ROWS]
+    assert probability(evidence, "x == 'a'").interval() == (1.0, 1.0)
+    low, high = probability(evidence, "x == 'a' and y == true").interval()
+    assert low < 1.0 == high
+
+
+def test_groupings_of_different_columns():
+    with pytest.raises(ParameterError, match="same atoms"):
+        common_coarsening(np.array([0, 1]), np.array([0, 1, 2]))
+
+
+def test_nothing_measured_is_spread_evenly():
+    evidence = simple(people(ROWS), 0.001, sets=[(1,)])
+    (marginal,) = evidence.marginals((1,))
+    marginal.__dict__["counts"] = np.array([-1.0, -2.0])
+    np.testing.assert_allclose(marginal.shares, [0.5, 0.5])

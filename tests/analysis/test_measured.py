@@ -1,0 +1,51 @@
+"""Estimates from what the table method really measures: persons with several rows, and rows of unknown number."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kernelease as ke
+from kernelease.analysis.averages import count, mean, probability
+from kernelease.analysis.estimate import Target
+from tests.analysis.tables import SCHEMA, evidence_of, people
+
+PRIVACY = ke.Privacy(epsilon=2.0, delta=1e-6)
+ROWS = 4_000
+
+
+def measured(table, schema):
+    method = ke.Interactions(triples=0)  # no fit is needed for these
+    return ke.measure(table, schema=schema, privacy=PRIVACY, method=method, noise=ke.SeededNoise(2)).blocks
+
+
+def test_persons_with_several_rows():
+    table = people(ROWS)
+    persons = np.random.default_rng(0).integers(0, 1_500, ROWS)
+    schema = dataclasses.replace(SCHEMA, unit="person", max_rows_per_unit=16)
+    blocks = measured(table.append_column("person", pa.array(persons)), schema)
+    ages = np.bincount(persons, table.column("age").to_numpy()) / np.maximum(np.bincount(persons), 1)
+    known = np.bincount(persons) > 0
+    evidence = evidence_of(blocks, schema)
+    assert float(count(evidence)) == known.sum()
+    low, high = mean(evidence, "age").interval(0.999)
+    assert low < ages[known].mean() < high
+    sampling = mean(evidence_of(blocks, schema, target=Target.POPULATION), "age").parts.sampling
+    assert sampling > 0.95 * ages[known].std() / np.sqrt(known.sum())  # by person, and an upper bound
+
+
+@pytest.mark.parametrize("neighbours", ["replace-one", "add-remove"])
+def test_both_neighbour_relations(neighbours):
+    table = people(ROWS)
+    schema = dataclasses.replace(SCHEMA, neighbours=neighbours)
+    evidence = evidence_of(measured(table, schema), schema)
+    ages, sexes = table.column("age").to_numpy(), table.column("sex").to_numpy()
+    for estimate, truth in (
+        (count(evidence), ROWS),
+        (mean(evidence, "age"), ages.mean()),
+        (probability(evidence, "age >= 40", where="sex == 'F'"), (ages[sexes == "F"] >= 40).mean()),
+        (count(evidence, "sex == 'F'"), (sexes == "F").sum()),
+    ):
+        low, high = estimate.interval(0.999)
+        assert low <= truth <= high

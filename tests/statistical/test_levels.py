@@ -1,0 +1,179 @@
+"""Tests keep their level: under the hypothesis they reject no more often than they say.
+
+Each null is repeated with fresh rows and fresh noise. A test of level 0.05 that rejects more than `LIMIT` of `REPEATS`
+times is convicted; an innocent one is so once in ten thousand runs of one null (`ALARM`), by the binomial law. Each
+test has a broken twin, which forgets the noise, and must be convicted.
+"""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy import stats
+
+import kernelease as ke
+from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.goodness import column_goodness
+from kernelease.analysis.independence import independence_test
+from kernelease.analysis.released import common_coordinates
+from kernelease.analysis.samples import SampleRows, sample_of_table
+from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
+from kernelease.embedding.blocks import NoisyBlocks
+
+pytestmark = pytest.mark.statistical
+
+LEVEL = 0.05
+ALARM = 1e-4
+REPEATS = 300
+LIMIT = int(stats.binom.isf(ALARM, REPEATS, LEVEL)) + 1
+DRAWS = 99
+ADD_REMOVE = dataclasses.replace(SCHEMA, neighbours="add-remove")
+
+
+def rejections(p_value, seeds=range(REPEATS)) -> int:
+    return sum(p_value(np.random.default_rng(seed)) <= LEVEL for seed in seeds)
+
+
+def fresh(generator: np.random.Generator) -> int:
+    """A seed for the draws from the null: with the same one in all repeats these would share the error of its draws."""
+    return int(generator.integers(2**32))
+
+
+def two_sample(noisy: NoisyBlocks, rows: pa.Table, generator: np.random.Generator, schema=SCHEMA) -> float:
+    sample = sample_of_table(rows, schema)
+    (mean,) = common_coordinates([noisy], schema.columns, among=sample.columns)
+    comparison = AgainstSample(released=mean, sample=sample, fitted=lambda: sample, seed=fresh(generator))
+    return comparison.test(Target.POPULATION, DRAWS).p_value
+
+
+def shuffled(generator: np.random.Generator, count: int) -> pa.Table:
+    """Rows whose columns are independent of each other."""
+    table = people(generator, count)
+    orders = {name: pa.array(generator.permutation(count)) for name in table.column_names}
+    return pa.table({name: table.column(name).take(order) for name, order in orders.items()})
+
+
+def quiet(noisy: NoisyBlocks) -> NoisyBlocks:
+    """The same numbers with a noise that is said to be far smaller: what an analyst does who forgets it."""
+    blocks = []
+    for block in noisy.blocks:
+        step = dataclasses.replace(block.measurement.step, scale=1e-6)
+        blocks.append(dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, step=step)))
+    return dataclasses.replace(noisy, blocks=tuple(blocks))
+
+
+# Nulls of the two-sample test: (rows of the table, rows of the sample, ε, schema, columns of the sample).
+NULLS = {
+    "large sample": (2_000, 2_000, 1.0, SCHEMA, None),
+    "large sample, small budget": (2_000, 2_000, 0.1, SCHEMA, None),
+    "small sample": (2_000, 100, 1.0, SCHEMA, None),
+    "small sample, small budget": (2_000, 100, 0.1, SCHEMA, None),
+    "two columns": (2_000, 1_000, 1.0, SCHEMA, ["hours", "ward"]),
+    "two columns, small budget": (2_000, 1_000, 0.1, SCHEMA, ["hours", "ward"]),
+    "noisy number of rows": (2_000, 1_000, 1.0, ADD_REMOVE, None),
+    "noisy number of rows, small budget": (2_000, 1_000, 0.1, ADD_REMOVE, None),
+}
+
+
+@pytest.mark.parametrize("null", NULLS.values(), ids=NULLS)
+def test_two_sample(null):
+    rows, size, epsilon, schema, names = null
+
+    def p_value(generator):
+        noisy = measured(people(generator, rows), epsilon=epsilon, generator=generator, schema=schema)
+        sample = people(generator, size)
+        return two_sample(noisy, sample.select(names) if names else sample, generator, schema)
+
+    assert rejections(p_value) < LIMIT
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_two_releases(epsilon):
+    def p_value(generator):
+        tables = [people(generator, 2_000) for _ in range(2)]
+        noisy = [measured(table, epsilon=epsilon, generator=generator) for table in tables]
+        means = common_coordinates(noisy, SCHEMA.columns)
+        # Stands for the synthetic rows of a good fit, so that the level can be judged without fitting.
+        fitted: SampleRows = sample_of_table(people(generator, 1_000), SCHEMA)
+        rows = (lambda: fitted, lambda: fitted)
+        comparison = AgainstRelease(released=(means[0], means[1]), fitted=rows, seed=fresh(generator))
+        return comparison.test(Target.POPULATION, DRAWS).p_value
+
+    assert rejections(p_value) < LIMIT
+
+
+def test_persons_with_several_rows():
+    schema = dataclasses.replace(SCHEMA, unit="person", max_rows_per_unit=4)
+
+    def p_value(generator):
+        noisy = measured(people(generator, 2_000), epsilon=1.0, generator=generator)
+        rows = people(generator, 500).take(pa.array(np.repeat(np.arange(500), 4)))  # each person four times alike
+        rows = rows.append_column("person", pa.array(np.repeat(np.arange(500), 4)))
+        return two_sample(noisy, rows, generator, schema)
+
+    assert rejections(p_value) < LIMIT
+
+
+PAIRS = [("age", "hours"), ("age", "ward"), ("ward", "smoker"), ("hours", "smoker")]
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("pair", PAIRS, ids="-".join)
+def test_independence(pair, epsilon):
+    def p_value(generator):
+        noisy = measured(shuffled(generator, 2_000), epsilon=epsilon, generator=generator)
+        return independence_test(noisy, SCHEMA, *pair, draws=DRAWS, seed=fresh(generator)).p_value
+
+    assert rejections(p_value) < LIMIT
+
+
+WARDS = {"north": 0.4, "east": 0.3, "south": 0.2, "west": 0.1}
+LAWS = {"ward": WARDS, "age": stats.gamma(6.0, loc=18.0, scale=7.0)}
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, ADD_REMOVE], ids=["public number", "noisy number"])
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("name", LAWS)
+def test_goodness_of_fit(name, epsilon, schema):
+    def p_value(generator):
+        noisy = measured(people(generator, 2_000), epsilon=epsilon, generator=generator, schema=schema)
+        return column_goodness(noisy, schema, name, LAWS[name], draws=DRAWS, seed=fresh(generator)).p_value
+
+    assert rejections(p_value) < LIMIT
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_as_a_release_measures(epsilon):
+    """The cells of pairs follow from noisy counts of single columns: a choice that the tests have to survive."""
+
+    def blocks(table, generator):
+        return ke.measure(
+            table,
+            schema=SCHEMA,
+            privacy=ke.Privacy(epsilon=epsilon, delta=1e-6),
+            method=ke.Interactions(triples=0),
+            noise=ke.SeededNoise(fresh(generator)),
+        ).blocks
+
+    def p_values(generator):
+        noisy = blocks(shuffled(generator, 2_000), generator)
+        pair = independence_test(noisy, SCHEMA, "age", "ward", draws=DRAWS, seed=fresh(generator)).p_value
+        return pair, two_sample(noisy, shuffled(generator, 1_000), generator)
+
+    found = np.array([p_values(np.random.default_rng(seed)) for seed in range(REPEATS)])
+    assert np.all((found <= LEVEL).sum(axis=0) < LIMIT)
+
+
+def test_forgetting_the_noise_is_found_out():
+    def p_value(generator):
+        noisy = quiet(measured(people(generator, 2_000), epsilon=1.0, generator=generator))
+        return two_sample(noisy, people(generator, 2_000), generator)
+
+    def independence(generator):
+        noisy = quiet(measured(shuffled(generator, 2_000), epsilon=1.0, generator=generator))
+        return independence_test(noisy, SCHEMA, "age", "hours", draws=DRAWS, seed=fresh(generator)).p_value
+
+    assert rejections(p_value, range(100)) >= LIMIT
+    assert rejections(independence, range(100)) >= LIMIT
