@@ -1,6 +1,7 @@
 # Everything runs in .venv, which the targets make when it is needed. Another Python: make PYTHON=python3.12 test
 PYTHON  ?= python3
 WORKERS ?= 2
+SECONDS ?= 60
 
 BIN  := .venv/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
@@ -11,7 +12,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check static format bench-paper bench-pass bench-rates size clean
+.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-shapes bench-tables bench-other bench-inference bench-thinning bench-replicates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -27,6 +28,12 @@ test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
 
+audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, in under 20 minutes
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits --write
+
+fuzz: .venv/.fuzz  ## feed damaged and hostile input to every reader, SECONDS (60) each
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits.fuzz --seconds $(SECONDS)
+
 static: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -40,17 +47,36 @@ format: .venv/.dev  ## rewrite the code in the project's format
 bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the published ones
 	$(BIN)/python benchmarks/paper.py
 
+bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of many shapes
+	$(BIN)/python benchmarks/shapes.py $(OPTIONS)
+
 bench-rates: .venv/.plot  ## error against the number of rows, with fitted slopes
 	$(BIN)/python benchmarks/rates.py
 
 bench-pass: .venv/.core  ## the private pass of ten million rows against plain counting
 	$(BIN)/python benchmarks/private_pass.py
 
+bench-tables: .venv/.bench .venv-peers/.peers  ## Adult: ours beside the peers, in one table (hours; OPTIONS=--help)
+	$(BIN)/python benchmarks/tables.py $(OPTIONS)
+
+bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPTIONS=--quick)
+	$(BIN)/python benchmarks/other_tables.py $(OPTIONS)
+
+bench-inference: .venv/.core  ## intervals and tests of whole releases, beside an oracle's and a naive analysis
+	$(BIN)/python benchmarks/inference.py $(OPTIONS)
+	$(BIN)/python benchmarks/inference_tests.py
+
+bench-thinning: .venv/.core  ## rows of equal weight: thinning beside independent draws
+	$(BIN)/python benchmarks/thinning.py
+
+bench-replicates: .venv/.core  ## whether intervals from replicate data sets cover
+	$(BIN)/python benchmarks/replicates.py
+
 size:  ## seconds and megabytes of a fresh core install
 	$(PYTHON) benchmarks/install_size.py
 
 clean:  ## remove the virtual environment, builds and caches
-	rm -rf .venv build dist .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-peers build dist .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.core: $(DEPS)
@@ -65,7 +91,24 @@ clean:  ## remove the virtual environment, builds and caches
 	@$(PIP) -e ".[dev]"
 	@touch $@
 
+# atheris has wheels for Linux and some Pythons only; without it, fuzzing goes by mutation alone, and says so.
+.venv/.fuzz: .venv/.dev
+	@$(PIP) --only-binary :all: atheris || echo "atheris can't be installed here"
+	@touch $@
+
 .venv/.plot: .venv/.core
 	@echo "Installing the plotting extra into .venv"
 	@$(PIP) -e ".[plot]"
+	@touch $@
+
+.venv/.bench: .venv/.core
+	@echo "Installing what scores tables into .venv"
+	@$(PIP) -e ".[bench]"
+	@touch $@
+
+# The peers have an environment of their own: their pins are not ours. One that does not install is said to be absent.
+.venv-peers/.peers:
+	@echo "Installing the peers into .venv-peers"
+	@$(PYTHON) -m venv .venv-peers
+	@.venv-peers/bin/python -m pip --disable-pip-version-check -qq install dpmm || echo "dpmm does not install here."
 	@touch $@

@@ -11,7 +11,7 @@ from benchmarks import mixtures
 from benchmarks.algorithm1 import OURS, PAPER, TOLERANCE, Experiment, Noise
 from benchmarks.algorithm2 import COUNTS, path_errors
 from benchmarks.checks import Check
-from benchmarks.contenders import CONTENDERS, scores
+from benchmarks.contenders import CONTENDERS, scores, targets_met
 from benchmarks.published import DELTA, EPSILONS, Curve, published
 from benchmarks.truth import OfRows, mean_gram
 from kernelease.arrays import Floats, Integers
@@ -112,7 +112,7 @@ def contenders(truth: OfRows, dimension: int, effort: Effort) -> Part:
     """Whole releases at their defaults."""
     chosen = [contender for contender in CONTENDERS if effort.slow or not contender.slow]
     entries = [one for contender in chosen for one in scores(contender, truth, dimension, effort.runs)]
-    return Part([asdict(entry) for entry in entries], [])
+    return Part([asdict(entry) for entry in entries], targets_met(entries, dimension))
 
 
 def _up_to(curve: Curve, largest: int) -> Curve:
