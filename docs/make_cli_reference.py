@@ -34,8 +34,8 @@ than through the bundle that is released; under add-remove neighbours, nothing d
 | 2 | wrong usage or input; the message on stderr says what was expected and what to do |
 | 3 | the budget does not cover the request; nothing was spent and nothing was written |
 
-A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the message,
-and kept in the ledger.
+A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the
+message, and kept in the ledger.
 
 ## What a bundle holds
 
@@ -46,9 +46,9 @@ and kept in the ledger.
 | data.parquet | synthetic rows, and last a column `weight`; missing after `measure` |
 | measurements.json | the noisy numbers behind them, with their noise |
 | certificate.json | the guarantee, step by step, as `verify` recomputes it |
-| datasheet.md | the same in words, as NIST SP 800-226 asks: guarantee, unit, mechanism, data, accuracy, hazards, what is not promised. `verify` writes it again and compares |
+| datasheet.md | the same in words, as NIST SP 800-226 asks; `verify` writes it again and compares |
 | schema.json | the declared columns |
-| datapackage.json, croissant.json, registry.yaml | for other tools: Frictionless, Croissant, registries of deployments |
+| datapackage.json, croissant.json, registry.yaml | for other tools: Frictionless, Croissant, registries |
 | SHA256SUMS, SHA256SUMS.sig, public_key.pem | sums of all files; with `--key`, a signature |
 
 ## Configuration file

@@ -217,7 +217,6 @@ def test_one_text_among_numbers_changes_no_other_row() -> None:
     ("parameters", "message"),
     [
         ({"method": SUBSPACE}, "give a schema for a table, or a kernel and a method"),
-        ({"kernel": KERNEL}, "give a schema for a table, or a kernel and a method"),
         ({"kernel": KERNEL, "method": "Subspace"}, "give a schema for a table, or a kernel and a method"),
         ({"kernel": KERNEL, "schema": "[table]"}, "no kernel"),
     ],

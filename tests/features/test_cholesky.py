@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats, Integers, Rows
+from kernelease.features import cholesky
 from kernelease.features.cholesky import Order, partial_cholesky
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace
 
@@ -124,10 +125,21 @@ class _Counting(Kernel):
         return self.inner.diagonal(x)
 
 
-def test_only_the_columns_of_the_pivots_are_computed() -> None:
+def test_only_the_columns_of_the_pivots_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cholesky, "_WHOLE", 0)  # of few points the whole Gram matrix is quicker
     kernel = _Counting()
     result = partial_cholesky(kernel, PLANE, tolerance=1e-2)
     assert sum(kernel.columns) == result.rank < len(PLANE)
+
+
+def test_the_quick_way_and_the_frugal_way_agree(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel = Gaussian(lengthscale=1.0)
+    quick = partial_cholesky(kernel, PLANE, tolerance=1e-4, max_rank=40)
+    monkeypatch.setattr(cholesky, "_WHOLE", 0)
+    frugal = partial_cholesky(kernel, PLANE, tolerance=1e-4, max_rank=40)
+    assert np.array_equal(quick.pivots, frugal.pivots)
+    assert np.allclose(quick.factor, frugal.factor, atol=1e-9)
+    assert np.allclose(quick.residuals, frugal.residuals, atol=1e-12)
 
 
 def test_no_point_is_far_enough() -> None:

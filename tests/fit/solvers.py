@@ -2,7 +2,16 @@
 
 from typing import NamedTuple
 
-from kernelease.fit import Constraint, FixedPoints, Free, GreedyPreimages, L1Ball, PointSolver, Simplex
+from kernelease.fit import (
+    Constraint,
+    FixedPoints,
+    Free,
+    GreedyPreimages,
+    L1Ball,
+    PointSolver,
+    Simplex,
+    SlidingFrankWolfe,
+)
 
 
 class Entry(NamedTuple):
@@ -21,4 +30,5 @@ SOLVERS = (
     Entry("greedy, free", GreedyPreimages(points=15, constraint=Free()), Free()),
     Entry("greedy, one point", GreedyPreimages(points=1), L1Ball(1.0)),
     Entry("greedy to the last point", GreedyPreimages(points=15, stop_at_noise=False), L1Ball(1.0)),
+    Entry("sliding", SlidingFrankWolfe(lengthscale=1.0, rounds=3, draws=256), Simplex()),
 )

@@ -9,9 +9,12 @@ from enum import Enum, unique
 from typing import final
 
 import numpy as np
+from scipy.linalg.lapack import dpstrf
 
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.kernels.kernel import Kernel
+
+_WHOLE = 4096  # points whose Gram matrix is computed whole: 128 MiB
 
 
 @final
@@ -47,6 +50,8 @@ def partial_cholesky(
     """Factorise until every point's squared distance to the span is at most `tolerance`, or `max_rank` is reached."""
     count = len(points)
     limit = count if max_rank is None else min(count, max_rank)
+    if order is Order.PIVOTED and count <= _WHOLE:
+        return _pivoted_at_once(kernel.gram(points, points), tolerance, limit)
     factor = np.empty((count, min(limit, 64)))
     residual = kernel.diagonal(points).astype(np.float64)
     pivots: list[int] = []
@@ -68,6 +73,19 @@ def partial_cholesky(
         means.append(float(residual.mean()))
     used = factor[:, : len(pivots)]
     return PartialCholesky(pivots=np.array(pivots, dtype=np.int64), factor=used, residuals=np.array(means))
+
+
+def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialCholesky:
+    """By LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits."""
+    mean = float(np.diagonal(gram).mean())
+    factor, order, rank, _ = dpstrf(gram, tol=tolerance, lower=1, overwrite_a=1)
+    rank = min(int(rank), limit)
+    if rank and factor[0, 0] ** 2 <= tolerance:  # LAPACK takes one pivot untested
+        rank = 0
+    used = np.empty((len(order), rank))
+    used[order - 1] = np.tril(factor[:, :rank])
+    means = mean - np.append(0.0, np.cumsum((used**2).mean(axis=0)))
+    return PartialCholesky(pivots=order[:rank].astype(np.int64) - 1, factor=used, residuals=np.maximum(means, 0.0))
 
 
 def _next_pivot(residual: Floats, order: Order, tolerance: float) -> int | None:

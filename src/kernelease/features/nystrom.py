@@ -1,7 +1,7 @@
 """Coordinates in the span of public points: the feature map of the paper's Algorithm 1, for any kernel."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
@@ -43,6 +43,8 @@ class Nystrom(FeatureMap):
     _matrix_norm: float = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.points.ndim != 2 or self.matrix.shape != (len(self.points),) * 2 or not 0.0 < self.stretch < math.inf:
+            raise ParameterError("Nystrom: needs points (F, d), a matrix (F, F) and a positive, finite stretch.")
         object.__setattr__(self, "_matrix_norm", float(np.linalg.norm(self.change_of_basis)) * (1 + 1e-8))
 
     @classmethod
@@ -74,9 +76,14 @@ class Nystrom(FeatureMap):
         """The map for the first `rank` pivots of a factorisation."""
         pivots = factorisation.pivots[:rank]
         matrix = _quantised_inverse(factorisation.factor[pivots, :rank])
-        gram = kernel.gram(points[pivots], points[pivots])
-        stretch = math.sqrt(_spectral_bound(matrix, gram, kernel.evaluation_error(points.shape[1])))
-        return cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=stretch, lemma=lemma)
+        draft = cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=1.0, lemma=lemma)
+        return replace(draft, stretch=draft.least_stretch)
+
+    @property
+    def least_stretch(self) -> float:
+        """ρ, computed again from kernel, points and matrix: for those who did not build this map themselves."""
+        gram = self.kernel.gram(self.points, self.points)
+        return math.sqrt(_spectral_bound(self.matrix, gram, self.kernel.evaluation_error(self.points.shape[1])))
 
     @property
     def dimension(self) -> int:

@@ -1,5 +1,6 @@
 """The methods: strategies over the same few parts."""
 
+from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.interactions import Interactions
 from kernelease.methods.method import Context, Measured, Method
 from kernelease.methods.random_features import RandomFeatures
@@ -7,6 +8,7 @@ from kernelease.methods.small_database import SmallDatabase
 from kernelease.methods.subspace import PublishedRows, Subspace
 
 __all__ = [
+    "Adaptive",
     "Context",
     "Interactions",
     "Measured",

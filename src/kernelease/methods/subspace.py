@@ -105,14 +105,8 @@ class Subspace(Method):
 
     def _candidates(self, rows: Rows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
         if isinstance(self.points, PublishedRows):
-            if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
-                raise ParameterError("PublishedRows: a published part of the table needs replace-one neighbours.")
-            if self.points.count > len(rows):
-                raise ParameterError(
-                    f"PublishedRows: count is {self.points.count}, but the table has {len(rows)} rows."
-                )
             choice = Choice(name="points", value=self.points.count, reason="the published rows")
-            return context.kernel.admit(rows[: self.points.count]), (choice,)
+            return admitted_rows(self.points, rows, context), (choice,)
         refuse_other_columns(rows, self.points.dimension, "Subspace")
         choice = number_of_points(context.public_rows(rows), self.points.dimension)
         if self.count is not None:
@@ -141,6 +135,15 @@ class Subspace(Method):
             return Choice(name="rank", value=conditioned, reason=reason)
         sigma = _expected_sigma(context, rows, conditioned)
         return _best_rank(conditioned=conditioned, residuals=factorisation.residuals, sigma=sigma)
+
+
+def admitted_rows(published: PublishedRows, rows: Rows, context: Context) -> Rows:
+    """The part of the table that is public already, or a refusal."""
+    if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+        raise ParameterError("PublishedRows: a published part of the table needs replace-one neighbours.")
+    if published.count > len(rows):
+        raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(rows)} rows.")
+    return context.kernel.admit(rows[: published.count])
 
 
 def _re_expressed(noisy: NoisyEmbedding, feature_map: Nystrom, target: Floats) -> Solution:

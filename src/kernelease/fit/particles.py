@@ -1,0 +1,137 @@
+"""Sliding Frank–Wolfe: insert blobs where mass is missing, solve all weights, move all blobs, drop the empty ones.
+
+Denoyelle, Duval, Peyré & Soubies (2019), with blobs in place of points: wide ones are placed first, where the witness
+function is smooth enough to be climbed from afar, and narrow ones then start inside them.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, finite_numbers
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.errors import ParameterError
+from kernelease.features.feature_map import FeatureMap
+from kernelease.features.fourier import Fourier
+from kernelease.fit.blobs import Blobs
+from kernelease.fit.climbing import climb, distinct
+from kernelease.fit.landscape import Landscape
+from kernelease.fit.points import PointSource
+from kernelease.fit.sliding import reweighted, slid
+from kernelease.fit.solution import Outcome, Solution
+from kernelease.fit.solver import PointSolver
+from kernelease.kernels.parameters import check_integer, check_number
+from kernelease.seeds import PublicSeed
+
+SIGNIFICANCE = 4.0  # standard deviations of the noise
+
+Draw = Callable[[int], Floats]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlidingFrankWolfe(PointSolver):
+    """Blobs that match a noisy embedding, coarse to fine, down to what the noise can hide.
+
+    A blob is inserted where its features correlate with the residual by more than `significance` standard deviations
+    of the noise: more would fit noise. `lengthscale` is the kernel's (one number), the width of the finest peaks;
+    `widths` are those of the blobs that are tried, in units of it, wide ones first.
+    """
+
+    lengthscale: float
+    widths: tuple[float, ...] = (0.3,)
+    significance: float = SIGNIFICANCE
+    rounds: int = 12
+    insertions: int = 8
+    starts: int = 64
+    draws: int = 2048
+    steps: int = 40
+    final_steps: int = 120
+
+    def __post_init__(self) -> None:
+        check_number("SlidingFrankWolfe: lengthscale", self.lengthscale, 1e-150, 1e150)
+        for name in ("rounds", "insertions", "starts", "draws", "steps", "final_steps"):
+            check_integer(f"SlidingFrankWolfe: {name}", getattr(self, name), 1, 2**62)
+
+    def check(self, feature_map: FeatureMap, source: PointSource) -> None:
+        """Refuse maps other than Fourier features: blobs have a closed form there."""
+        _fourier(feature_map)
+
+    def solve(self, noisy: NoisyEmbedding, target: Floats, source: PointSource, seed: PublicSeed) -> Solution:
+        """The blobs as crosses of points."""
+        generator = seed.generator("sliding Frank–Wolfe")
+        blobs = self.blobs(
+            landscape_of(noisy, target), lambda count: finite_numbers(source.draw(count, generator)), generator
+        )
+        synthetic = blobs.crosses()
+        distance = synthetic.distance(noisy.feature_map, target)
+        return Solution(
+            synthetic=synthetic,
+            distance=distance,
+            noise_floor=noisy.noise_floor,
+            outcome=Outcome.NOISE_FLOOR if distance <= noisy.noise_floor else Outcome.NO_PROGRESS,
+            iterations=len(blobs),
+        )
+
+    def blobs(self, landscape: Landscape, draw: Draw, generator: np.random.Generator) -> Blobs:
+        """Blobs that stand out of the noise, from public draws."""
+        found = Blobs.none(draw(1).shape[1])
+        for width in self.widths:
+            for _ in range(self.rounds):
+                peaks = self.missing(landscape, found, draw, generator, width=width)
+                if len(peaks) == 0:
+                    break
+                found = reweighted(landscape, found.joined(peaks, width * self.lengthscale))
+                found = self._slid(landscape, found, self.steps)
+        if len(found) == 0:  # nothing stands out of the noise: one wide blob says so
+            first = draw(self.draws)
+            found = Blobs(centres=first.mean(axis=0, keepdims=True), widths=np.array([first.std()]), weights=np.ones(1))
+        return self._slid(landscape, found, self.final_steps)
+
+    def missing(
+        self,
+        landscape: Landscape,
+        blobs: Blobs,
+        draw: Draw,
+        generator: np.random.Generator,
+        *,
+        width: float,
+        significance: float | None = None,
+        count: int | None = None,
+    ) -> Floats:
+        """Peaks of the witness that stand out of the noise, highest first: (≤ count, d)."""
+        residual = landscape.residual(blobs)
+        spread = width * self.lengthscale
+        scale = float(np.hypot(self.lengthscale, spread))
+
+        def witness(points: Floats) -> tuple[Floats, Floats]:
+            return landscape.witness(points, residual, spread)
+
+        starts = draw(self.draws)
+        if len(blobs):
+            starts = np.concatenate([starts, blobs.centres, blobs.sample(self.draws // 4, generator, jitter=scale)])
+        wanted = self.insertions if count is None else count
+        best = np.argsort(-witness(starts)[0])[: max(self.starts, 3 * wanted)]
+        peaks = distinct(*climb(witness, starts[best], scale), scale, wanted)
+        features = landscape.features(peaks, np.full(len(peaks), spread))
+        level = 0.0 if len(blobs) == 0 else float((landscape.target - residual) @ residual)
+        gains = (features @ residual - level) / np.linalg.norm(features, axis=1)
+        standing_out: Floats = peaks[gains > (self.significance if significance is None else significance)]
+        return standing_out
+
+    def _slid(self, landscape: Landscape, blobs: Blobs, steps: int) -> Blobs:
+        widest = self.lengthscale * max(1.0, 2.0 * max(self.widths))
+        return slid(landscape, blobs, scale=self.lengthscale, widest=widest, steps=steps)
+
+
+def landscape_of(noisy: NoisyEmbedding, target: Floats) -> Landscape:
+    """The landscape of an estimate made from a noisy embedding."""
+    return Landscape(_fourier(noisy.feature_map), target / noisy.sigma, noisy.sigma)
+
+
+def _fourier(feature_map: FeatureMap) -> Fourier:
+    if not isinstance(feature_map, Fourier):
+        raise ParameterError(f"SlidingFrankWolfe: needs Fourier features, got {type(feature_map).__name__}.")
+    return feature_map

@@ -1,0 +1,146 @@
+"""Weights near a public guess: maximum entropy, with a strength that the noise itself decides.
+
+    minimise  ‖y − Φᵀw‖² + λ·KL(w ‖ base)    over the probability simplex, in units of the noise.
+
+The solution tilts the base exponentially, wᵢ ∝ baseᵢ·exp(φᵢ·u/λ), where u minimises the smooth convex dual
+
+    ‖u‖²/4 − u·y + λ·log Σ baseᵢ·exp(φᵢ·u/λ).
+
+With C the covariance of φ under w, the fit ŷ moves with y by (C/λ)(½ + C/λ)⁻¹; its trace counts the directions that
+follow the noise, so Stein's formula gives an unbiased estimate of ‖ŷ − truth‖² for each λ, and the least one is taken.
+To second order in w − base this is Wiener shrinkage toward the base, coordinate by coordinate in the eigenbasis of its
+covariance, with t² in proportion to the eigenvalues: what rows drawn from one law would need.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.linalg import solve_triangular
+from scipy.optimize import minimize
+
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+
+_STEPS = 120
+_VISIBLE = 0.02  # directions whose variance is below this share of the weakest strength can't move
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilted:
+    """Weights, the strength λ that they have, and Stein's estimate of their squared error in units of the noise."""
+
+    weights: Floats
+    strength: float
+    risk: float
+    freedom: float  # the number of directions that follow the noise
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tilting:
+    """Tries strengths from the largest variance of a direction down to `weakest`, each `ratio` times the next.
+
+    >>> features = 100.0 * np.array([[0.0], [1.0]])
+    >>> Tilting().solve(features, np.array([75.0]), np.array([0.5, 0.5])).weights.round(2)
+    array([0.25, 0.75])
+    """
+
+    weakest: float = 32.0
+    ratio: float = 4.0
+
+    def __post_init__(self) -> None:
+        if not (self.weakest > 0.0 and self.ratio > 1.0):
+            raise ParameterError(
+                f"Tilting: weakest must be positive and ratio above 1, got {self.weakest!r} and {self.ratio!r}."
+            )
+
+    def solve(self, features: Floats, target: Floats, base: Floats) -> Tilted:
+        """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
+        problem = _Problem.of(features, target, base, least=_VISIBLE * self.weakest)
+        tried = [problem.untilted(), *problem.path(self.weakest, self.ratio)]
+        return min(tried, key=lambda tilted: tilted.risk)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Problem:
+    """In the eigenbasis of the base's covariance, where the dual is well scaled."""
+
+    features: Floats  # (M, n)
+    target: Floats  # (n,)
+    log_base: Floats  # (M,)
+    variances: Floats  # (n,)
+
+    @classmethod
+    def of(cls, features: Floats, target: Floats, base: Floats, *, least: float) -> "_Problem":
+        mean = base @ features
+        centred = features - mean
+        variances, basis = np.linalg.eigh((centred.T * base) @ centred)
+        kept = variances > max(least, 1e-12 * float(variances[-1]))
+        basis = basis[:, kept]
+        log_base = np.log(np.maximum(base, np.finfo(float).tiny))
+        return cls(centred @ basis, (target - mean) @ basis, log_base, variances[kept])
+
+    def untilted(self) -> Tilted:
+        """The base, as it is."""
+        weights = np.exp(self.log_base)
+        risk = float(self.target @ self.target) - len(self.target)
+        return Tilted(weights=weights, strength=np.inf, risk=risk, freedom=0.0)
+
+    def path(self, weakest: float, ratio: float) -> Iterator[Tilted]:
+        if len(self.variances) == 0:
+            return
+        dual, covariance = np.zeros(len(self.variances)), np.diag(self.variances)
+        strength = max(weakest, float(self.variances[-1]))
+        while strength >= weakest:
+            dual = self.dual(strength, dual, covariance)
+            weights = self.weights(dual, strength)
+            covariance = self.covariance(weights)
+            yield self._tilted(strength, weights, covariance)
+            strength /= ratio
+
+    def dual(self, strength: float, start: Floats, covariance: Floats) -> Floats:
+        """u at one strength, from that of a greater one and the covariance there: (n,)."""
+        factor = np.linalg.cholesky(_stiffness(covariance, strength))  # in these coordinates the Hessian is nearly I
+
+        def value_and_gradient(scaled: Floats) -> tuple[float, Floats]:
+            dual = solve_triangular(factor, scaled, lower=True, trans="T")
+            exponents = self.log_base + self.features @ (dual / strength)
+            highest = exponents.max()
+            masses = np.exp(exponents - highest)
+            total = masses.sum()
+            value = 0.25 * dual @ dual - dual @ self.target + strength * (highest + np.log(total))
+            gradient = 0.5 * dual - self.target + (masses / total) @ self.features
+            return float(value), solve_triangular(factor, gradient, lower=True)
+
+        options = {"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-4}
+        found = minimize(value_and_gradient, factor.T @ start, jac=True, method="L-BFGS-B", options=options)
+        solution: Floats = solve_triangular(factor, found.x, lower=True, trans="T")
+        return solution
+
+    def weights(self, dual: Floats, strength: float) -> Floats:
+        exponents = self.log_base + self.features @ (dual / strength)
+        masses: Floats = np.exp(exponents - exponents.max())
+        masses /= masses.sum()
+        return masses
+
+    def covariance(self, weights: Floats) -> Floats:
+        """C of the features under weights: (M,) → (n, n)."""
+        mean = weights @ self.features
+        covariance: Floats = (self.features.T * weights) @ self.features - np.outer(mean, mean)
+        return covariance
+
+    def _tilted(self, strength: float, weights: Floats, covariance: Floats) -> Tilted:
+        fitted = weights @ self.features
+        freedom = len(fitted) - 0.5 * float(np.trace(np.linalg.inv(_stiffness(covariance, strength))))
+        residual = self.target - fitted
+        risk = float(residual @ residual) - len(fitted) + 2.0 * freedom
+        return Tilted(weights=weights, strength=strength, risk=risk, freedom=freedom)
+
+
+def _stiffness(covariance: Floats, strength: float) -> Floats:
+    """½ + C/λ, the Hessian of the dual."""
+    return covariance / strength + 0.5 * np.eye(len(covariance))

@@ -1,0 +1,166 @@
+"""Blobs, their landscape, climbing and sliding Frank–Wolfe; and tilted weights."""
+
+import numpy as np
+import pytest
+from scipy.optimize import check_grad
+
+import kernelease as ke
+from kernelease.arrays import Floats
+from kernelease.features.fourier import Fourier
+from kernelease.features.nystrom import Nystrom
+from kernelease.fit.blobs import Blobs
+from kernelease.fit.climbing import climb, distinct
+from kernelease.fit.landscape import Landscape
+from kernelease.fit.particles import SlidingFrankWolfe
+from kernelease.fit.tilting import Tilting
+from kernelease.seeds import PublicSeed
+
+KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
+MAP = Fourier.random(KERNEL, features=1024, dimension=2, seed=PublicSeed(0))
+TRUTH = Blobs(centres=np.array([[2.0, -3.0], [-4.0, 1.0]]), widths=np.array([0.5, 0.0]), weights=np.array([0.6, 0.4]))
+SOURCE = ke.NormalPoints(dimension=2, scale=4.0)
+
+
+def _landscape(noise: float) -> Landscape:
+    exact = TRUTH.weights @ Landscape(MAP, np.zeros(MAP.dimension), 1.0).features(TRUTH.centres, TRUTH.widths)
+    noisy = exact + noise * np.random.default_rng(0).standard_normal(MAP.dimension)
+    return Landscape(MAP, noisy / noise, noise)
+
+
+def _blobs(landscape: Landscape, solver: SlidingFrankWolfe) -> Blobs:
+    generator = np.random.default_rng(1)
+    return solver.blobs(landscape, lambda count: SOURCE.draw(count, generator), generator)
+
+
+def test_a_blob_has_the_mean_features_of_its_points() -> None:
+    landscape = Landscape(MAP, np.zeros(MAP.dimension), 1.0)
+    blob = Blobs(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
+    sample = MAP.evaluate(blob.sample(20_000, np.random.default_rng(0))).mean(axis=0)
+    features = landscape.features(blob.centres, blob.widths)[0]
+    assert np.linalg.norm(sample - features) < 0.02
+    assert np.linalg.norm(blob.crosses().embedding(MAP) - features) < 0.03
+
+
+def test_gradients_of_the_misfit_are_those_of_finite_differences() -> None:
+    landscape = _landscape(0.01)
+
+    def blobs(packed: Floats) -> Blobs:
+        return Blobs(centres=packed[:4].reshape(2, 2), widths=packed[4:], weights=np.array([0.3, 0.7]))
+
+    def value(packed: Floats) -> float:
+        residual = landscape.misfit(blobs(packed)).residual
+        return float(residual @ residual)
+
+    def gradient(packed: Floats) -> Floats:
+        misfit = landscape.misfit(blobs(packed))
+        weights = np.array([0.3, 0.7])
+        return np.concatenate([(-2 * weights[:, None] * misfit.by_centre).ravel(), -2 * weights * misfit.by_width])
+
+    start = np.array([1.5, -2.5, -3.5, 0.5, 0.4, 0.7])
+    assert check_grad(value, gradient, start) < 1e-3 * np.linalg.norm(gradient(start))
+
+
+def test_blobs_are_found_with_their_widths() -> None:
+    found = _blobs(_landscape(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
+    exact = Landscape(MAP, np.zeros(MAP.dimension), 1.0)
+    difference = found.weights @ exact.features(found.centres, found.widths) - TRUTH.weights @ exact.features(
+        TRUTH.centres, TRUTH.widths
+    )
+    assert np.linalg.norm(difference) < 0.01
+    heaviest = found.centres[np.argmax(found.weights)]
+    assert np.linalg.norm(heaviest - TRUTH.centres[0]) < 0.2
+
+
+def test_wide_blobs_lead_to_mass_far_from_every_start() -> None:
+    """In 20 columns no start comes near the rows, and at the kernel's own lengthscale nothing shows the way."""
+    dimension = 20
+    kernel = ke.Gaussian(lengthscale=1.0)
+    frequencies = kernel.frequencies(np.random.default_rng(0), 512, dimension)
+    frequencies[256:] /= 8.0
+    waves = Fourier(frequencies=frequencies, resolution=(2.0**-20,) * dimension)
+    place = np.full((1, dimension), 1.5)
+    landscape = Landscape(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
+    generator = np.random.default_rng(1)
+    found = SlidingFrankWolfe(lengthscale=1.0, widths=(8.0, 4.0, 2.0, 1.0, 0.3)).blobs(
+        landscape, lambda count: 2.0 * generator.standard_normal((count, dimension)), generator
+    )
+    assert np.linalg.norm(found.weights @ found.centres - place[0]) < 0.2
+
+
+def test_pure_noise_gives_one_wide_blob() -> None:
+    noise = np.random.default_rng(5).standard_normal(MAP.dimension)
+    found = _blobs(Landscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
+    assert len(found) == 1
+
+
+def test_only_fourier_features_are_taken() -> None:
+    basis = Nystrom.spanning(KERNEL, SOURCE.draw(5, np.random.default_rng(0)))
+    with pytest.raises(ke.ParameterError, match="needs Fourier features, got Nystrom"):
+        SlidingFrankWolfe(lengthscale=1.0).check(basis, SOURCE)
+
+
+def test_it_serves_as_a_solver_of_random_features() -> None:
+    rows = TRUTH.sample(4000, np.random.default_rng(0))
+    method = ke.RandomFeatures(start=SOURCE, features=512, solver=SlidingFrankWolfe(lengthscale=1.0))
+    released = ke.release(
+        rows, kernel=KERNEL, method=method, privacy=ke.Privacy(epsilon=1.0, delta=1e-6), noise=ke.SeededNoise(0)
+    )
+    assert released.weights.sum() == pytest.approx(1.0)
+    assert np.abs(released.weights @ released.points - rows.mean(axis=0)).max() < 0.2
+
+
+def test_climbing_ends_on_the_peak_and_peaks_are_distinct() -> None:
+    def hill(points: Floats) -> tuple[Floats, Floats]:
+        values = np.exp(-0.5 * (points**2).sum(axis=1))
+        return values, -points * values[:, None]
+
+    points, heights = climb(hill, np.array([[1.0, 1.0], [-2.0, 0.5]]), 1.0)
+    assert np.abs(points).max() < 0.05
+    assert len(distinct(points, heights, 1.0, 5)) == 1
+
+
+def test_different_numbers_of_centres_and_weights_are_refused() -> None:
+    with pytest.raises(ke.ParameterError, match="one centre, one width and one weight each"):
+        Blobs(centres=np.zeros((2, 1)), widths=np.zeros(2), weights=np.ones(1))
+
+
+def test_samples_are_as_many_as_asked_and_in_proportion() -> None:
+    sample = TRUTH.sample(100, np.random.default_rng(0))
+    assert len(sample) == 100
+    assert abs(int((sample[:, 0] > -1.0).sum()) - 60) <= 1
+
+
+def test_tilted_weights_follow_the_data_where_the_noise_is_low_and_the_base_where_it_is_high() -> None:
+    features = np.random.default_rng(0).standard_normal((200, 5))
+    truth = np.random.default_rng(1).dirichlet(np.ones(200))
+    base = np.full(200, 1.0 / 200)
+    errors = {}
+    for sigma in (1e-3, 10.0):
+        noisy = truth @ features + sigma * np.random.default_rng(2).standard_normal(5)
+        tilted = Tilting().solve(features / sigma, noisy / sigma, base)
+        errors[sigma] = float(np.linalg.norm((tilted.weights - truth) @ features))
+        assert tilted.weights.sum() == pytest.approx(1.0)
+    assert errors[1e-3] < 0.01
+    assert errors[10.0] < 1.1 * float(np.linalg.norm((base - truth) @ features))
+
+
+def test_the_estimated_risk_is_right_on_average() -> None:
+    """Stein's estimate against the true squared error, over 50 draws of noise: both have the same mean.
+
+    The truth is so far from the base that the base is never chosen: the least of several estimates would be too low.
+    """
+    generator = np.random.default_rng(0)
+    features = 5.0 * generator.standard_normal((60, 8))
+    truth = generator.dirichlet(np.full(60, 0.03)) @ features
+    base = np.full(60, 1.0 / 60)
+    solver = Tilting(weakest=8.0, ratio=1e9)  # one strength beside the base
+    excess = []
+    for _ in range(50):
+        tilted = solver.solve(features, truth + generator.standard_normal(8), base)
+        excess.append(tilted.risk - float(((tilted.weights @ features - truth) ** 2).sum()))
+    assert abs(np.mean(excess)) < 4.0 * np.std(excess) / np.sqrt(50)
+
+
+def test_impossible_strengths_are_refused() -> None:
+    with pytest.raises(ke.ParameterError, match="weakest must be positive"):
+        Tilting(weakest=0.0)

@@ -1,0 +1,232 @@
+"""Adaptive: two charged stages, of which the second looks where the first found mass."""
+
+import numpy as np
+import pytest
+
+import kernelease as ke
+from kernelease.arrays import Floats, Rows
+from kernelease.embedding.exact import ExactEmbedding
+from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.features.fourier import Fourier
+from kernelease.features.nystrom import Nystrom
+from kernelease.methods.adaptive import Adaptive
+from kernelease.methods.adaptive_plan import plan_stages
+from kernelease.methods.auto import method_for
+from kernelease.methods.method import Context, Measured
+from kernelease.privacy.sensitivity import sum_sensitivity
+
+KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
+PRIOR = ke.NormalPoints(dimension=2, scale=5.0)
+SMALL = Adaptive(points=PRIOR, features=256, rank=64)
+PRIVACY = ke.Privacy(epsilon=1.0, delta=1e-6)
+
+
+def _rows(count: int = 3000, seed: int = 0) -> Floats:
+    generator = np.random.default_rng(seed)
+    centres = np.array([[4.0, -3.0], [-2.0, 5.0], [0.0, 0.0]])
+    return centres[generator.integers(3, size=count)] + 0.3 * generator.standard_normal((count, 2))
+
+
+def _context(privacy: ke.Privacy = PRIVACY, kernel: ke.Kernel = KERNEL, noise: int = 0) -> Context:
+    return Context(
+        kernel=kernel,
+        privacy=privacy,
+        ledger=ke.MemoryLedger(privacy),
+        noise=ke.SeededNoise(noise),
+        seed=ke.PublicSeed(3),
+    )
+
+
+class _Watched:
+    """Records every embedding that goes through the barrier, exact and noisy."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.exact: list[ExactEmbedding] = []
+        self.noisy: list[NoisyEmbedding] = []
+        privatise = ExactEmbedding.privatise
+
+        def watching(exact: ExactEmbedding, *args: object, **kwargs: object) -> NoisyEmbedding:
+            result = privatise(exact, *args, **kwargs)  # type: ignore[arg-type]
+            self.exact.append(exact)
+            self.noisy.append(result)
+            return result
+
+        monkeypatch.setattr(ExactEmbedding, "privatise", watching)
+
+
+def _measured(rows: Rows, method: Adaptive = SMALL, **context: object) -> Measured:
+    return method.measure(rows, _context(**context))  # type: ignore[arg-type]
+
+
+def test_both_stages_are_charged_and_use_the_whole_budget() -> None:
+    measured = _measured(_rows())
+    spent, total = measured.budget.spent, measured.budget.total
+    assert len(measured.steps) == 2
+    assert spent.mu_squared <= total.mu_squared
+    assert spent.mu_squared == pytest.approx(total.mu_squared, rel=1e-9)
+    assert spent.mu_squared == pytest.approx(sum(step.loss.mu_squared for step in measured.steps))
+    assert spent.tau <= total.tau
+
+
+def test_stage_one_gets_its_share() -> None:
+    measured = _measured(_rows(), Adaptive(points=PRIOR, features=256, rank=64, share=0.25))
+    first, second = (step.loss.mu_squared for step in measured.steps)
+    assert first / (first + second) == pytest.approx(0.25)
+
+
+def test_no_replaced_row_moves_a_stage_further_than_its_noise_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The exact vector of each stage, at the points that this history chose, for the most different rows there are."""
+    watched = _Watched(monkeypatch)
+    rows = _rows(200)
+    _measured(rows)
+    assert [type(exact.feature_map) for exact in watched.exact] == [Fourier, Nystrom]
+    for exact, noisy in zip(watched.exact, watched.noisy, strict=True):
+        bound = sum_sensitivity(exact.feature_map, ke.Neighbours.REPLACE_ONE).l2
+        assert noisy.measurement.step.sensitivity == bound
+        moved = []
+        for stranger in ([4.0, -3.0], [-2.0, 5.0], [1e9, -1e9], [np.nan, np.inf]):
+            neighbour = rows.copy()
+            neighbour[0] = stranger
+            other = ExactEmbedding.of(neighbour, exact.feature_map)
+            difference = exact.feature_map.project(exact._total) - exact.feature_map.project(other._total)
+            moved.append(float(np.linalg.norm(difference.astype(np.float64))))
+        assert max(moved) <= bound
+        assert max(moved) > 0.3 * bound  # the test would notice a bound that is too small by a factor of four
+
+
+def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two tables, one noisy stage one: the points of stage two are the same to the bit."""
+    watched = _Watched(monkeypatch)
+    one = _measured(_rows(seed=1))
+    first = watched.noisy[0]
+    privatise = ExactEmbedding.privatise
+    calls: list[int] = []
+
+    def replayed(exact: ExactEmbedding, *args: object, **kwargs: object) -> NoisyEmbedding:
+        calls.append(1)
+        result = privatise(exact, *args, **kwargs)  # type: ignore[arg-type]
+        return first if len(calls) == 1 else result
+
+    monkeypatch.setattr(ExactEmbedding, "privatise", replayed)
+    other = _measured(_rows(seed=2))
+    assert np.array_equal(one.candidates, other.candidates)
+    assert one.embedding is not None
+    assert other.embedding is not None
+    assert np.array_equal(one.embedding.feature_map.matrix, other.embedding.feature_map.matrix)  # type: ignore[attr-defined]
+
+
+@pytest.mark.slow
+def test_the_same_noise_and_seed_give_the_same_release() -> None:
+    sets = []
+    for _ in range(2):
+        measured = _measured(_rows())
+        sets.append(SMALL.fit(measured, _context()).synthetic)
+    assert np.array_equal(sets[0].points, sets[1].points)
+    assert np.array_equal(sets[0].weights, sets[1].weights)
+
+
+def _distance(synthetic: ke.SyntheticSet, rows: Rows) -> float:
+    weights = np.concatenate([synthetic.weights, np.full(len(rows), -1.0 / len(rows))])
+    points = np.concatenate([synthetic.points, rows])
+    return float(np.sqrt(max(0.0, weights @ KERNEL.gram(points, points) @ weights)))
+
+
+@pytest.mark.slow
+def test_it_comes_closer_than_both_algorithms_of_the_paper() -> None:
+    rows = _rows()
+    errors = {}
+    for name, method in {
+        "Adaptive": Adaptive(points=PRIOR, features=1024, rank=256),
+        "Algorithm 1": ke.Subspace(points=PRIOR, count=512),
+        "Algorithm 2": ke.RandomFeatures(start=PRIOR, features=1024, solver=ke.GreedyPreimages(points=30)),
+    }.items():
+        context = _context()
+        errors[name] = _distance(method.fit(method.measure(rows, context), context).synthetic, rows)
+    assert errors["Adaptive"] < 0.05
+    assert errors["Adaptive"] < 0.7 * min(errors["Algorithm 1"], errors["Algorithm 2"])
+
+
+def test_published_rows_are_weighted_in_one_stage() -> None:
+    rows = _rows()
+    method = Adaptive(points=ke.PublishedRows(300), rank=64)
+    context = _context(ke.Privacy(epsilon=0.05, delta=1e-6))
+    measured = method.measure(rows, context)
+    synthetic = method.fit(measured, context).synthetic
+    assert len(measured.steps) == 1
+    assert measured.published_rows == 300
+    assert np.array_equal(synthetic.points, rows[:300])
+    assert np.all(synthetic.weights >= 0.0)
+    assert synthetic.weights.sum() == pytest.approx(1.0)
+    uniform = ke.SyntheticSet(points=rows[:300], weights=np.full(300, 1.0 / 300))
+    assert _distance(synthetic, rows) <= 1.05 * _distance(uniform, rows)
+
+
+def test_a_kernel_without_fourier_features_takes_one_stage_and_says_why() -> None:
+    kernel = ke.Kronecker(values=("a", "b", "c"))
+    rows = np.array([["a"]] * 700 + [["b"]] * 300, dtype=object)
+    method = Adaptive(points=ke.PublicPoints(np.array([["a"], ["b"], ["c"]], dtype=object)))
+    context = _context(kernel=kernel)
+    measured = method.measure(rows, context)
+    assert "Kronecker is not shift-invariant" in str(measured.choices[0])
+    weights = method.fit(measured, context).synthetic.weights
+    assert np.abs(weights - [0.7, 0.3, 0.0]).max() < 0.05
+
+
+def test_add_remove_says_nothing_about_the_number_of_rows() -> None:
+    privacy = ke.Privacy(epsilon=1.0, delta=1e-6, neighbours=ke.Neighbours.ADD_REMOVE)
+    few, many = (_measured(_rows(count), privacy=privacy).choices for count in (1000, 3000))
+    assert [str(choice) for choice in few[:-1]] == [str(choice) for choice in many[:-1]]
+
+
+def test_a_table_of_other_columns_is_refused_before_any_charge() -> None:
+    context = _context()
+    with pytest.raises(ke.ParameterError, match="has 3 columns"):
+        SMALL.measure(np.zeros((10, 3)), context)
+    SMALL.measure(_rows(100), context)  # the whole budget is still there
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"share": 0.0}, "share must lie between 0 and 1"),
+        ({"share": 1.0}, "share must lie between 0 and 1"),
+        ({"features": 3}, "features must be even"),
+        ({"rank": 0}, "rank"),
+    ],
+)
+def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:
+    with pytest.raises(ke.ParameterError, match=message):
+        Adaptive(points=PRIOR, **settings)  # type: ignore[arg-type]
+
+
+def test_what_was_not_measured_by_it_is_refused() -> None:
+    method = ke.RandomFeatures(start=PRIOR, features=64)
+    measured = method.measure(_rows(100), _context())
+    with pytest.raises(ke.ParameterError, match="can only fit what Adaptive has measured"):
+        SMALL.fit(measured, _context())
+
+
+def test_less_budget_gives_stage_one_a_larger_share() -> None:
+    draws = ke.NormalPoints(dimension=5, scale=20.0).draw(200, np.random.default_rng(0))
+    kernel = ke.Gaussian(lengthscale=1.0)
+    shares = [
+        plan_stages(kernel, ke.Privacy(epsilon=e, delta=1e-6), 20_000, draws, share=None, features=512).share
+        for e in (0.01, 0.1, 1.0)
+    ]
+    assert shares[0] == 0.3
+    assert sorted(shares, reverse=True) == shares
+    assert shares[2] == 0.15
+
+
+def test_auto_takes_adaptive_and_refuses_kernels_that_need_points() -> None:
+    assert isinstance(method_for(KERNEL, 2), Adaptive)
+    with pytest.raises(ke.ParameterError, match="needs a method with public points"):
+        method_for(ke.Kronecker(values=("a", "b")), 1)
+
+
+@pytest.mark.slow
+def test_a_release_without_a_method_says_what_was_chosen() -> None:
+    released = ke.release(_rows(2000), kernel=KERNEL, privacy=PRIVACY, noise=ke.SeededNoise(0))
+    assert released.certificate.method == "Adaptive"
+    assert any("percent of the budget for stage one" in choice for choice in released.certificate.choices)
+    assert len(released.certificate.steps) == 2
