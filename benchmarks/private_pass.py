@@ -3,7 +3,8 @@
     python benchmarks/private_pass.py [--rows 10000000]
 
 Both in the same run: our reading, encoding, counting and noise from the file, and one numpy.bincount per pair of
-columns over the already encoded array. Prints times, their ratio, how the time grows with the rows, and the largest resident memory.
+columns over the already encoded array. Prints times, their ratio, how the time grows with the rows, and the largest
+resident memory.
 """
 
 import itertools
