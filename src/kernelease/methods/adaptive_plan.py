@@ -3,7 +3,7 @@
 Stage one looks for mass. With a share a of the budget its noise is σ₁ = 2/(N·μ·√a) in each coordinate, and a blob of
 weight w stands out where w > 4σ₁. So a is chosen to see weights of 3 %, within 15 and 30 percent of the budget: less
 finds nothing, more leaves too little for stage two, whose coordinates have a noise that is lower by √2. Where a few
-hundred public points fill the whole space at the kernel's lengthscale, there is little to look for: 15 percent.
+hundred public points fill the whole space at the kernel's lengthscale, there is little to look for: 8 percent.
 """
 
 import math
@@ -19,7 +19,7 @@ from kernelease.methods.rules import Choice
 from kernelease.privacy.accounting import Privacy
 
 WORTH_SEEING = 0.03
-LEAST_SHARE, LARGEST_SHARE, SHARE_WITHOUT_N = 0.15, 0.3, 0.3
+LEAST_SHARE, LARGEST_SHARE, SHARE_WITHOUT_N, SHARE_IF_FILLED = 0.15, 0.3, 0.3, 0.08
 CELLS_COVERED = 256  # cells of one lengthscale that the public draws fill
 MOST_OCTAVES = 6
 
@@ -84,7 +84,7 @@ def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
 
 def _share(privacy: Privacy, rows: int | None, features: int, *, covered: bool) -> tuple[float, str]:
     if covered:
-        return LEAST_SHARE, "the public points fill the space at the kernel's lengthscale"
+        return SHARE_IF_FILLED, "the public points fill the space at the kernel's lengthscale"
     if rows is None or privacy.pure:
         return SHARE_WITHOUT_N, "the rule where the number of rows is private, or the noise is Laplace's"
     sigma = 2.0 / (rows * privacy.total(features).mu)
