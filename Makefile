@@ -12,7 +12,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-shapes bench-tables bench-other bench-inference bench-thinning bench-replicates size clean
+.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-other bench-inference bench-thinning bench-replicates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -46,6 +46,9 @@ format: .venv/.dev  ## rewrite the code in the project's format
 
 bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the published ones
 	$(BIN)/python benchmarks/paper.py
+
+bench-vectors: .venv/.core  ## Adaptive on the paper's data, beside what it must not pass
+	$(BIN)/python benchmarks/vectors.py $(OPTIONS)
 
 bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of many shapes
 	$(BIN)/python benchmarks/shapes.py $(OPTIONS)

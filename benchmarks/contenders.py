@@ -72,7 +72,7 @@ def scores(contender: Contender, truth: OfRows, dimension: int, runs: int) -> li
     results = {name: Score(name, contender.published_rows, name in DRAWN, [], [], []) for name in names}
     for epsilon in EPSILONS:
         outcomes = [
-            _released(contender, truth, epsilon, run)
+            released(contender, truth, epsilon, run)
             for run in range(1 if contender.slow else max(runs, contender.least_runs))
         ]
         for name, score in results.items():
@@ -83,7 +83,7 @@ def scores(contender: Contender, truth: OfRows, dimension: int, runs: int) -> li
     return list(results.values())
 
 
-def _released(contender: Contender, truth: OfRows, epsilon: float, run: int) -> dict[str, tuple[float, int, float]]:
+def released(contender: Contender, truth: OfRows, epsilon: float, run: int) -> dict[str, tuple[float, int, float]]:
     """Measure once, fit with each method: error, number of points, seconds."""
     privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
     context = Context(
