@@ -62,7 +62,7 @@ def test_deviations_count_standard_deviations():
 
 def test_contenders_are_released_and_have_names_of_their_own():
     truth = OfRows(kernel(2), private_rows(2, 2000))
-    entries = [one for contender in CONTENDERS[-1:] for one in scores(contender, truth, 2, 1)]
+    entries = [one for contender in CONTENDERS[2:3] for one in scores(contender, truth, 2, 1)]
     assert len({(entry.name, entry.published_rows) for entry in entries}) == len(entries)
     assert all(0.0 < error[0] < 1.0 for entry in entries for error in entry.errors)
 

@@ -24,6 +24,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
 _STEPS = 120
+_DOUBT = 2.0  # standard deviations
 _VISIBLE = 0.02  # directions whose variance is below this share of the weakest strength can't move
 
 
@@ -57,11 +58,20 @@ class Tilting:
                 f"Tilting: weakest must be positive and ratio above 1, got {self.weakest!r} and {self.ratio!r}."
             )
 
-    def solve(self, features: Floats, target: Floats, base: Floats) -> Tilted:
-        """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
+    def solve(self, features: Floats, target: Floats, base: Floats, *, natural: float | None = None) -> Tilted:
+        """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,).
+
+        A `natural` strength, known from how the base came about, is kept unless another one is better by more than
+        the estimate of errors can be wrong: its random part is about 2 e·(one fit − the other), e the noise.
+        """
         problem = _Problem.of(features, target, base, least=_VISIBLE * self.weakest)
         tried = [problem.untilted(), *problem.path(self.weakest, self.ratio)]
-        return min(tried, key=lambda tilted: tilted.risk)
+        best = min(tried, key=lambda tilted: tilted.risk)
+        if natural is None:
+            return best
+        expected = problem.at(natural)
+        doubt = 2.0 * _DOUBT * float(np.linalg.norm((best.weights - expected.weights) @ problem.features))
+        return best if best.risk + doubt < expected.risk else expected
 
 
 @final
@@ -89,6 +99,14 @@ class _Problem:
         weights = np.exp(self.log_base)
         risk = float(self.target @ self.target) - len(self.target)
         return Tilted(weights=weights, strength=np.inf, risk=risk, freedom=0.0)
+
+    def at(self, strength: float) -> Tilted:
+        """The fit at one strength, from the base."""
+        if len(self.variances) == 0:
+            return self.untilted()
+        dual = self.dual(strength, np.zeros(len(self.variances)), np.diag(self.variances))
+        weights = self.weights(dual, strength)
+        return self._tilted(strength, weights, self.covariance(weights))
 
     def path(self, weakest: float, ratio: float) -> Iterator[Tilted]:
         if len(self.variances) == 0:

@@ -86,7 +86,8 @@ class Adaptive(Method):
         candidates = measured.candidates
         features = noisy.feature_map.evaluate(candidates) / noisy.sigma
         base = np.full(len(candidates), 1.0 / len(candidates))
-        tilted = self.tilting.solve(features, noisy.mean / noisy.sigma, base)
+        natural = _natural_strength(measured.published_rows, noisy.rows)
+        tilted = self.tilting.solve(features, noisy.mean / noisy.sigma, base, natural=natural)
         synthetic = SyntheticSet(points=candidates, weights=tilted.weights)
         distance = synthetic.distance(noisy.feature_map, noisy.mean)
         return Solution(
@@ -156,6 +157,15 @@ class Adaptive(Method):
             return None
         total = context.privacy.total(self.features + self.rank + 2)
         return context.kernel.diameter / (rows * total.mu * math.sqrt(share))
+
+
+def _natural_strength(published: int, rows: float) -> float | None:
+    """The pull toward equal weights that published rows deserve, if which ones they are is by chance.
+
+    Their mean is then off by a covariance of C·(1/n − 1/N), and Wiener shrinkage of a coordinate with noise of
+    variance 1 takes C/(C + λ/2) of what is measured, with λ/2 = 1/(1/n − 1/N).
+    """
+    return 2.0 / (1.0 / published - 1.0 / rows) if 0 < published < rows else None
 
 
 def _waves(kernel: ShiftInvariant, stages: Stages, context: Context) -> Fourier:

@@ -11,7 +11,7 @@ def cells_of(distribution: Floats, least: float, ordered: int) -> Integers:
     An atom as heavy as that is a cell of its own. Of the first `ordered` atoms only neighbours share a cell; what
     follows them (NULL, say) keeps cells of its own. Atoms without an order share a cell with others of their weight.
 
-    >>> cells_of(np.array([0.1, 0.1, 0.5, 0.1, 0.1, 0.1]), 0.2, 6).tolist()
+    >>> cells_of(np.array([0.1, 0.1, 0.5, 0.12, 0.1, 0.08]), 0.2, 6).tolist()
     [0, 0, 1, 2, 2, 2]
     >>> cells_of(np.array([0.1, 0.6, 0.05, 0.25]), 0.2, 0).tolist()
     [2, 0, 2, 1]
