@@ -50,7 +50,7 @@ class Tilting:
     """
 
     weakest: float = 32.0
-    ratio: float = 4.0
+    ratio: float = 2.0
 
     def __post_init__(self) -> None:
         if not (self.weakest > 0.0 and self.ratio > 1.0):
