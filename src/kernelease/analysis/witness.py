@@ -18,6 +18,7 @@ from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.table import Column, Schema
 
+_ALL_PLOTTED = 300  # a column of 256 cells and NULL is drawn whole
 _MOST_PLOTTED = 60  # cells of a column that a picture still shows one by one
 
 
@@ -208,7 +209,11 @@ def _chart(differences: Sequence[Difference]) -> Any:
 
 
 def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> Any:
-    shown = sorted(differences, key=lambda one: -abs(one.z))[:_MOST_PLOTTED] if len(differences) > 200 else differences
+    shown, title = differences, name
+    if len(differences) > _ALL_PLOTTED:
+        clearest = sorted(range(len(differences)), key=lambda i: -abs(differences[i].z))[:_MOST_PLOTTED]
+        shown = [differences[i] for i in sorted(clearest)]  # in their own order
+        title = f"{name}, the {_MOST_PLOTTED} clearest of {len(differences)} cells"
     data = charts.Data(
         values=[
             {
@@ -222,7 +227,7 @@ def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> 
         ]
     )
     order = [one.cell for one in shown]
-    across = charts.X("cell:N", sort=order, title=name, axis=charts.Axis(labelOverlap=True))
+    across = charts.X("cell:N", sort=order, title=title, axis=charts.Axis(labelOverlap=True))
     colour = charts.Color(
         "clear:N",
         scale=charts.Scale(domain=["within", "beyond two standard errors"], range=["#9aa5b1", "#c0392b"]),
