@@ -149,6 +149,7 @@ def _waves(columns: int) -> Fourier:
 
 
 TINY, ADD_REMOVE = _promise(1e-12, 1e-12), Neighbours.ADD_REMOVE
+CLOSE = np.linspace(0, 1e-3, 400).reshape(-1, 2)
 WIDE, MANY = "scale must be at most", "points would need"
 
 THE_GUARANTEE = (
@@ -199,6 +200,7 @@ PUBLIC_POINTS = (
     Bad(
         "published under add-remove", "replace-one", _points(PublishedRows, 5), privacy=_promise(1.0, 1e-6, ADD_REMOVE)
     ),
+    Bad("a tolerance too fine", "close to dependent", lambda: Subspace(points=PublicPoints(CLOSE), tolerance=1e-25)),
 )
 COUNTS = (
     *(Bad(f"count {n}", "count must be an integer from 1", _subspace(count=n)) for n in (0, -1, 2.5, math.nan)),

@@ -9,6 +9,7 @@ from enum import Enum, unique
 from typing import final
 
 import numpy as np
+from scipy.linalg import solve_triangular
 from scipy.linalg.lapack import dpstrf
 
 from kernelease.arrays import Floats, Integers, Rows
@@ -51,7 +52,9 @@ def partial_cholesky(
     count = len(points)
     limit = count if max_rank is None else min(count, max_rank)
     if order is Order.PIVOTED and count <= _WHOLE:
-        return _pivoted_at_once(kernel.gram(points, points), tolerance, limit)
+        quick = _pivoted_at_once(kernel.gram(points, points), tolerance, limit)
+        if quick is not None:
+            return quick
     factor = np.empty((count, min(limit, 64)))
     residual = kernel.diagonal(points).astype(np.float64)
     pivots: list[int] = []
@@ -75,17 +78,28 @@ def partial_cholesky(
     return PartialCholesky(pivots=np.array(pivots, dtype=np.int64), factor=used, residuals=np.array(means))
 
 
-def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialCholesky:
-    """By LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits."""
-    mean = float(np.diagonal(gram).mean())
-    factor, order, rank, _ = dpstrf(gram, tol=tolerance, lower=1, overwrite_a=1)
-    rank = min(int(rank), limit)
-    if rank and factor[0, 0] ** 2 <= tolerance:  # LAPACK takes one pivot untested
+def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialCholesky | None:
+    """By LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits.
+
+    LAPACK also stops where rounding has eaten what is left; None then, since that is not what was asked for. It finds
+    the order of the pivots; the factor is then made anew, by the plain algorithm, whose errors are the smallest.
+    """
+    diagonal = np.diagonal(gram).copy()
+    pivoted, order, rank, _ = dpstrf(gram, tol=tolerance, lower=1)
+    if rank and pivoted[0, 0] ** 2 <= tolerance:  # LAPACK takes one pivot untested
         rank = 0
-    used = np.empty((len(order), rank))
-    used[order - 1] = np.tril(factor[:, :rank])
-    means = mean - np.append(0.0, np.cumsum((used**2).mean(axis=0)))
-    return PartialCholesky(pivots=order[:rank].astype(np.int64) - 1, factor=used, residuals=np.maximum(means, 0.0))
+    pivots = order[:rank].astype(np.int64) - 1
+    try:
+        among = np.linalg.cholesky(gram[np.ix_(pivots, pivots)])
+    except np.linalg.LinAlgError:
+        return None
+    factor = solve_triangular(among, gram[pivots], lower=True).T
+    factor[pivots] = among
+    left = diagonal - np.einsum("mf,mf->m", factor, factor)
+    if rank < len(gram) and left.max() > tolerance:
+        return None
+    means = diagonal.mean() - np.append(0.0, np.cumsum((factor[:, :limit] ** 2).mean(axis=0)))
+    return PartialCholesky(pivots=pivots[:limit], factor=factor[:, :limit], residuals=np.maximum(means, 0.0))
 
 
 def _next_pivot(residual: Floats, order: Order, tolerance: float) -> int | None:
