@@ -185,7 +185,7 @@ def _mark_draws(shared: mmap.mmap) -> None:
         shared[0] = 1
         return honest(self, scale, size)
 
-    SystemNoise.gaussian = marked  # type: ignore[method-assign]
+    SystemNoise.gaussian = marked  # type: ignore[method-assign]  # a child that dies soon
 
 
 def _look(folder: Path, refuge: Path, plot: Plot) -> dict[str, Any]:
@@ -256,13 +256,13 @@ def _charge_late() -> None:
             honest(*pending.pop())
         return write_bundle(*arguments, **options)
 
-    LedgerFile.charge = promised  # type: ignore[method-assign]
+    LedgerFile.charge = promised  # type: ignore[method-assign]  # the twin, in a child that dies soon
     mock.patch.object(bundle, "write_bundle", saved).start()
 
 
 def _hide_the_disk() -> None:
     """A filter that goes on without its books when they can't be written."""
-    honest = PrivacyFilter.open.__func__  # type: ignore[attr-defined]
+    honest = PrivacyFilter.open.__func__  # type: ignore[attr-defined]  # what a class method wraps
 
     def lenient(cls: type[PrivacyFilter], privacy: Privacy, *, ledger: Any, coordinates: int, purpose: str) -> Any:
         try:
@@ -272,7 +272,7 @@ def _hide_the_disk() -> None:
             charge = Charge(loss=total, neighbours=privacy.neighbours, purpose=purpose)
             return cls(privacy, total, Receipt(number=1, charge=charge, time=""))
 
-    PrivacyFilter.open = classmethod(lenient)  # type: ignore[assignment]
+    PrivacyFilter.open = classmethod(lenient)  # type: ignore[assignment]  # the twin, in a child that dies soon
 
 
 TWINS: dict[str, Callable[[], None]] = {

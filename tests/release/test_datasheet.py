@@ -118,7 +118,7 @@ def test_a_seeded_release_promises_nothing() -> None:
     ("epsilon", "delta", "words"),
     [(12.0, 1e-6, "An epsilon of 12 is large"), (1.0, 0.05, "Delta is not below one over the number of rows")],
 )
-@pytest.mark.filterwarnings("ignore:delta = 0.05")
+@pytest.mark.filterwarnings("ignore:delta = 0.05")  # the warning is what tests/test_pipeline.py is about
 def test_weak_guarantees_are_hazards(epsilon: float, delta: float, words: str) -> None:
     schema = ke.Schema.parse(SCHEMA.format(neighbours="replace-one"))
     privacy = ke.Privacy(epsilon=epsilon, delta=delta)

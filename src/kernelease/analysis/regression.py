@@ -15,6 +15,7 @@ from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.marginal import Marginal
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.table import Codes
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
 
@@ -268,7 +269,7 @@ class _Equations:
             return np.ones(self.evidence.rows.num_rows)
         return np.asarray(term.middle[self._codes(term.column)])
 
-    def _codes(self, index: int) -> Floats:
+    def _codes(self, index: int) -> Codes:
         assert self.evidence.rows is not None  # whoever asks has looked
         column = self.evidence.schema.columns[index]
-        return column.encode(self.evidence.rows.column(column.name))  # type: ignore[return-value]  # integers
+        return column.encode(self.evidence.rows.column(column.name))

@@ -1,6 +1,7 @@
 """Checks of declared parameters. They are public, so the messages may show them."""
 
 import numbers
+from typing import TypeGuard
 
 from kernelease.errors import ParameterError
 
@@ -9,13 +10,13 @@ SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # the square of a scale, and one 
 
 def check_scale(name: str, value: object) -> None:
     """Raise unless `value` is a positive number whose square can be computed with."""
-    if not (_is_number(value) and SMALLEST_SCALE <= value <= LARGEST_SCALE):  # type: ignore[operator]
+    if not (_is_number(value) and SMALLEST_SCALE <= value <= LARGEST_SCALE):
         raise ParameterError(f"{name} must be a positive, finite number from 1e-100 to 1e100, got {value!r}.")
 
 
 def check_number(name: str, value: object, smallest: float, largest: float) -> None:
     """Raise unless smallest ≤ value ≤ largest."""
-    if not (_is_number(value) and smallest <= value <= largest):  # type: ignore[operator]
+    if not (_is_number(value) and smallest <= value <= largest):
         raise ParameterError(f"{name} must be a number from {smallest:g} to {largest:g}, got {value!r}.")
 
 
@@ -34,5 +35,5 @@ def check_tuple(name: str, value: object, fewest: int, most: int) -> None:
         raise ParameterError(f"{name} must be a tuple of length {wanted}, got {len(value)}.")
 
 
-def _is_number(value: object) -> bool:
+def _is_number(value: object) -> TypeGuard[float]:
     return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -73,10 +73,10 @@ class Arithmetic(ABC):
     def __ge__(self, other: Any) -> Self:
         return self._apply(operator.ge, self, other)
 
-    def __eq__(self, other: Any) -> Self:  # type: ignore[override]
+    def __eq__(self, other: Any) -> Self:  # type: ignore[override]  # as for arrays
         return self._apply(operator.eq, self, other)
 
-    def __ne__(self, other: Any) -> Self:  # type: ignore[override]
+    def __ne__(self, other: Any) -> Self:  # type: ignore[override]  # as for arrays
         return self._apply(operator.ne, self, other)
 
     __hash__ = object.__hash__
