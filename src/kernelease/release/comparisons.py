@@ -1,7 +1,7 @@
 """What an analyst asks of a release beside a sample, another release, or a hypothesis."""
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -15,44 +15,17 @@ from kernelease.analysis.released import ReleasedMean, common_coordinates, relea
 from kernelease.analysis.samples import SampleRows, sample_of_rows, sample_of_table
 from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.witness import Witness, release_witness, table_witness, vector_witness
-from kernelease.arrays import Floats, Rows, as_rows
+from kernelease.arrays import as_rows
 from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.fit.thinning import systematic
 from kernelease.methods.atom_kernel import LENGTHSCALE
+from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Schema
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
-
-
-class Released(Protocol):
-    """What is needed of a release."""
-
-    @property
-    def schema(self) -> Schema | None:
-        """Of tables."""
-
-    @property
-    def blocks(self) -> NoisyBlocks | None:
-        """Noisy counts."""
-
-    @property
-    def embedding(self) -> NoisyEmbedding | None:
-        """A noisy mean of a feature map."""
-
-    @property
-    def rows(self) -> pa.Table:
-        """Synthetic rows."""
-
-    @property
-    def points(self) -> Rows:
-        """Synthetic rows as an array."""
-
-    @property
-    def weights(self) -> Floats:
-        """Of the rows."""
 
 
 class Comparisons:

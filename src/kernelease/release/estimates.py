@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from enum import StrEnum
-from typing import Any, Protocol, TypeVar, overload
-
-import pyarrow as pa
+from typing import Any, TypeVar, overload
 
 from kernelease.analysis.answers import Answers, answers
 from kernelease.analysis.averages import count, expectation, mean, probability
@@ -17,41 +15,10 @@ from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.integrand import Columns
 from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import Regression, regression
-from kernelease.arrays import Floats, Rows
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
-from kernelease.table import Schema
+from kernelease.release.released import Released
 
 Choice = TypeVar("Choice", bound=StrEnum)
-
-
-class Asked(Protocol):
-    """What is needed of a release."""
-
-    @property
-    def schema(self) -> Schema | None:
-        """Of tables."""
-
-    @property
-    def blocks(self) -> NoisyBlocks | None:
-        """Noisy counts."""
-
-    @property
-    def embedding(self) -> NoisyEmbedding | None:
-        """A noisy mean of a feature map."""
-
-    @property
-    def rows(self) -> pa.Table:
-        """Synthetic rows."""
-
-    @property
-    def points(self) -> Rows:
-        """Synthetic rows as an array."""
-
-    @property
-    def weights(self) -> Floats:
-        """Of the rows."""
 
 
 class Estimates:
@@ -67,7 +34,7 @@ class Estimates:
 
     @overload
     def mean(
-        self: Asked,
+        self: Released,
         column: str,
         *,
         where: str | None = None,
@@ -78,7 +45,7 @@ class Estimates:
 
     @overload
     def mean(
-        self: Asked,
+        self: Released,
         column: str,
         *,
         where: str | None = None,
@@ -88,7 +55,7 @@ class Estimates:
     ) -> Groups: ...
 
     def mean(
-        self: Asked,
+        self: Released,
         column: str,
         *,
         where: str | None = None,
@@ -103,7 +70,7 @@ class Estimates:
 
     @overload
     def probability(
-        self: Asked,
+        self: Released,
         event: str,
         *,
         where: str | None = None,
@@ -114,7 +81,7 @@ class Estimates:
 
     @overload
     def probability(
-        self: Asked,
+        self: Released,
         event: str,
         *,
         where: str | None = None,
@@ -124,7 +91,7 @@ class Estimates:
     ) -> Groups: ...
 
     def probability(
-        self: Asked,
+        self: Released,
         event: str,
         *,
         where: str | None = None,
@@ -137,7 +104,7 @@ class Estimates:
 
     @overload
     def count(
-        self: Asked,
+        self: Released,
         where: str | None = None,
         *,
         by: None = None,
@@ -147,7 +114,7 @@ class Estimates:
 
     @overload
     def count(
-        self: Asked,
+        self: Released,
         where: str | None = None,
         *,
         by: str,
@@ -156,7 +123,7 @@ class Estimates:
     ) -> Groups: ...
 
     def count(
-        self: Asked,
+        self: Released,
         where: str | None = None,
         *,
         by: str | None = None,
@@ -168,7 +135,7 @@ class Estimates:
 
     @overload
     def expectation(
-        self: Asked,
+        self: Released,
         function: Callable[[Columns], Any],
         *,
         where: str | None = None,
@@ -179,7 +146,7 @@ class Estimates:
 
     @overload
     def expectation(
-        self: Asked,
+        self: Released,
         function: Callable[[Columns], Any],
         *,
         where: str | None = None,
@@ -189,7 +156,7 @@ class Estimates:
     ) -> Groups: ...
 
     def expectation(
-        self: Asked,
+        self: Released,
         function: Callable[[Columns], Any],
         *,
         where: str | None = None,
@@ -205,12 +172,12 @@ class Estimates:
             return _of_vectors(self, function, target)
         return expectation(_evidence(self, target, spread), function, where=where, by=by)
 
-    def quantile(self: Asked, column: str, share: float, *, target: Target | str = Target.TABLE) -> Estimate:
+    def quantile(self: Released, column: str, share: float, *, target: Target | str = Target.TABLE) -> Estimate:
         """The least number that at least a share of the rows do not exceed; 0.5 is the median."""
         return quantile(_evidence(self, target), column, share)
 
     def correlation(
-        self: Asked,
+        self: Released,
         first: str,
         second: str,
         *,
@@ -221,7 +188,7 @@ class Estimates:
         return correlation(_evidence(self, target, spread), first, second)
 
     def crosstab(
-        self: Asked,
+        self: Released,
         first: str,
         second: str,
         *,
@@ -233,23 +200,23 @@ class Estimates:
         return crosstab(_evidence(self, target, spread), first, second, where=where)
 
     def regression(
-        self: Asked, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
+        self: Released, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
     ) -> Regression:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
         return regression(_evidence(self, target, spread), formula)
 
-    def answers(self: Asked) -> Answers:
+    def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
         return answers(_evidence(self, Target.TABLE))
 
 
-def _of_vectors(release: Asked, function: Callable[[Columns], Any], target: Target | str) -> Estimate:
+def _of_vectors(release: Released, function: Callable[[Columns], Any], target: Target | str) -> Estimate:
     assert release.embedding is not None  # whoever asks has looked
     chosen = _choice(Target, target, "target")
     return vector_expectation(release.embedding, release.rows, release.points, release.weights, function, chosen)
 
 
-def _evidence(release: Asked, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
+def _evidence(release: Released, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
     if release.schema is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
     measured = release.blocks or release.embedding

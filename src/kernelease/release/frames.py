@@ -14,8 +14,8 @@ from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.thinning import thin
 from kernelease.methods.interactions import Interactions
-from kernelease.release.comparisons import Released
 from kernelease.release.export import export_table
+from kernelease.release.released import Released
 from kernelease.release.replicates import WEIGHT, Samples, point_samples, table_samples
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
