@@ -11,7 +11,7 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.errors import ParameterError
 from kernelease.fit.adam import Adam, Single
@@ -38,6 +38,10 @@ class Mixture:
     def marginal(self, column: int) -> Floats:
         """The distribution of one column: (atoms,)."""
         return self.weights @ self.columns[column]
+
+    def grouped(self, column: int, cells: Integers) -> Floats:
+        """Each component's distribution over groups of a column's atoms: (M, cells)."""
+        return self.columns[column] @ np.eye(int(cells.max()) + 1)[cells]
 
     def pair(self, first: int, second: int) -> Floats:
         """The joint distribution of two columns: (atoms, atoms)."""

@@ -63,7 +63,7 @@ class _Excess:
     def of(cls, rows: Integers, mixture: Mixture) -> "_Excess":
         count, columns = rows.shape[1], range(len(rows))
         cells = tuple(_cells(mixture.marginal(i)) for i in columns)
-        grouped = [_grouped(p, cells[i]) for i, p in enumerate(mixture.columns)]
+        grouped = [mixture.grouped(i, cells[i]) for i in columns]
         excess, weight = {}, {}
         for i, j in itertools.combinations(columns, 2):
             expected = count * ((grouped[i] * mixture.weights[:, None]).T @ grouped[j])
@@ -106,7 +106,3 @@ def _cells(marginal: NDArray[np.float64]) -> Integers:
         return np.arange(len(marginal))
     below = np.cumsum(marginal) - marginal / 2
     return np.unique(np.floor(below / below[-1] * (MOST_CELLS - 1)), return_inverse=True)[1].astype(np.int64)
-
-
-def _grouped(p: NDArray[np.float64], cells: Integers) -> NDArray[np.float64]:
-    return p @ np.eye(int(cells.max()) + 1)[cells]

@@ -72,10 +72,7 @@ def _cells(noisy: NoisyBlocks, least: float) -> list[Integers]:
 
 
 def _joint(mixture: Mixture, block: Block) -> Floats:
-    first, second, third = (
-        mixture.columns[column] @ np.eye(width(group))[group]
-        for column, group in zip(block.columns, block.groups, strict=True)
-    )
+    first, second, third = map(mixture.grouped, block.columns, block.groups)
     joint = (first[:, :, None] * second[:, None, :] * mixture.weights[:, None, None]).reshape(len(first), -1)
     table: Floats = (joint.T @ third).reshape(block.shape)
     return table
@@ -83,7 +80,7 @@ def _joint(mixture: Mixture, block: Block) -> Floats:
 
 def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
     """Of each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
-    parts = [p @ np.eye(width(group))[group] for p, group in zip(mixture.columns, cells, strict=True)]
+    parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
     dependence = np.zeros((len(cells),) * 2)
     for i, j in itertools.combinations(range(len(cells)), 2):
         joint = (parts[i] * mixture.weights[:, None]).T @ parts[j]
