@@ -9,6 +9,7 @@ MODULES: tuple[str, ...] = (
     "composition",
     "features",
     "methods",
+    "rounds",
     "drafts",
     "seeds",
     "membership",

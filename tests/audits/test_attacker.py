@@ -78,6 +78,7 @@ TWINS = [
     ("the classic σ, quick", 2.86, 1.12, 8_000),
     ("two for the price of one, quick", 1.85, math.sqrt(2.0), 5_000),
     ("√2 in a method, quick", 4.05, math.sqrt(2.0), 300),
+    ("a subspace in rounds, quick", 4.05, math.sqrt(9.0 / 2.0) / 1.01, 150),
 ]
 
 

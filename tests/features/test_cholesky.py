@@ -7,7 +7,7 @@ import pytest
 
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.features import cholesky
-from kernelease.features.cholesky import Order, partial_cholesky
+from kernelease.features.cholesky import Order, partial_cholesky, pivoted_cholesky
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace
 
 GENERATOR = np.random.default_rng(7)
@@ -146,3 +146,41 @@ def test_no_point_is_far_enough() -> None:
     result = partial_cholesky(Gaussian(lengthscale=1.0), PLANE, tolerance=1.0)
     assert result.rank == 0
     assert result.factor.shape == (len(PLANE), 0)
+
+
+# A matrix that is at hand
+
+
+def test_a_matrix_is_factorised_like_the_points_whose_gram_matrix_it_is() -> None:
+    kernel = Gaussian(lengthscale=1.0)
+    gram = kernel.gram(PLANE, PLANE)
+    before = gram.copy()
+    result = pivoted_cholesky(gram, tolerance=1e-4, limit=40)
+    expected = partial_cholesky(kernel, PLANE, tolerance=1e-4, max_rank=40)
+    assert np.array_equal(result.pivots, expected.pivots)
+    assert np.array_equal(result.factor, expected.factor)
+    assert np.array_equal(gram, before)
+
+
+def test_a_matrix_that_rounding_has_made_indefinite_is_factorised_as_far_as_it_goes() -> None:
+    """LAPACK's pivots have no factor then; the plain algorithm stops where no more than the tolerance is left."""
+    gram = np.diag([1.0, 1e-3, 1e-9, 0.0])
+    gram[1, 2] = gram[2, 1] = 2e-3
+    result = pivoted_cholesky(gram, tolerance=1e-10, limit=4)
+    assert result.pivots.tolist() == [0, 1]
+    left = np.diagonal(gram - result.factor @ result.factor.T)
+    assert left.max() <= 1e-10
+    assert np.isfinite(result.factor).all()
+
+
+def test_a_matrix_with_nothing_above_the_tolerance_has_no_pivot() -> None:
+    for gram in (np.zeros((3, 3)), -1e-12 * np.eye(3), 1e-6 * np.eye(3)):
+        result = pivoted_cholesky(gram, tolerance=1e-4, limit=3)
+        assert result.rank == 0
+        assert result.factor.shape == (3, 0)
+
+
+@pytest.mark.parametrize("limit", [1, 2, 70, 1000])
+def test_the_limit_of_a_matrix(limit: int) -> None:
+    gram = Laplace(lengthscale=1.0).gram(PLANE, PLANE)
+    assert pivoted_cholesky(gram, tolerance=1e-12, limit=limit).rank == min(limit, len(PLANE))

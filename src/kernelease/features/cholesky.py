@@ -4,6 +4,7 @@ The factor G (M × F) has GGᵀ ≈ K; row m holds the coordinates of k(z_m, ·)
 K − GGᵀ is the squared distance of each k(z_m, ·) to the span. Only F columns of K are ever computed.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import final
@@ -55,8 +56,35 @@ def partial_cholesky(
         quick = _pivoted_at_once(kernel.gram(points, points), tolerance, limit)
         if quick is not None:
             return quick
-    factor = np.empty((count, min(limit, 64)))
-    residual = kernel.diagonal(points).astype(np.float64)
+    return _one_by_one(
+        lambda pivot: kernel.gram(points, points[pivot : pivot + 1])[:, 0],
+        kernel.diagonal(points).astype(np.float64),
+        tolerance=tolerance,
+        order=order,
+        limit=limit,
+    )
+
+
+def pivoted_cholesky(gram: Floats, *, tolerance: float, limit: int) -> PartialCholesky:
+    """The same of a matrix that is at hand, symmetric and positive semidefinite up to rounding: (M, M)."""
+    quick = _pivoted_at_once(gram, tolerance, limit)
+    if quick is not None:
+        return quick
+    diagonal = np.diagonal(gram).copy()
+    return _one_by_one(
+        lambda pivot: gram[:, pivot].copy(),
+        diagonal,
+        tolerance=tolerance,
+        order=Order.PIVOTED,
+        limit=min(limit, len(gram)),
+    )
+
+
+def _one_by_one(
+    column_of: Callable[[int], Floats], residual: Floats, *, tolerance: float, order: Order, limit: int
+) -> PartialCholesky:
+    """The plain algorithm, for which a column of K is needed only when its point joins. `residual` starts as diag K."""
+    factor = np.empty((len(residual), min(limit, 64)))
     pivots: list[int] = []
     means = [float(residual.mean())]
     while len(pivots) < limit:
@@ -66,7 +94,7 @@ def partial_cholesky(
         rank = len(pivots)
         if rank == factor.shape[1]:
             factor = _widened(factor, limit)
-        column = kernel.gram(points, points[pivot : pivot + 1])[:, 0]
+        column = column_of(pivot)
         column -= factor[:, :rank] @ factor[pivot, :rank]
         column /= np.sqrt(residual[pivot])
         factor[:, rank] = column

@@ -18,6 +18,7 @@ MATRIX_BITS = 30  # the change of basis W, to multiples of 2⁻³⁰
 STEP_BITS = 26  # the released coordinates, to multiples of 2⁻²⁶
 WIDENING = 1e-3  # the default tolerance is the smallest that widens the diameter by less than this
 LARGEST_BOUND = 32.0  # of the kernel: integers then stay below 2⁴⁶
+LARGEST_RESERVE = 0.1
 _UNIT = 2.0**-53
 
 
@@ -33,6 +34,8 @@ class Nystrom(FeatureMap):
         diameter = diameter(kernel)·ρ + 2η√F·‖W‖ + √F·g        (docs/proofs/subspace.md).
 
     `lemma` takes the paper's diameter 2·sup‖k(x, ·)‖ for kernels that are never negative too (only to reproduce it).
+    `reserve` states norm and diameter as at least (1 + reserve) times the kernel's own: noise that is so much larger
+    pays in advance for points that join later (`features.extension`).
     """
 
     kernel: Kernel
@@ -40,11 +43,14 @@ class Nystrom(FeatureMap):
     matrix: Integers  # W·2³⁰, lower triangular (F, F)
     stretch: float  # ρ
     lemma: bool = False
+    reserve: float = 0.0
     _matrix_norm: float = field(init=False)
 
     def __post_init__(self) -> None:
         if self.points.ndim != 2 or self.matrix.shape != (len(self.points),) * 2 or not 0.0 < self.stretch < math.inf:
             raise ParameterError("Nystrom: needs points (F, d), a matrix (F, F) and a positive, finite stretch.")
+        if not 0.0 <= self.reserve <= LARGEST_RESERVE:
+            raise ParameterError(f"Nystrom: reserve must be from 0 to {LARGEST_RESERVE:g}, got {self.reserve!r}.")
         object.__setattr__(self, "_matrix_norm", float(np.linalg.norm(self.change_of_basis)) * (1 + 1e-8))
 
     @classmethod
@@ -57,6 +63,7 @@ class Nystrom(FeatureMap):
         order: Order = Order.PIVOTED,
         max_rank: int | None = None,
         lemma: bool = False,
+        reserve: float = 0.0,
     ) -> "Nystrom":
         """Coordinates in the span of `points`, which must be public.
 
@@ -67,17 +74,35 @@ class Nystrom(FeatureMap):
             raise ParameterError("Nystrom: the order as given needs a tolerance (the paper's code has 1e-5).")
         factorisation = factorise(kernel, points, tolerance=tolerance, order=order, max_rank=max_rank)
         rank = factorisation.rank if tolerance is not None else well_conditioned_rank(kernel, points, factorisation)
-        return cls.from_factor(kernel, points, factorisation, rank=rank, lemma=lemma)
+        return cls.from_factor(kernel, points, factorisation, rank=rank, lemma=lemma, reserve=reserve)
 
     @classmethod
     def from_factor(
-        cls, kernel: Kernel, points: Rows, factorisation: PartialCholesky, *, rank: int, lemma: bool = False
+        cls,
+        kernel: Kernel,
+        points: Rows,
+        factorisation: PartialCholesky,
+        *,
+        rank: int,
+        lemma: bool = False,
+        reserve: float = 0.0,
     ) -> "Nystrom":
         """The map for the first `rank` pivots of a factorisation."""
         pivots = factorisation.pivots[:rank]
         matrix = _quantised_inverse(factorisation.factor[pivots, :rank])
-        draft = cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=1.0, lemma=lemma)
+        draft = cls(kernel=kernel, points=points[pivots], matrix=matrix, stretch=1.0, lemma=lemma, reserve=reserve)
         return replace(draft, stretch=draft.least_stretch)
+
+    def extends(self, other: "Nystrom") -> bool:
+        """Whether the first coordinates of this map are those of the other, to the bit, for every row."""
+        size = other.dimension
+        return (
+            self.kernel == other.kernel
+            and size <= self.dimension
+            and np.array_equal(self.points[:size], other.points)
+            and np.array_equal(self.matrix[:size, :size], other.matrix)
+            and not self.matrix[:size, size:].any()
+        )
 
     @property
     def least_stretch(self) -> float:
@@ -108,14 +133,17 @@ class Nystrom(FeatureMap):
 
     @property
     def norm_bound(self) -> float:
-        """√bound·ρ plus the numerical terms."""
-        return math.sqrt(self.kernel.bound) * self.stretch + self.numerical_terms
+        """√bound·ρ plus the numerical terms, and at least (1 + reserve)·√bound."""
+        return self._bound(math.sqrt(self.kernel.bound))
 
     @property
     def diameter(self) -> float:
-        """The kernel's diameter times ρ, plus the numerical terms."""
-        distance = 2.0 * math.sqrt(self.kernel.bound) if self.lemma else self.kernel.diameter
-        return distance * self.stretch + self.numerical_terms
+        """The kernel's diameter times ρ, plus the numerical terms, and at least (1 + reserve) times the kernel's."""
+        return self._bound(2.0 * math.sqrt(self.kernel.bound) if self.lemma else self.kernel.diameter)
+
+    def _bound(self, distance: float) -> float:
+        """What a distance in the kernel's space is at most among coordinates, or what is paid for if that is more."""
+        return max(distance * self.stretch + self.numerical_terms, (1.0 + self.reserve) * distance)
 
     @property
     def norm_bound_l1(self) -> float:
@@ -134,9 +162,13 @@ class Nystrom(FeatureMap):
 
     def project(self, total: BigIntegers) -> BigIntegers:
         """⌊W·total⌋ on the grid of `step`, in exact integers (a float product's rounding would grow with N)."""
-        products = [self.matrix[s].astype(object) @ total for s in block_slices(self.dimension, 64)]
-        shift = KERNEL_BITS + MATRIX_BITS - STEP_BITS
-        return np.array([int(value) >> shift for value in np.concatenate(products)], dtype=object)
+        return self.project_after(0, total)
+
+    def project_after(self, first: int, total: BigIntegers) -> BigIntegers:
+        """What `project` gives, without the first so many coordinates."""
+        rows, shift = self.matrix[first:], KERNEL_BITS + MATRIX_BITS - STEP_BITS
+        products = (rows[s].astype(object) @ total for s in block_slices(len(rows), 64))
+        return np.array([int(value) >> shift for block in products for value in block], dtype=object)
 
     def evaluate(self, points: Rows) -> Floats:
         """Coordinates of the projections of k(z, ·): (m, d) → (m, F)."""

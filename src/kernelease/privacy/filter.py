@@ -4,9 +4,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import final
 
-from kernelease.errors import BudgetError, ParameterError
+from kernelease.errors import BudgetError, ParameterError, PrivacyError
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import Charge, Ledger, Receipt
+from kernelease.privacy.step import Step
 
 
 @final
@@ -16,12 +17,16 @@ class PrivacyFilter:
 
     Later steps may be chosen by what earlier ones showed, as long as their losses add up to no more than the total:
     for Gaussian steps that is a condition on Σμ² (fully adaptive composition, docs/proofs/accounting.md).
+
+    The filter remembers each step that may be resumed, by identity, and forgets it as soon as it has been: what one
+    price pays for is revealed once (docs/proofs/rounds.md).
     """
 
     privacy: Privacy
     total: Loss
     receipt: Receipt
     _spent: Loss = field(default_factory=Loss)
+    _charges: list[tuple[Loss, Step | None]] = field(default_factory=list, repr=False)  # with what may be resumed
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
@@ -38,12 +43,32 @@ class PrivacyFilter:
         """What the steps so far have used."""
         return self._spent
 
-    def spend(self, loss: Loss, *, step: str) -> None:
-        """Take `loss` out of the total, or raise `BudgetError` and take nothing. Call before drawing noise."""
+    def spend(self, loss: Loss, *, step: str, resumable: Step | None = None) -> None:
+        """Take `loss` out of the total, or raise `BudgetError` and take nothing. Call before drawing noise.
+
+        `resumable` is the step that the loss pays for, where more of the same measurement may be revealed later.
+        """
         with self._lock:
-            after = self._spent + loss
-            if not after.fits(self.total):
-                raise BudgetError(
-                    f"The step '{step}' needs more than is left of this release's budget. Nothing was drawn."
+            self._settle([*self._charges, (loss, resumable)], self._spent + loss, step)
+
+    def resume(self, earlier: Step, whole: Step, *, step: str) -> None:
+        """Put `whole` in the place of the step that it goes on with, and take the difference out of the total.
+
+        Raises `PrivacyError` for a step that this filter has not charged, or that was resumed before, and `BudgetError`
+        where the difference is more than is left; then nothing is taken. Call before drawing noise.
+        """
+        with self._lock:
+            places = [place for place, (_, open_step) in enumerate(self._charges) if open_step is earlier]
+            if not places:
+                raise PrivacyError(
+                    f"The step '{step}' can't go on with a measurement that was not made within this budget, or that "
+                    "was resumed before. Nothing was drawn."
                 )
-            self._spent = after
+            charges = [*self._charges]
+            charges[places[0]] = (whole.loss, whole)
+            self._settle(charges, sum((loss for loss, _ in charges), Loss()), step)
+
+    def _settle(self, charges: list[tuple[Loss, Step | None]], spent: Loss, step: str) -> None:
+        if not spent.fits(self.total):
+            raise BudgetError(f"The step '{step}' needs more than is left of this release's budget. Nothing was drawn.")
+        self._charges, self._spent = charges, spent

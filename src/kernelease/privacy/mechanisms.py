@@ -5,7 +5,7 @@ Order matters in each of them: compute the cost, spend it (which may refuse), an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -80,13 +80,57 @@ def measure(
 ) -> Measurement:
     """Add noise for a share of the budget: Gaussian, or Laplace where the guarantee is pure (δ = 0)."""
     _check_share(share)
+    _check_relation(sensitivity, budget)
+    mechanism = _laplace if budget.privacy.pure else _gaussian
+    return mechanism(exact, sensitivity, budget, share, noise, step)
+
+
+def resume(
+    earlier: Measurement,
+    more: BigIntegers,
+    whole: Sensitivity,
+    *,
+    budget: PrivacyFilter,
+    noise: NoiseSource,
+    step: str,
+) -> Measurement:
+    """Reveal more coordinates of a vector that was measured before, for the τ of the new ones alone.
+
+    `whole` bounds how far a row moves earlier and new coordinates *together*: no further than was paid for, so that
+    noise of the same σ on the new ones, which may be chosen in sight of the earlier, costs no more μ
+    (docs/proofs/rounds.md). A measurement is resumed at most once; what comes back may be resumed in turn.
+    """
+    _check_resumption(earlier, whole, budget, noise)
+    if len(more) == 0:
+        raise ParameterError("resume: needs at least one more coordinate, got none.")
+    crossing = replace(earlier.step, coordinates=earlier.step.coordinates + len(more))
+    budget.resume(earlier.step, crossing, step=step)
+    scale = math.ldexp(crossing.scale, crossing.bits)
+    noisy = _shift(more, crossing.bits) + noise.gaussian(scale, len(more)).astype(object)
+    return Measurement(integers=np.concatenate([earlier.integers, noisy]), step=crossing, private=noise.private)
+
+
+def _check_resumption(earlier: Measurement, whole: Sensitivity, budget: PrivacyFilter, noise: NoiseSource) -> None:
+    if earlier.law is not Law.GAUSSIAN:
+        raise PrivacyError(
+            "Only a Gaussian measurement can be resumed: the price of other noise grows with each number."
+        )
+    _check_relation(whole, budget)
+    if whole.l2 > earlier.step.sensitivity:
+        raise PrivacyError(
+            f"A row can move the whole vector by {whole.l2:.6g}, but the measurement to be resumed was charged for "
+            f"{earlier.step.sensitivity:.6g}. Nothing was drawn."
+        )
+    if earlier.private != noise.private:
+        raise PrivacyError("A measurement can be resumed with noise of its own kind only: private, or from a seed.")
+
+
+def _check_relation(sensitivity: Sensitivity, budget: PrivacyFilter) -> None:
     if sensitivity.neighbours is not budget.privacy.neighbours:
         raise PrivacyError(
             f"A sensitivity under {sensitivity.neighbours.value} can't be used for a guarantee under "
             f"{budget.privacy.neighbours.value}."
         )
-    mechanism = _laplace if budget.privacy.pure else _gaussian
-    return mechanism(exact, sensitivity, budget, share, noise, step)
 
 
 def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: float) -> float:
@@ -106,7 +150,7 @@ def _gaussian(
     scale = math.ldexp(sigma, bits)
     check_scale(scale)
     crossing = Step(law=Law.GAUSSIAN, coordinates=len(exact), sensitivity=sensitivity.l2, scale=sigma, bits=bits)
-    budget.spend(crossing.loss, step=step)
+    budget.spend(crossing.loss, step=step, resumable=crossing)
     noisy = _shift(exact, bits) + noise.gaussian(scale, len(exact)).astype(object)
     return Measurement(integers=noisy, step=crossing, private=noise.private)
 
