@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from scipy.optimize import check_grad
 
 import kernelease as ke
 from kernelease.arrays import Floats
@@ -10,9 +9,11 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.blobs import Blobs
 from kernelease.fit.climbing import climb, distinct
-from kernelease.fit.landscape import Landscape
+from kernelease.fit.landscape import Landscape, Panorama
 from kernelease.fit.particles import SlidingFrankWolfe
+from kernelease.fit.subspace_landscape import SubspaceLandscape
 from kernelease.fit.tilting import Tilting
+from kernelease.fit.wave_landscape import WaveLandscape
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
@@ -21,10 +22,19 @@ TRUTH = Blobs(centres=np.array([[2.0, -3.0], [-4.0, 1.0]]), widths=np.array([0.5
 SOURCE = ke.NormalPoints(dimension=2, scale=4.0)
 
 
-def _landscape(noise: float) -> Landscape:
-    exact = TRUTH.weights @ Landscape(MAP, np.zeros(MAP.dimension), 1.0).features(TRUTH.centres, TRUTH.widths)
+def _landscape(noise: float) -> WaveLandscape:
+    exact = TRUTH.weights @ WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0).features(TRUTH.centres, TRUTH.widths)
     noisy = exact + noise * np.random.default_rng(0).standard_normal(MAP.dimension)
-    return Landscape(MAP, noisy / noise, noise)
+    return WaveLandscape(MAP, noisy / noise, noise)
+
+
+def _landscapes() -> dict[str, Landscape]:
+    basis = Nystrom.spanning(KERNEL, SOURCE.draw(40, np.random.default_rng(0)))
+    exact = TRUTH.sample(500, np.random.default_rng(2))
+    target = basis.evaluate(exact).mean(axis=0) / 0.01
+    subspace = SubspaceLandscape(np.asarray(basis.points), basis.change_of_basis / 0.01, target)
+    waves = _landscape(0.01)
+    return {"waves": waves, "subspace": subspace, "both": Panorama(waves, subspace)}
 
 
 def _blobs(landscape: Landscape, solver: SlidingFrankWolfe) -> Blobs:
@@ -33,7 +43,7 @@ def _blobs(landscape: Landscape, solver: SlidingFrankWolfe) -> Blobs:
 
 
 def test_a_blob_has_the_mean_features_of_its_points() -> None:
-    landscape = Landscape(MAP, np.zeros(MAP.dimension), 1.0)
+    landscape = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
     blob = Blobs(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
     sample = MAP.evaluate(blob.sample(20_000, np.random.default_rng(0))).mean(axis=0)
     features = landscape.features(blob.centres, blob.widths)[0]
@@ -41,28 +51,44 @@ def test_a_blob_has_the_mean_features_of_its_points() -> None:
     assert np.linalg.norm(blob.crosses().embedding(MAP) - features) < 0.03
 
 
-def test_gradients_of_the_misfit_are_those_of_finite_differences() -> None:
-    landscape = _landscape(0.01)
+@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+def test_slopes_are_those_of_finite_differences(name: str) -> None:
+    landscape = _landscapes()[name]
+    centres, widths = np.array([[1.5, -2.5], [-3.5, 0.5]]), np.array([0.4, 0.7])
+    slopes = landscape.slopes(centres, widths)
+    assert np.allclose(slopes.features, landscape.features(centres, widths))
+    step = 1e-6
+    wider = (landscape.features(centres, widths + step) - landscape.features(centres, widths - step)) / (2 * step)
+    assert np.allclose(slopes.by_width, wider, atol=1e-6 * np.abs(wider).max())
+    for column, slope in enumerate(slopes.by_centre):
+        move = step * np.eye(2)[column]
+        moved = (landscape.features(centres + move, widths) - landscape.features(centres - move, widths)) / (2 * step)
+        assert np.allclose(slope, moved, atol=1e-6 * np.abs(moved).max())
 
-    def blobs(packed: Floats) -> Blobs:
-        return Blobs(centres=packed[:4].reshape(2, 2), widths=packed[4:], weights=np.array([0.3, 0.7]))
 
-    def value(packed: Floats) -> float:
-        residual = landscape.misfit(blobs(packed)).residual
-        return float(residual @ residual)
+@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+def test_the_witness_is_what_features_say_of_the_residual(name: str) -> None:
+    landscape = _landscapes()[name]
+    residual = landscape.residual(TRUTH)
+    points = SOURCE.draw(7, np.random.default_rng(3))
+    heights, gradients = landscape.witness(points, residual, 0.5)
+    assert np.allclose(heights, landscape.features(points, np.full(7, 0.5)) @ residual)
+    by_centre = landscape.slopes(points, np.full(7, 0.5)).by_centre
+    assert np.allclose(gradients, (by_centre @ residual).T)
 
-    def gradient(packed: Floats) -> Floats:
-        misfit = landscape.misfit(blobs(packed))
-        weights = np.array([0.3, 0.7])
-        return np.concatenate([(-2 * weights[:, None] * misfit.by_centre).ravel(), -2 * weights * misfit.by_width])
 
-    start = np.array([1.5, -2.5, -3.5, 0.5, 0.4, 0.7])
-    assert check_grad(value, gradient, start) < 1e-3 * np.linalg.norm(gradient(start))
+def test_blobs_in_a_subspace_have_the_mean_coordinates_of_their_points() -> None:
+    landscape = _landscapes()["subspace"]
+    blob = Blobs(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
+    sample = blob.sample(20_000, np.random.default_rng(0))
+    points = landscape.features(sample, np.zeros(len(sample))).mean(axis=0)
+    blurred = landscape.features(blob.centres, blob.widths)[0]
+    assert np.linalg.norm(points - blurred) < 0.02 * np.linalg.norm(blurred)
 
 
 def test_blobs_are_found_with_their_widths() -> None:
     found = _blobs(_landscape(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
-    exact = Landscape(MAP, np.zeros(MAP.dimension), 1.0)
+    exact = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
     difference = found.weights @ exact.features(found.centres, found.widths) - TRUTH.weights @ exact.features(
         TRUTH.centres, TRUTH.widths
     )
@@ -79,7 +105,7 @@ def test_wide_blobs_lead_to_mass_far_from_every_start() -> None:
     frequencies[256:] /= 8.0
     waves = Fourier(frequencies=frequencies, resolution=(2.0**-20,) * dimension)
     place = np.full((1, dimension), 1.5)
-    landscape = Landscape(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
+    landscape = WaveLandscape(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
     generator = np.random.default_rng(1)
     found = SlidingFrankWolfe(lengthscale=1.0, widths=(8.0, 4.0, 2.0, 1.0, 0.3)).blobs(
         landscape, lambda count: 2.0 * generator.standard_normal((count, dimension)), generator
@@ -89,7 +115,7 @@ def test_wide_blobs_lead_to_mass_far_from_every_start() -> None:
 
 def test_pure_noise_gives_one_wide_blob() -> None:
     noise = np.random.default_rng(5).standard_normal(MAP.dimension)
-    found = _blobs(Landscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
+    found = _blobs(WaveLandscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
     assert len(found) == 1
 
 

@@ -1,67 +1,81 @@
-"""What a noisy embedding says about blobs: their features, how the misfit changes as they move, where mass is missing.
+"""What noisy embeddings say about blobs: their features, how these change as blobs move, where mass is missing.
 
 All vectors are *whitened*: divided by the standard deviation of the noise, so that a squared distance is a χ².
 """
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Rows
-from kernelease.features.fourier import Fourier
 from kernelease.fit.blobs import Blobs
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class Misfit:
-    """target − Σ w_k·f_k (J,), and for each blob the witness ⟨f_k, residual⟩ with its derivatives."""
+class Slopes:
+    """Features of K blobs, (K, n), and their derivatives by each blob's width, (K, n), and centre, (d, K, n)."""
 
-    residual: Floats
-    heights: Floats  # (K,)
-    by_centre: Floats  # (K, d)
-    by_width: Floats  # (K,)
+    features: Floats
+    by_width: Floats
+    by_centre: Floats
+
+
+class Landscape(ABC):
+    """A target to fit blobs to, and the witness function ⟨residual, E φ(z + s·ξ)⟩ that says where to put more."""
+
+    __slots__ = ()
+    target: Floats
+    """What was measured, whitened: (n,)."""
+
+    @abstractmethod
+    def features(self, centres: Floats, widths: Floats) -> Floats:
+        """E φ(z_k + s_k·ξ) for standard normal ξ: (K, d), (K,) → (K, n)."""
+
+    @abstractmethod
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """The same with derivatives."""
+
+    @abstractmethod
+    def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
+        """The witness at blobs of one width, and its gradient: (m, d), (n,) → (m,), (m, d)."""
+
+    def residual(self, blobs: Blobs) -> Floats:
+        """What the blobs leave of the target: (n,)."""
+        return self.target - blobs.weights @ self.features(blobs.centres, blobs.widths)
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Landscape:
-    """A target to fit blobs to, and the witness function ⟨residual, E φ(z + s·ξ)⟩ that says where to put more.
+class Panorama(Landscape):
+    """Several landscapes of the same table with independent noise, seen as one."""
 
-    With Fourier features a blob of width s has φ(z) times exp(−s²‖ω‖²/2), exactly.
-    """
+    __slots__ = ("parts", "target")
 
-    feature_map: Fourier
-    target: Floats  # (J,), whitened
-    sigma: float
+    def __init__(self, *parts: Landscape) -> None:
+        self.parts = parts
+        self.target = np.concatenate([part.target for part in parts])
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
-        """E φ(z_k + s_k·ξ) for standard normal ξ: (K, d), (K,) → (K, J)."""
-        return self.feature_map.evaluate(centres) * self._damping(widths) / self.sigma
+        """Those of all parts, side by side."""
+        return np.hstack([part.features(centres, widths) for part in self.parts])
 
-    def residual(self, blobs: Blobs) -> Floats:
-        """What the blobs leave of the target: (J,)."""
-        return self.target - blobs.weights @ self.features(blobs.centres, blobs.widths)
-
-    def misfit(self, blobs: Blobs) -> Misfit:
-        """Derivatives by rotating each pair of waves a quarter turn, and by that of the damping."""
-        waves = self.features(blobs.centres, blobs.widths)
-        residual = self.target - blobs.weights @ waves
-        cosines, sines = np.hsplit(waves, 2)
-        a, b = residual.reshape(2, -1)
-        frequencies = self.feature_map.frequencies
-        agreement = cosines * a + sines * b
-        by_width = -blobs.widths * (agreement @ (frequencies**2).sum(axis=1))
-        return Misfit(residual, agreement.sum(axis=1), (cosines * b - sines * a) @ frequencies, by_width)
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """Those of all parts, side by side."""
+        each = [part.slopes(centres, widths) for part in self.parts]
+        return Slopes(
+            features=np.hstack([slopes.features for slopes in each]),
+            by_width=np.hstack([slopes.by_width for slopes in each]),
+            by_centre=np.concatenate([slopes.by_centre for slopes in each], axis=2),
+        )
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
-        """The witness at blobs of one width, and its gradient: (m, d), (J,) → (m,), (m, d)."""
-        damped = residual * self._damping(np.array([width]))[0] / self.sigma
-        return self.feature_map.value_and_gradient(points, damped)
-
-    def _damping(self, widths: Floats) -> Floats:
-        """(K,) → (K, J)."""
-        squares = (self.feature_map.frequencies**2).sum(axis=1)
-        damping = np.exp(-0.5 * np.outer(widths**2, squares))
-        return np.hstack([damping, damping])
+        """The sum of the parts' witnesses."""
+        heights, gradients = np.zeros(len(points)), np.zeros(points.shape)
+        ends = np.cumsum([len(part.target) for part in self.parts])[:-1]
+        for part, left in zip(self.parts, np.split(residual, ends), strict=True):
+            height, gradient = part.witness(points, left, width)
+            heights += height
+            gradients += gradient
+        return heights, gradients

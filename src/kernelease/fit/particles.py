@@ -19,9 +19,11 @@ from kernelease.fit.blobs import Blobs
 from kernelease.fit.climbing import climb, distinct
 from kernelease.fit.landscape import Landscape
 from kernelease.fit.points import PointSource
-from kernelease.fit.sliding import reweighted, slid
+from kernelease.fit.reweighting import reweighted
+from kernelease.fit.settling import Settling
 from kernelease.fit.solution import Outcome, Solution
 from kernelease.fit.solver import PointSolver
+from kernelease.fit.wave_landscape import WaveLandscape
 from kernelease.kernels.parameters import check_integer, check_number
 from kernelease.seeds import PublicSeed
 
@@ -123,12 +125,12 @@ class SlidingFrankWolfe(PointSolver):
 
     def _slid(self, landscape: Landscape, blobs: Blobs, steps: int) -> Blobs:
         widest = self.lengthscale * max(1.0, 2.0 * max(self.widths))
-        return slid(landscape, blobs, scale=self.lengthscale, widest=widest, steps=steps)
+        return Settling(lengthscale=self.lengthscale, widest=widest, steps=steps).settle(landscape, blobs).blobs
 
 
-def landscape_of(noisy: NoisyEmbedding, target: Floats) -> Landscape:
+def landscape_of(noisy: NoisyEmbedding, target: Floats) -> WaveLandscape:
     """The landscape of an estimate made from a noisy embedding."""
-    return Landscape(_fourier(noisy.feature_map), target / noisy.sigma, noisy.sigma)
+    return WaveLandscape(_fourier(noisy.feature_map), target / noisy.sigma, noisy.sigma)
 
 
 def _fourier(feature_map: FeatureMap) -> Fourier:

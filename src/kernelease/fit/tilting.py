@@ -10,21 +10,24 @@ With C the covariance of φ under w, the fit ŷ moves with y by (C/λ)(½ + C/λ
 follow the noise, so Stein's formula gives an unbiased estimate of ‖ŷ − truth‖² for each λ, and the least one is taken.
 To second order in w − base this is Wiener shrinkage toward the base, coordinate by coordinate in the eigenbasis of its
 covariance, with t² in proportion to the eigenvalues: what rows drawn from one law would need.
+
+Where the base is a good guess of that law, the N rows differ from it by chance alone, by a covariance of C/N: then
+λ = 2N is the natural strength, and others are tried only as far as the estimate asks for them.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-from scipy.linalg import solve_triangular
+from scipy.linalg import eigh, solve_triangular
 from scipy.optimize import minimize
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
 _STEPS = 120
-_DOUBT = 2.0  # standard deviations
+_DESCENT = 4.0  # from one strength to the next, below the natural one
 _VISIBLE = 0.02  # directions whose variance is below this share of the weakest strength can't move
 
 
@@ -58,20 +61,63 @@ class Tilting:
                 f"Tilting: weakest must be positive and ratio above 1, got {self.weakest!r} and {self.ratio!r}."
             )
 
-    def solve(self, features: Floats, target: Floats, base: Floats, *, natural: float | None = None) -> Tilted:
-        """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,).
+    def solve(self, features: Floats, target: Floats, base: Floats) -> Tilted:
+        """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
+        problem = _Frame.of(features, target, base).seen(_VISIBLE * self.weakest)
+        return min([problem.untilted(), *problem.path(self.weakest, self.ratio)], key=lambda tilted: tilted.risk)
 
-        A `natural` strength, known from how the base came about, is kept unless another one is better by more than
-        the estimate of errors can be wrong: its random part is about 2 e·(one fit − the other), e the noise.
+    def descend(self, features: Floats, target: Floats, base: Floats, *, natural: float, doubt: float = 0.0) -> Tilted:
+        """The weights at the natural strength, or at weaker ones while the estimate falls: (M, J), (J,), (M,).
+
+        The estimate of a difference is itself off by about 2 e·(one fit − the other), e the noise: it must fall by
+        more than `doubt` standard deviations of that.
         """
-        problem = _Problem.of(features, target, base, least=_VISIBLE * self.weakest)
-        tried = [problem.untilted(), *problem.path(self.weakest, self.ratio)]
-        best = min(tried, key=lambda tilted: tilted.risk)
-        if natural is None:
-            return best
-        expected = problem.at(natural)
-        doubt = 2.0 * _DOUBT * float(np.linalg.norm((best.weights - expected.weights) @ problem.features))
-        return best if best.risk + doubt < expected.risk else expected
+        frame = _Frame.of(features, target, base)
+        strength = max(natural, self.weakest)
+        best = frame.tilted(strength)
+        while strength > self.weakest:
+            strength = max(self.weakest, strength / _DESCENT)
+            weaker = frame.tilted(strength)
+            chance = 2.0 * doubt * float(np.linalg.norm((weaker.weights - best.weights) @ frame.features))
+            if weaker.risk + chance >= best.risk:
+                break
+            best = weaker
+        return best
+
+
+def matched(features: Floats, target: Floats, base: Floats, *, strength: float) -> Floats:
+    """Weights near the base whose mean is close to a target without noise: (M, J), (J,), (M,) → (M,)."""
+    return _Frame.of(features, target, base).seen(_VISIBLE * strength).at(strength).weights
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """Features and target as seen from the base's mean, with the base's covariance."""
+
+    features: Floats  # (M, J), centred
+    target: Floats  # (J,), likewise
+    log_base: Floats  # (M,)
+    covariance: Floats  # (J, J)
+
+    @classmethod
+    def of(cls, features: Floats, target: Floats, base: Floats) -> "_Frame":
+        mean = base @ features
+        centred = features - mean
+        log_base = np.log(np.maximum(base, np.finfo(float).tiny))
+        return cls(centred, target - mean, log_base, (centred.T * base) @ centred)
+
+    def seen(self, least: float) -> "_Problem":
+        """The directions whose variance under the base is above `least`, which alone the weights can move."""
+        largest = float(np.trace(self.covariance))
+        variances, basis = eigh(self.covariance, subset_by_value=(max(least, 1e-12 * largest), np.inf))
+        return _Problem(self.features @ basis, self.target @ basis, self.log_base, variances)
+
+    def tilted(self, strength: float) -> Tilted:
+        """The weights at one strength, with the estimate of their error in all directions."""
+        tilted = self.seen(_VISIBLE * strength).at(strength)
+        residual = self.target - tilted.weights @ self.features
+        return replace(tilted, risk=float(residual @ residual) - len(residual) + 2.0 * tilted.freedom)
 
 
 @final
@@ -83,16 +129,6 @@ class _Problem:
     target: Floats  # (n,)
     log_base: Floats  # (M,)
     variances: Floats  # (n,)
-
-    @classmethod
-    def of(cls, features: Floats, target: Floats, base: Floats, *, least: float) -> "_Problem":
-        mean = base @ features
-        centred = features - mean
-        variances, basis = np.linalg.eigh((centred.T * base) @ centred)
-        kept = variances > max(least, 1e-12 * float(variances[-1]))
-        basis = basis[:, kept]
-        log_base = np.log(np.maximum(base, np.finfo(float).tiny))
-        return cls(centred @ basis, (target - mean) @ basis, log_base, variances[kept])
 
     def untilted(self) -> Tilted:
         """The base, as it is."""

@@ -1,7 +1,6 @@
 """Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there."""
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -10,39 +9,47 @@ from kernelease.arrays import Floats, Rows, finite_numbers
 from kernelease.embedding.exact import ExactEmbedding
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
+from kernelease.features.extension import extended
 from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
-from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
-from kernelease.fit.particles import SlidingFrankWolfe, landscape_of
+from kernelease.features.nystrom import WIDENING, Nystrom, factorise, well_conditioned_rank
+from kernelease.fit.blobs import Blobs
 from kernelease.fit.points import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.tilting import Tilting
+from kernelease.fit.tilting import Tilted, Tilting, matched
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_integer
 from kernelease.kernels.shift_invariant import ShiftInvariant
-from kernelease.methods.adaptive_plan import Stages, plan_stages, typical_lengthscale
+from kernelease.methods.adaptive_plan import MOST_ROUNDS, Stages, plan_stages
+from kernelease.methods.exploring import Explorer, subspace_landscape
 from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import Choice, noise_optimal_rank
+from kernelease.methods.rules import Choice
 from kernelease.methods.subspace import PublishedRows, admitted_rows
 
 FEATURES = 4096
-RANK = 1536  # coordinates of the last stage at most: the factorisation and the fit then take seconds
+RANK = 2048  # coordinates of the first round of stage two at most: the factorisation and the fit then take seconds
+_MORE_RANK = 512  # coordinates of each further round
 _SPANNING = 4096  # public points that may span the subspace
 _PUBLIC_DRAWS = 1024
-_CLOUD = 1024  # points close to what stage one found, and a quarter as many further out
-_WEAK_PEAKS = 256  # places that stage one can't tell from noise, for stage two to look at
-_NEAR, _FAR = 0.2, 0.7  # how far points of the cloud are from where stage one puts mass, in lengthscales
+_RELEASED = 2048  # points drawn from the blobs, whose weights are fitted
+_MATCHING = 0.5  # strength, per point drawn from the blobs, with which their weights are matched to the blobs' own mean
+_DOUBT = 2.0  # standard deviations by which the estimate must speak against published rows being a chance sample
+_ELSEWHERE = 1e-3  # of the base's mass lies on the points that were looked at, in case the blobs are wrong
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adaptive(Method):
-    """Two stages: random Fourier features find where mass is, then a subspace around it is measured.
+    """Two stages: random Fourier features find where mass is, then a subspace around it is measured, in rounds.
 
     `points` is what is public about where rows lie: a law to draw from, public points, or published rows. `share` is
     the part of the budget for stage one (None: a rule of public quantities), `features` how much it measures, `rank`
-    the most coordinates of stage two. The weights are those of a probability distribution, chosen by `tilting`.
+    the most coordinates of a first look at the subspace. The weights are those of a probability distribution, chosen
+    by `tilting`.
+
+    For Gaussian kernels blobs explain what both stages show, and rows differ from their law by chance alone. Further
+    rounds reveal more coordinates of the same noisy embedding at no further price (docs/proofs/rounds.md).
 
     One stage is enough where rows are published, since they say where to look; and kernels that are not shift-invariant
     have no Fourier features to look with: then the points span the subspace as they are.
@@ -79,16 +86,12 @@ class Adaptive(Method):
         return self._one_stage(rows, public, context, reason)
 
     def fit(self, measured: Measured, context: Context) -> Solution:
-        """Weights for the candidates, as far from equal ones as the noise lets be seen."""
+        """Weights for the candidates, as far from the best guess as the noise lets be seen."""
         noisy = measured.embedding
         if noisy is None or not isinstance(noisy.feature_map, Nystrom):
             raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
-        candidates = measured.candidates
-        features = noisy.feature_map.evaluate(candidates) / noisy.sigma
-        base = np.full(len(candidates), 1.0 / len(candidates))
-        natural = _natural_strength(measured.published_rows, noisy.rows)
-        tilted = self.tilting.solve(features, noisy.mean / noisy.sigma, base, natural=natural)
-        synthetic = SyntheticSet(points=candidates, weights=tilted.weights)
+        points, tilted = self._tilted(measured, noisy, noisy.feature_map, context)
+        synthetic = SyntheticSet(points=points, weights=tilted.weights)
         distance = synthetic.distance(noisy.feature_map, noisy.mean)
         return Solution(
             synthetic=synthetic,
@@ -98,9 +101,29 @@ class Adaptive(Method):
             iterations=round(tilted.freedom),
         )
 
+    def _tilted(
+        self, measured: Measured, noisy: NoisyEmbedding, basis: Nystrom, context: Context
+    ) -> tuple[Rows, Tilted]:
+        """Points and their weights: near the blobs' law, near published rows, or near equal weights."""
+        target, candidates, kernel = noisy.mean / noisy.sigma, measured.candidates, context.kernel
+        if measured.blobs is not None and isinstance(kernel, ShiftInvariant):
+            drawn = measured.blobs.spread(_RELEASED, context.seed.generator("adaptive: released points"))
+            landscape = subspace_landscape(noisy, kernel.lengthscale)
+            points = kernel.admit(np.concatenate([drawn * kernel.lengthscale, candidates]))
+            features = basis.evaluate(points) / noisy.sigma
+            base = _mostly_first(len(drawn), len(candidates))
+            law = landscape.target - landscape.residual(measured.blobs)
+            base = matched(features, law, base, strength=_MATCHING * len(drawn))
+            return points, self.tilting.descend(features, target, base, natural=2.0 * noisy.rows)
+        features = basis.evaluate(candidates) / noisy.sigma
+        base = np.full(len(candidates), 1.0 / len(candidates))
+        natural = _natural_strength(measured.published_rows, noisy.rows)
+        if natural is not None:
+            return candidates, self.tilting.descend(features, target, base, natural=natural, doubt=_DOUBT)
+        return candidates, self.tilting.solve(features, target, base)
+
     def _one_stage(self, rows: Rows, public: Rows, context: Context, reason: str) -> Measured:
-        sigma = self._expected_sigma(context, context.public_rows(rows), 1.0)
-        basis, rank = self._subspace(public[:_SPANNING], context.kernel, sigma)
+        basis = self._subspace(public[:_SPANNING], context.kernel)
         rehearse_measurement(basis, context.privacy)
         exact = ExactEmbedding.of(rows, basis, threads=context.threads)
         budget = context.open_budget(basis.dimension + 1, "Adaptive, one stage")
@@ -110,7 +133,7 @@ class Adaptive(Method):
             embedding=noisy,
             steps=(noisy.measurement.step,),
             candidates=public,
-            choices=(Choice(name="stages", value=1, reason=reason), rank),
+            choices=(Choice(name="stages", value=1, reason=reason), _rank_choice(basis)),
             private=context.noise.private,
             published_rows=self.points.count if isinstance(self.points, PublishedRows) else 0,
         )
@@ -123,40 +146,55 @@ class Adaptive(Method):
         waves = _waves(kernel, stages, context)
         rehearse_measurement(waves, context.privacy)
         exact = ExactEmbedding.of(rows, waves, threads=context.threads)
-        budget = context.open_budget(waves.dimension + self.rank + 2, "Adaptive, two stages")
+        largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
+        budget = context.open_budget(largest + 2, "Adaptive, two stages")
         coarse = exact.privatise(budget, noise=context.noise, share=stages.share, step="stage one: Fourier features")
-        cloud = _cloud(coarse, source, draws, stages, kernel, context)
-        sigma = self._expected_sigma(context, known, 1.0 - stages.share)
-        basis, rank = self._subspace(cloud, kernel, sigma)
+
+        explorer = Explorer(
+            kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
+        )
+        blobs = explorer.first_blobs(explorer.waves(coarse))
+        cloud = explorer.cloud(explorer.waves(coarse), blobs, first=True)
+        reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
+        basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
         fine = ExactEmbedding.of(rows, basis, threads=context.threads).privatise(
             budget, noise=context.noise, share=1.0 - stages.share, step="stage two: coordinates where the mass is"
         )
+        places = cloud
+        if explorer.sees_blobs:
+            blobs = explorer.grown(explorer.panorama(coarse, fine), cloud, Blobs.none(stages.dimension))
+        for round_ in range(2, stages.rounds + 1):
+            cloud = explorer.cloud(explorer.panorama(coarse, fine), blobs, first=False)
+            basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
+            fine = ExactEmbedding.of(rows, basis, threads=context.threads).resume(
+                fine, budget=budget, noise=context.noise, step=f"stage two, round {round_}"
+            )
+            blobs = explorer.grown(explorer.panorama(coarse, fine), cloud, blobs)
+            places = np.concatenate([places, cloud])
         return Measured(
             budget=budget,
             embedding=fine,
             steps=(coarse.measurement.step, fine.measurement.step),
-            candidates=cloud,
-            choices=(*stages.choices, rank),
+            candidates=kernel.admit(places * explorer.scale),
+            blobs=blobs if explorer.sees_blobs else None,
+            choices=(*stages.choices, _rank_choice(basis)),
             private=context.noise.private,
         )
 
-    def _subspace(self, points: Rows, kernel: Kernel, sigma: float | None) -> tuple[Nystrom, Choice]:
-        """The span of public points, as far as its coordinates are worth their noise."""
+    def _subspace(self, points: Rows, kernel: Kernel, *, reserve: float = 0.0) -> Nystrom:
+        """The span of public points, as far as floats carry: coordinates with little in them do no harm to the fit."""
         factorisation = factorise(kernel, points, max_rank=min(self.rank, len(points)))
-        conditioned = well_conditioned_rank(kernel, points, factorisation)
-        optimal = (
-            conditioned if sigma is None else noise_optimal_rank(factorisation.residuals[: conditioned + 1], sigma)
-        )
-        reason = "noise-optimal" if optimal < conditioned else "all well-conditioned directions under the cap"
-        choice = Choice(name="rank", value=optimal, reason=reason)
-        return Nystrom.from_factor(kernel, points, factorisation, rank=optimal), choice
+        rank = well_conditioned_rank(kernel, points, factorisation)
+        return replace(Nystrom.from_factor(kernel, points, factorisation, rank=rank), reserve=reserve)
 
-    def _expected_sigma(self, context: Context, rows: int | None, share: float) -> float | None:
-        """The noise to expect in each coordinate of a subspace, where N is public."""
-        if rows is None or context.privacy.pure:
-            return None
-        total = context.privacy.total(self.features + self.rank + 2)
-        return context.kernel.diameter / (rows * total.mu * math.sqrt(share))
+
+def _mostly_first(first: int, second: int) -> Floats:
+    """Equal masses among `first` points, and hardly any on `second` others: (first + second,)."""
+    return np.repeat([(1.0 - _ELSEWHERE) / first, _ELSEWHERE / second], [first, second])
+
+
+def _rank_choice(basis: Nystrom) -> Choice:
+    return Choice(name="rank", value=basis.dimension, reason="all well-conditioned directions under the cap")
 
 
 def _natural_strength(published: int, rows: float) -> float | None:
@@ -176,27 +214,3 @@ def _waves(kernel: ShiftInvariant, stages: Stages, context: Context) -> Fourier:
         coarse = np.arange(count - count // 4, count)
         frequencies[coarse] /= 2.0 ** (1 + coarse % stages.octaves)[:, None]
     return Fourier(frequencies=frequencies, resolution=default_resolution(kernel.lengthscale, dimension))
-
-
-def _cloud(
-    coarse: NoisyEmbedding,
-    source: PointSource,
-    draws: Floats,
-    stages: Stages,
-    kernel: ShiftInvariant,
-    context: Context,
-) -> Floats:
-    """Points around what stage one shows, at weak peaks that may be something, and from the public law: (m, d)."""
-    generator, unit = context.seed.generator("adaptive: cloud"), typical_lengthscale(kernel)
-    solver = SlidingFrankWolfe(lengthscale=unit, widths=stages.widths)
-    landscape = landscape_of(coarse, coarse.mean)
-
-    def draw(count: int) -> Floats:
-        return finite_numbers(source.draw(count, generator))
-
-    blobs = solver.blobs(landscape, draw, generator)
-    near = blobs.sample(_CLOUD, generator, jitter=_NEAR * unit)
-    far = blobs.sample(_CLOUD // 4, generator, jitter=_FAR * unit)
-    weak = solver.missing(landscape, blobs, draw, generator, width=0.0, significance=0.0, count=_WEAK_PEAKS)
-    cloud: Floats = kernel.admit(np.concatenate([near, far, weak, draws[: len(draws) // 4]]))
-    return cloud

@@ -1,9 +1,15 @@
-"""How `Adaptive` divides its budget and how much it measures: from public quantities alone.
+"""How `Adaptive` divides its budget, how much it measures, and in how many rounds: from public quantities alone.
 
 Stage one looks for mass. With a share a of the budget its noise is σ₁ = 2/(N·μ·√a) in each coordinate, and a blob of
-weight w stands out where w > 4σ₁. So a is chosen to see weights of 3 %, within 15 and 30 percent of the budget: less
-finds nothing, more leaves too little for stage two, whose coordinates have a noise that is lower by √2. Where a few
-hundred public points fill the whole space at the kernel's lengthscale, there is little to look for: 8 percent.
+weight w stands out where w > 4σ₁. What it misses, stage two may still find, since it can look at many places at once:
+at the weak peaks of stage one, at points of the public law, and, having seen those, at places nearby. That is why
+
+- 8 percent are enough where a few hundred public points fill the space at the kernel's lengthscale,
+- 10 percent where thousands come near most places, as in five columns,
+- else as much as it takes to see weights of 3 percent, within 15 and 30 percent: nothing else will show the way.
+
+Further rounds of stage two cost nothing but time. They find what the first missed, so they are made where weights of
+3 percent are hidden in the noise of stage one.
 """
 
 import math
@@ -14,31 +20,66 @@ import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.fit.particles import SIGNIFICANCE
+from kernelease.kernels.numeric import Gaussian
 from kernelease.kernels.shift_invariant import ShiftInvariant
 from kernelease.methods.rules import Choice
 from kernelease.privacy.accounting import Privacy
 
 WORTH_SEEING = 0.03
-LEAST_SHARE, LARGEST_SHARE, SHARE_WITHOUT_N, SHARE_IF_FILLED = 0.15, 0.3, 0.3, 0.08
-CELLS_COVERED = 256  # cells of one lengthscale that the public draws fill
+SHARE_IF_FILLED, SHARE_IF_NEAR, LEAST_SHARE, LARGEST_SHARE = 0.08, 0.1, 0.15, 0.3
+CELLS_FILLED, CELLS_NEAR = 2**8, 2**20  # cells of one lengthscale that public points fill, or come near to
 MOST_OCTAVES = 6
+MOST_ROUNDS = 3
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudSizes:
+    """How many points lie near the blobs, far from them, at weak peaks and around the highest; and public draws."""
+
+    near: int
+    far: int
+    peaks: int
+    around: int
+    draws: int
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """What stage one gets of the budget, how much it measures, and at which multiples of the lengthscale."""
+    """What stage one gets of the budget, how much it measures, at which multiples of the lengthscale; all rounds."""
 
     share: float
     features: int
     octaves: int
     dimension: int
+    rounds: int
+    cells: float
     choices: tuple[Choice, ...]
 
     @property
     def widths(self) -> tuple[float, ...]:
         """Widths of blobs to try, in lengthscales: from the widest, by halves, to 0.3."""
         return (*(2.0**octave for octave in range(self.octaves, -1, -1)), 0.3)
+
+    @property
+    def search_draws(self) -> int:
+        """Public draws from which the highest are climbed to find weak peaks."""
+        return 2048 if self.cells <= CELLS_FILLED else 16384
+
+    @property
+    def first_cloud(self) -> CloudSizes:
+        """Points near the mass are what counts; public draws look for more where they come near most places."""
+        if self.cells <= CELLS_FILLED:
+            return CloudSizes(near=768, far=256, peaks=256, around=0, draws=256)
+        if self.cells > CELLS_NEAR:
+            return CloudSizes(near=512, far=256, peaks=512, around=0, draws=128)
+        return CloudSizes(near=512, far=256, peaks=512, around=0, draws=1024)
+
+    @property
+    def next_cloud(self) -> CloudSizes:
+        """Of the further rounds."""
+        return CloudSizes(near=160, far=64, peaks=224, around=64, draws=128)
 
 
 def plan_stages(
@@ -48,13 +89,18 @@ def plan_stages(
     dimension = draws.shape[1]
     apart = _typical_distance(kernel, draws)
     octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(apart, 1.0) / 2.0))))
-    covered = (1.0 + apart) ** dimension <= CELLS_COVERED
-    chosen, reason = (share, "as given") if share is not None else _share(privacy, rows, features, covered=covered)
+    cells = (1.0 + apart) ** dimension
+    hidden = _least_visible(privacy, rows, features)
+    chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
+    several = isinstance(kernel, Gaussian) and not privacy.pure and cells > CELLS_FILLED
+    rounds = MOST_ROUNDS if several and (hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)) else 1
     return Stages(
         share=chosen,
         features=features,
         octaves=octaves,
         dimension=dimension,
+        rounds=rounds,
+        cells=cells,
         choices=(
             Choice(name="stages", value=2, reason="Fourier features find the mass, a subspace around it is measured"),
             Choice(name="percent of the budget for stage one", value=round(100 * chosen), reason=reason),
@@ -64,13 +110,13 @@ def plan_stages(
                 value=octaves + 1,
                 reason="the kernel's and its doubles, up to half the distance between public points",
             ),
+            Choice(
+                name="rounds of stage two",
+                value=rounds,
+                reason="light blobs are hidden from stage one" if rounds > 1 else "one shows all that can be found",
+            ),
         ),
     )
-
-
-def typical_lengthscale(kernel: ShiftInvariant) -> float:
-    """One number for all columns: the geometric mean."""
-    return float(np.exp(np.mean(np.log(np.asarray(kernel.lengthscale, dtype=np.float64)))))
 
 
 def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
@@ -82,13 +128,21 @@ def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
     return float(np.median(np.linalg.norm(scaled[:half] - scaled[half : 2 * half], axis=1)))
 
 
-def _share(privacy: Privacy, rows: int | None, features: int, *, covered: bool) -> tuple[float, str]:
-    if covered:
-        return SHARE_IF_FILLED, "the public points fill the space at the kernel's lengthscale"
+def _least_visible(privacy: Privacy, rows: int | None, features: int) -> float | None:
+    """The weight of a blob that would stand out of stage one, if it had the whole budget; None where N is private."""
     if rows is None or privacy.pure:
-        return SHARE_WITHOUT_N, "the rule where the number of rows is private, or the noise is Laplace's"
-    sigma = 2.0 / (rows * privacy.total(features).mu)
-    wanted = (SIGNIFICANCE * sigma / WORTH_SEEING) ** 2
+        return None
+    return SIGNIFICANCE * 2.0 / (rows * privacy.total(features).mu)
+
+
+def _share(visible: float | None, cells: float) -> tuple[float, str]:
+    if cells <= CELLS_FILLED:
+        return SHARE_IF_FILLED, "the public points fill the space at the kernel's lengthscale"
+    if cells <= CELLS_NEAR:
+        return SHARE_IF_NEAR, "the public points come near most places"
+    if visible is None:
+        return LARGEST_SHARE, "the rule where the number of rows is private, or the noise is Laplace's"
+    wanted = (visible / WORTH_SEEING) ** 2
     if wanted > LARGEST_SHARE:
         return LARGEST_SHARE, "the most it may have: to see blobs of 3 % of the rows it would need more"
     return max(wanted, LEAST_SHARE), "enough to see blobs of 3 % of the rows, and at least 15"
