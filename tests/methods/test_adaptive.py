@@ -115,6 +115,63 @@ def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest
     assert np.array_equal(one.embedding.feature_map.matrix, other.embedding.feature_map.matrix)  # type: ignore[attr-defined]
 
 
+SPARSE = ke.NormalPoints(dimension=3, scale=5.0)
+ROUNDS = Adaptive(points=SPARSE, features=256, rank=96)
+
+
+def _sparse_rows(count: int = 2000, seed: int = 0) -> Floats:
+    generator = np.random.default_rng(seed)
+    centres = np.array([[4.0, -3.0, 0.0], [-2.0, 5.0, 1.0], [0.0, 0.0, -4.0]])
+    return centres[generator.integers(3, size=count)] + 0.3 * generator.standard_normal((count, 3))
+
+
+@pytest.mark.parametrize("neighbours", list(ke.Neighbours))
+def test_further_rounds_cost_no_further_share(neighbours: ke.Neighbours) -> None:
+    privacy = ke.Privacy(epsilon=0.3, delta=1e-6, neighbours=neighbours)
+    measured = _measured(_sparse_rows(), ROUNDS, privacy=privacy, kernel=ke.Gaussian(lengthscale=1.0))
+    assert measured.embedding is not None
+    assert measured.embedding.feature_map.dimension > ROUNDS.rank  # more than one round can hold
+    assert len(measured.steps) == 2
+    spent, total = measured.budget.spent, measured.budget.total
+    assert spent.mu_squared == pytest.approx(sum(step.loss.mu_squared for step in measured.steps))
+    assert spent.mu_squared == pytest.approx(total.mu_squared, rel=1e-9)
+    assert spent.mu_squared <= total.mu_squared
+    assert spent.tau <= total.tau
+
+
+def test_no_replaced_row_moves_all_rounds_together_further_than_was_charged() -> None:
+    rows, kernel = _sparse_rows(200), ke.Gaussian(lengthscale=1.0)
+    measured = _measured(rows, ROUNDS, privacy=ke.Privacy(epsilon=0.3, delta=1e-6), kernel=kernel)
+    assert measured.embedding is not None
+    basis, charged = measured.embedding.feature_map, measured.embedding.measurement.step.sensitivity
+    assert isinstance(basis, Nystrom)
+    rows[0] = basis.points[-1]  # of the last round
+    exact = basis.project(ExactEmbedding.of(rows, basis)._total)
+    moved = []
+    for stranger in (*basis.points[::20], [1e9, -1e9, 0.0]):
+        neighbour = rows.copy()
+        neighbour[0] = stranger
+        difference = exact - basis.project(ExactEmbedding.of(neighbour, basis)._total)
+        moved.append(float(np.linalg.norm(difference.astype(np.float64))))
+    assert 0.9 * charged < max(moved) <= charged
+
+
+def test_pure_guarantees_have_one_round() -> None:
+    kernel, pure = ke.Gaussian(lengthscale=1.0), ke.Privacy(epsilon=0.3, delta=0.0)
+    draws = SPARSE.draw(512, np.random.default_rng(0))
+    assert plan_stages(kernel, pure, 2000, draws, share=None, features=256).rounds == 1
+    assert plan_stages(kernel, PRIVACY, 100, draws, share=None, features=256).rounds > 1
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+def test_the_plan_is_what_measuring_then_chooses(epsilon: float) -> None:
+    privacy, kernel = ke.Privacy(epsilon=epsilon, delta=1e-6), ke.Gaussian(lengthscale=1.0)
+    planned = ROUNDS.plan(kernel, privacy, 2000, seed=3)
+    measured = _measured(_sparse_rows(), ROUNDS, privacy=privacy, kernel=kernel)
+    assert measured.choices[:-1] == planned[:-1]
+    assert planned[-1].name == measured.choices[-1].name == "rank"
+
+
 @pytest.mark.slow
 def test_the_same_noise_and_seed_give_the_same_release() -> None:
     sets = []

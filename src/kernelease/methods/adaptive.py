@@ -26,6 +26,8 @@ from kernelease.methods.method import Context, Measured, Method, refuse_other_co
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import Choice
 from kernelease.methods.subspace import PublishedRows, admitted_rows
+from kernelease.privacy.accounting import Privacy
+from kernelease.seeds import PublicSeed
 
 FEATURES = 4096
 RANK = 2048  # coordinates of the first round of stage two at most: the factorisation and the fit then take seconds
@@ -35,6 +37,7 @@ _PUBLIC_DRAWS = 1024
 _RELEASED = 2048  # points drawn from the blobs, whose weights are fitted
 _MATCHING = 0.5  # strength, per point drawn from the blobs, with which their weights are matched to the blobs' own mean
 _DOUBT = 2.0  # standard deviations by which the estimate must speak against published rows being a chance sample
+_DRAWS = "adaptive: public points"
 _ELSEWHERE = 1e-3  # of the base's mass lies on the points that were looked at, in case the blobs are wrong
 
 
@@ -69,13 +72,28 @@ class Adaptive(Method):
         if self.share is not None and not 0.0 < self.share < 1.0:
             raise ParameterError(f"Adaptive: share must lie between 0 and 1, got {self.share!r}.")
 
+    def plan(self, kernel: Kernel, privacy: Privacy, rows: int | None, *, seed: int = 0) -> tuple[Choice, ...]:
+        """What `measure` would choose for a table of so many rows (None: private), from public quantities alone.
+
+        >>> from kernelease import Gaussian, NormalPoints
+        >>> method = Adaptive(points=NormalPoints(dimension=2, scale=5.0))
+        >>> print(method.plan(Gaussian(lengthscale=1.0), Privacy(epsilon=1.0, delta=1e-6), 100_000)[1])
+        percent of the budget for stage one = 8: the public points fill the space at the kernel's lengthscale
+        """
+        cap = Choice(name="rank", value=self.rank, reason="at most: as far as the public points are well-conditioned")
+        if isinstance(self.points, PublishedRows) or not isinstance(kernel, ShiftInvariant):
+            return (Choice(name="stages", value=1, reason="the public points say where to look"), cap)
+        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, PublicSeed(seed).generator(_DRAWS)))
+        stages = plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features)
+        return (*stages.choices, cap)
+
     def measure(self, rows: Rows, context: Context) -> Measured:
         """Two stages where there is something to look for and a way to do it, else one."""
         if isinstance(self.points, PublishedRows):
             public = admitted_rows(self.points, rows, context)
             return self._one_stage(rows, public, context, "the published rows say where to look")
         refuse_other_columns(rows, self.points.dimension, "Adaptive")
-        generator = context.seed.generator("adaptive: public points")
+        generator = context.seed.generator(_DRAWS)
         if isinstance(context.kernel, ShiftInvariant):
             draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, generator))
             return self._two_stages(rows, self.points, draws, context.kernel, context)

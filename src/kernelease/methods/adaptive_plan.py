@@ -13,7 +13,7 @@ Further rounds of stage two cost nothing but time. They find what the first miss
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -43,6 +43,11 @@ class CloudSizes:
     around: int
     draws: int
 
+    @property
+    def total(self) -> int:
+        """Of all kinds."""
+        return self.near + self.far + self.peaks + self.around + self.draws
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,7 +60,7 @@ class Stages:
     dimension: int
     rounds: int
     cells: float
-    choices: tuple[Choice, ...]
+    choices: tuple[Choice, ...] = ()
 
     @property
     def widths(self) -> tuple[float, ...]:
@@ -94,13 +99,16 @@ def plan_stages(
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
     several = isinstance(kernel, Gaussian) and not privacy.pure and cells > CELLS_FILLED
     rounds = MOST_ROUNDS if several and (hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)) else 1
-    return Stages(
+    stages = Stages(
         share=chosen,
         features=features,
         octaves=octaves,
         dimension=dimension,
         rounds=rounds,
         cells=cells,
+    )
+    return replace(
+        stages,
         choices=(
             Choice(name="stages", value=2, reason="Fourier features find the mass, a subspace around it is measured"),
             Choice(name="percent of the budget for stage one", value=round(100 * chosen), reason=reason),
@@ -114,6 +122,11 @@ def plan_stages(
                 name="rounds of stage two",
                 value=rounds,
                 reason="light blobs are hidden from stage one" if rounds > 1 else "one shows all that can be found",
+            ),
+            Choice(
+                name="points of the first round",
+                value=stages.first_cloud.total,
+                reason="near the mass that stage one shows, at its weak peaks, and from the public law",
             ),
         ),
     )
