@@ -36,6 +36,11 @@ class Blobs:
     def __len__(self) -> int:
         return len(self.weights)
 
+    @property
+    def parameters(self) -> int:
+        """A weight, a width and d coordinates each."""
+        return len(self) * (int(self.centres.shape[1]) + 2)
+
     @classmethod
     def none(cls, dimension: int) -> "Blobs":
         """No blob at all, in `dimension` columns."""

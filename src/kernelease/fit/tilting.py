@@ -27,6 +27,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
 _STEPS = 120
+_PATIENCE = 4  # strengths that are worse than the best so far, one after the other, end the search
 _DESCENT = 4.0  # from one strength to the next, below the natural one
 _VISIBLE = 0.02  # directions whose variance is below this share of the weakest strength can't move
 
@@ -63,8 +64,14 @@ class Tilting:
 
     def solve(self, features: Floats, target: Floats, base: Floats) -> Tilted:
         """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
-        problem = _Frame.of(features, target, base).seen(_VISIBLE * self.weakest)
-        return min([problem.untilted(), *problem.path(self.weakest, self.ratio)], key=lambda tilted: tilted.risk)
+        frame = _Frame.of(features, target, base)
+        problem = frame.seen(_VISIBLE * self.weakest)
+        best, worse = problem.untilted(), 0
+        for tilted in problem.path(self.weakest, self.ratio):
+            best, worse = (tilted, 0) if tilted.risk < best.risk else (best, worse + 1)
+            if worse == _PATIENCE:
+                break
+        return frame.judged(best)
 
     def descend(self, features: Floats, target: Floats, base: Floats, *, natural: float, doubt: float = 0.0) -> Tilted:
         """The weights at the natural strength, or at weaker ones while the estimate falls: (M, J), (J,), (M,).
@@ -114,8 +121,11 @@ class _Frame:
         return _Problem(self.features @ basis, self.target @ basis, self.log_base, variances)
 
     def tilted(self, strength: float) -> Tilted:
-        """The weights at one strength, with the estimate of their error in all directions."""
-        tilted = self.seen(_VISIBLE * strength).at(strength)
+        """The weights at one strength."""
+        return self.judged(self.seen(_VISIBLE * strength).at(strength))
+
+    def judged(self, tilted: Tilted) -> Tilted:
+        """With the estimate of the error in all directions, also those that the weights can't move."""
         residual = self.target - tilted.weights @ self.features
         return replace(tilted, risk=float(residual @ residual) - len(residual) + 2.0 * tilted.freedom)
 

@@ -1,5 +1,6 @@
 """Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there."""
 
+import math
 from dataclasses import dataclass, replace
 from typing import final
 
@@ -36,9 +37,8 @@ _SPANNING = 4096  # public points that may span the subspace
 _PUBLIC_DRAWS = 1024
 _RELEASED = 2048  # points drawn from the blobs, whose weights are fitted
 _MATCHING = 0.5  # strength, per point drawn from the blobs, with which their weights are matched to the blobs' own mean
-_DOUBT = 2.0  # standard deviations by which the estimate must speak against published rows being a chance sample
+_DOUBT = 2.0  # standard deviations by which an estimated error must be lower to speak against the natural weights
 _DRAWS = "adaptive: public points"
-_ELSEWHERE = 1e-3  # of the base's mass lies on the points that were looked at, in case the blobs are wrong
 
 
 @final
@@ -123,22 +123,40 @@ class Adaptive(Method):
         self, measured: Measured, noisy: NoisyEmbedding, basis: Nystrom, context: Context
     ) -> tuple[Rows, Tilted]:
         """Points and their weights: near the blobs' law, near published rows, or near equal weights."""
-        target, candidates, kernel = noisy.mean / noisy.sigma, measured.candidates, context.kernel
-        if measured.blobs is not None and isinstance(kernel, ShiftInvariant):
-            drawn = measured.blobs.spread(_RELEASED, context.seed.generator("adaptive: released points"))
-            landscape = subspace_landscape(noisy, kernel.lengthscale)
-            points = kernel.admit(np.concatenate([drawn * kernel.lengthscale, candidates]))
-            features = basis.evaluate(points) / noisy.sigma
-            base = _mostly_first(len(drawn), len(candidates))
-            law = landscape.target - landscape.residual(measured.blobs)
-            base = matched(features, law, base, strength=_MATCHING * len(drawn))
-            return points, self.tilting.descend(features, target, base, natural=2.0 * noisy.rows)
+        target, candidates = noisy.mean / noisy.sigma, measured.candidates
+        around = None
+        if measured.blobs is not None:
+            around = self._around(measured.blobs, noisy, basis, context)
+            if around[1].risk < around[1].freedom + math.sqrt(0.5 * basis.dimension):  # as if the blobs were the law
+                return around
         features = basis.evaluate(candidates) / noisy.sigma
         base = np.full(len(candidates), 1.0 / len(candidates))
         natural = _natural_strength(measured.published_rows, noisy.rows)
         if natural is not None:
             return candidates, self.tilting.descend(features, target, base, natural=natural, doubt=_DOUBT)
-        return candidates, self.tilting.solve(features, target, base)
+        if around is None:
+            return candidates, self.tilting.solve(features, target, base)
+        free = replace(self.tilting, ratio=self.tilting.ratio**2).solve(features, target, base)  # only in case
+        points, tilted = around
+        apart = free.weights @ features - tilted.weights @ basis.evaluate(points) / noisy.sigma
+        chance = 2.0 * _DOUBT * float(np.linalg.norm(apart))
+        return (candidates, free) if free.risk + chance < tilted.risk else around
+
+    def _around(self, blobs: Blobs, noisy: NoisyEmbedding, basis: Nystrom, context: Context) -> tuple[Rows, Tilted]:
+        """Points of the blobs' law, with weights near it; the blobs' parameters have followed the noise too."""
+        kernel = context.kernel
+        if not isinstance(kernel, ShiftInvariant):
+            raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
+        drawn = blobs.spread(_RELEASED, context.seed.generator("adaptive: released points"))
+        points = kernel.admit(drawn * kernel.lengthscale)
+        features = basis.evaluate(points) / noisy.sigma
+        landscape = subspace_landscape(noisy, kernel.lengthscale)
+        law = landscape.target - landscape.residual(blobs)
+        equal = np.full(len(points), 1.0 / len(points))
+        base = matched(features, law, equal, strength=_MATCHING * len(points))
+        tilted = self.tilting.descend(features, landscape.target, base, natural=2.0 * noisy.rows)
+        followed = float(blobs.parameters)
+        return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
 
     def _one_stage(self, rows: Rows, public: Rows, context: Context, reason: str) -> Measured:
         basis = self._subspace(public[:_SPANNING], context.kernel)
@@ -179,7 +197,7 @@ class Adaptive(Method):
             budget, noise=context.noise, share=1.0 - stages.share, step="stage two: coordinates where the mass is"
         )
         places = cloud
-        if explorer.sees_blobs:
+        if stages.blobs:
             blobs = explorer.grown(explorer.panorama(coarse, fine), cloud, Blobs.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(explorer.panorama(coarse, fine), blobs, first=False)
@@ -194,7 +212,7 @@ class Adaptive(Method):
             embedding=fine,
             steps=(coarse.measurement.step, fine.measurement.step),
             candidates=kernel.admit(places * explorer.scale),
-            blobs=blobs if explorer.sees_blobs else None,
+            blobs=blobs if stages.blobs else None,
             choices=(*stages.choices, _rank_choice(basis)),
             private=context.noise.private,
         )
@@ -204,11 +222,6 @@ class Adaptive(Method):
         factorisation = factorise(kernel, points, max_rank=min(self.rank, len(points)))
         rank = well_conditioned_rank(kernel, points, factorisation)
         return replace(Nystrom.from_factor(kernel, points, factorisation, rank=rank), reserve=reserve)
-
-
-def _mostly_first(first: int, second: int) -> Floats:
-    """Equal masses among `first` points, and hardly any on `second` others: (first + second,)."""
-    return np.repeat([(1.0 - _ELSEWHERE) / first, _ELSEWHERE / second], [first, second])
 
 
 def _rank_choice(basis: Nystrom) -> Choice:

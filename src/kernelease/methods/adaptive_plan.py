@@ -52,7 +52,10 @@ class CloudSizes:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stages:
-    """What stage one gets of the budget, how much it measures, at which multiples of the lengthscale; all rounds."""
+    """What stage one gets of the budget, how much it measures, at which multiples of the lengthscale; all rounds.
+
+    `cells` of one lengthscale make up the public law's space; `blobs` have a closed form in subspaces of the kernel.
+    """
 
     share: float
     features: int
@@ -60,6 +63,7 @@ class Stages:
     dimension: int
     rounds: int
     cells: float
+    blobs: bool
     choices: tuple[Choice, ...] = ()
 
     @property
@@ -74,7 +78,12 @@ class Stages:
 
     @property
     def first_cloud(self) -> CloudSizes:
-        """Points near the mass are what counts; public draws look for more where they come near most places."""
+        """Points near the mass are what counts; public draws look for more where they come near most places.
+
+        Where no blobs explain it, the points themselves have to.
+        """
+        if not self.blobs:
+            return CloudSizes(near=1024, far=256, peaks=256, around=0, draws=256)
         if self.cells <= CELLS_FILLED:
             return CloudSizes(near=768, far=256, peaks=256, around=0, draws=256)
         if self.cells > CELLS_NEAR:
@@ -97,8 +106,10 @@ def plan_stages(
     cells = (1.0 + apart) ** dimension
     hidden = _least_visible(privacy, rows, features)
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
-    several = isinstance(kernel, Gaussian) and not privacy.pure and cells > CELLS_FILLED
-    rounds = MOST_ROUNDS if several and (hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)) else 1
+    blobs = isinstance(kernel, Gaussian)
+    several = blobs and not privacy.pure and cells > CELLS_FILLED
+    most = MOST_ROUNDS if cells <= CELLS_NEAR else 2  # each is slower in more columns, and finds less
+    rounds = most if several and (hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)) else 1
     stages = Stages(
         share=chosen,
         features=features,
@@ -106,6 +117,7 @@ def plan_stages(
         dimension=dimension,
         rounds=rounds,
         cells=cells,
+        blobs=blobs,
     )
     return replace(
         stages,

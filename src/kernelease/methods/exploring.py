@@ -19,11 +19,10 @@ from kernelease.fit.points import PointSource
 from kernelease.fit.settling import Settling
 from kernelease.fit.subspace_landscape import SubspaceLandscape
 from kernelease.fit.wave_landscape import WaveLandscape
-from kernelease.kernels.numeric import Gaussian
 from kernelease.kernels.shift_invariant import ShiftInvariant
 from kernelease.methods.adaptive_plan import Stages
 
-_NEAR, _FAR = 0.3, 0.7  # how far points are from where mass was seen, in lengthscales
+_NEAR, _FAR = 0.2, 0.7  # how far points are from where mass was seen, in lengthscales
 _PEAK_WIDTH = 0.2  # of the blobs whose witness is climbed
 _LIKENESS = 0.7  # how far log-variances of blobs are expected to be from each other
 
@@ -42,11 +41,6 @@ class Explorer:
     def scale(self) -> Floats:
         """The lengthscale of each column: (d,)."""
         return np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), (self.stages.dimension,))
-
-    @property
-    def sees_blobs(self) -> bool:
-        """Whether blobs have a closed form in subspaces of this kernel."""
-        return isinstance(self.kernel, Gaussian)
 
     def waves(self, coarse: NoisyEmbedding) -> WaveLandscape:
         """What Fourier features say, in lengthscales."""
