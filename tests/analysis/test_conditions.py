@@ -75,6 +75,9 @@ TABLE = pa.table(
         ("age < limit", "1001"),
         ("limit == 40", "0100"),
         ("limit == -1.5e3", "0000"),
+        ("age < " + "9" * 400, "1101"),  # beyond every float
+        ("age > -" + "9" * 5000, "1101"),  # and beyond what int() reads
+        ("limit == 1e999", "0000"),
         ("born >= '1984-02-03'", "1100"),
         ('"is null" == true', "1000"),
         ("`is null` is null", "0000"),

@@ -149,6 +149,8 @@ def test_lines_of_a_file_with_windows_line_ends() -> None:
     ("text", "message"),
     [
         ("\n[columns.a", "^schema, line 2: is not valid TOML: Expected"),
+        ("[columns.a]\nmax = 1" + "0" * 5000, "^schema: has a number of thousands of digits"),
+        ("a = " + "[" * 100_000, "^schema: has a number of thousands of digits, or arrays nested as deep"),
         ("[columns.a]\ntype = 'boolean'\n[columns.a]", "^schema, line 3: is not valid TOML: Cannot declare"),
         ("", "needs at least one column"),
     ],

@@ -44,6 +44,7 @@ _COMPARE = {
 }
 _MIRROR = str.maketrans("<>", "><")
 _KEYWORDS = ("and", "or", "not", "in", "is", "null", "true", "false")
+_LONGEST_INTEGER = 308  # characters; longer ones are read as floats, the longest of which are infinite
 _TOKEN = re.compile(
     r"""\s*(?:
         (?P<operator><=|>=|==|!=|<|>)
@@ -315,7 +316,8 @@ class _Parser:
     def _operand(self) -> Column | Literal:
         kind, token = self._take()
         if kind == "number":
-            return int(token) if token.lstrip("+-").isdigit() else float(token)
+            whole = token.lstrip("+-").isdigit() and len(token) <= _LONGEST_INTEGER
+            return int(token) if whole else float(token)
         if kind == "text":
             return token.replace("''", "'")
         if kind in ("operator", "mark"):

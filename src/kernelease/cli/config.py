@@ -18,7 +18,7 @@ def read_config(path: Path, group: Any) -> dict[str, Any]:
         data = tomllib.loads(text)
     except OSError as error:
         raise ParameterError(f"The configuration file {path} can't be read: {error.strerror}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # not TOML, not text, or more than the parser can hold
         raise ParameterError(f"The configuration file {path} is not valid TOML: {error}.") from error
     return _File(path.name, text).defaults(data, group, ())
 

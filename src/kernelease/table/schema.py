@@ -160,6 +160,8 @@ class Schema:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"{source}, {_told_line(error, text)}.") from None
+        except (ValueError, RecursionError):  # what the parser itself can't hold
+            raise SchemaError(f"{source}: has a number of thousands of digits, or arrays nested as deep.") from None
         try:
             return cls._from_toml(data)
         except SchemaError as error:

@@ -355,4 +355,7 @@ def _number_keys(array: Any) -> Any:
 def _number_key(column: Integer | Number, literal: object) -> float:
     if isinstance(literal, bool) or not isinstance(literal, int | float):
         raise column.error("type", f"holds numbers and can't be compared with {literal!r}.")
-    return float(literal)
+    try:
+        return float(literal)
+    except OverflowError:  # an integer of more than 308 digits is beyond every cell
+        return math.inf if literal > 0 else -math.inf
