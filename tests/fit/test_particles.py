@@ -12,7 +12,7 @@ from kernelease.fit.climbing import climb, distinct
 from kernelease.fit.landscape import Landscape, Panorama
 from kernelease.fit.particles import SlidingFrankWolfe
 from kernelease.fit.subspace_landscape import SubspaceLandscape
-from kernelease.fit.tilting import Tilting
+from kernelease.fit.tilting import Tilting, matched
 from kernelease.fit.wave_landscape import WaveLandscape
 from kernelease.seeds import PublicSeed
 
@@ -185,6 +185,57 @@ def test_the_estimated_risk_is_right_on_average() -> None:
         tilted = solver.solve(features, truth + generator.standard_normal(8), base)
         excess.append(tilted.risk - float(((tilted.weights @ features - truth) ** 2).sum()))
     assert abs(np.mean(excess)) < 4.0 * np.std(excess) / np.sqrt(50)
+
+
+def test_the_natural_strength_is_kept_where_the_base_is_right() -> None:
+    """Rows drawn from the base itself: the natural weights are closer than the base, and about as close as any."""
+    generator = np.random.default_rng(0)
+    features = generator.standard_normal((400, 6))
+    base = np.full(400, 1.0 / 400)
+    rows, errors = 500, []
+    for _ in range(20):
+        truth = features[generator.integers(400, size=rows)].mean(axis=0)
+        sigma = 0.03
+        noisy = truth + sigma * generator.standard_normal(6)
+        tilted = Tilting().descend(features / sigma, noisy / sigma, base, natural=2.0 * rows, doubt=2.0)
+        errors.append([np.sum((weights @ features - truth) ** 2) for weights in (tilted.weights, base)])
+    ours, theirs = np.mean(errors, axis=0)
+    assert ours < 0.5 * theirs
+    assert ours < 6 * sigma**2  # what plain noisy numbers are off by
+
+
+def test_the_natural_strength_is_left_where_the_base_is_wrong() -> None:
+    generator = np.random.default_rng(0)
+    features = generator.standard_normal((400, 6))
+    base = np.full(400, 1.0 / 400)
+    truth = generator.dirichlet(np.full(400, 0.02)) @ features
+    sigma = 0.01
+    noisy = truth + sigma * generator.standard_normal(6)
+    tilted = Tilting().descend(features / sigma, noisy / sigma, base, natural=2e6)
+    assert tilted.strength < 2e6 / 4
+    assert np.linalg.norm(tilted.weights @ features - truth) < 0.2 * np.linalg.norm(base @ features - truth)
+
+
+def test_matched_weights_have_the_mean_that_is_asked_for() -> None:
+    generator = np.random.default_rng(0)
+    features = 50.0 * generator.standard_normal((300, 5))
+    target = generator.dirichlet(np.ones(300)) @ features
+    weights = matched(features, target, np.full(300, 1.0 / 300), strength=1.0)
+    assert weights.min() > 0.0
+    assert weights.sum() == pytest.approx(1.0)
+    assert np.linalg.norm(weights @ features - target) < 0.05 * np.linalg.norm(features.mean(axis=0) - target)
+
+
+def test_spread_points_are_closer_to_their_blobs_than_random_ones() -> None:
+    landscape = _landscapes()["subspace"]
+    law = TRUTH.weights @ landscape.features(TRUTH.centres, TRUTH.widths)
+    generator = np.random.default_rng(4)
+    errors = {}
+    for name, points in {"spread": TRUTH.spread(256, generator), "random": TRUTH.sample(256, generator)}.items():
+        mean = landscape.features(points, np.zeros(len(points))).mean(axis=0)
+        errors[name] = float(np.linalg.norm(mean - law))
+    assert np.isfinite(TRUTH.spread(1, generator)).all()
+    assert errors["spread"] < 0.5 * errors["random"]
 
 
 def test_impossible_strengths_are_refused() -> None:
