@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from benchmarks.checks import table
-from benchmarks.contenders import PUBLISHED_ROWS
 from benchmarks.published import EPSILONS, Curve, published
 from benchmarks.reproduction import Part
 
@@ -83,12 +82,13 @@ def _contenders(title: str, dimension: int, record: Sequence[Record]) -> str:
     paper = published(dimension)
     header = ["", *(f"ε = {epsilon:g}" for epsilon in EPSILONS), "points", "seconds"]
     rows: list[list[object]] = []
-    for flag, label in ((False, "no published rows"), (True, f"{PUBLISHED_ROWS:,} published rows")):
-        best = paper.leak.best if flag else paper.best_without_rows
-        given = "up to 10,000 published rows" if flag else label
-        rows.append([f"{given}: paper", *(float(value) for value in best), "", ""])
+    for given, best in ((False, paper.best_without_rows), (True, paper.leak.best)):
+        label = "up to 10,000 published rows" if given else "no published rows"
+        rows.append([f"{label}: paper", *(float(value) for value in best), "", ""])
         for entry in record:
-            if entry["published_rows"] is flag:
+            count = entry["published_rows"]
+            if (count > 0) is given:
+                label = f"{count:,} published rows" if given else label
                 rows.append([f"{label}: {entry['name']}", *map(_runs, entry["errors"]), *_cost(entry)])
     return table(title, header, rows)
 
