@@ -17,7 +17,7 @@ _OTHER_COLOURS = {"no noise (projection)": "#999999", "uniform weights": "#00000
 _CONTENDER_COLOURS = ("#000000", "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00")
 _WITHOUT_ROWS, _WITH_ROWS = (
     "no published rows",
-    f"published rows (Subspace {PUBLISHED_ROWS:,}, Adaptive {MANY_ROWS:,}, the paper up to 10,000)",
+    f"{MANY_ROWS:,} published rows (Subspace {PUBLISHED_ROWS:,})",
 )
 _FONT = "Helvetica, Arial, sans-serif"
 
