@@ -19,6 +19,7 @@ from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import SEALS, read_bundle, write_bundle
 from kernelease.release.declared_types import conforms
 from kernelease.seeds import PublicSeed
+from kernelease.table import Schema
 
 SCHEMA = ke.Schema.parse("""
 [columns.age]
@@ -211,3 +212,9 @@ def test_every_feature_map_comes_back(tmp_path: Path) -> None:
 )
 def test_values_and_types(value: Any, hint: Any, holds: bool) -> None:
     assert conforms(value, hint) is holds
+
+
+def test_integers_beyond_every_float_are_out_of_range_not_an_error() -> None:
+    column = Schema.parse('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\n').column("age")
+    keys = column.keys(pa.chunked_array([pa.array([2**60 + 1, 7, None], pa.int64())]))
+    assert keys.to_pylist() == [float(2**60), 7.0, None]

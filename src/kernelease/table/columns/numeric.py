@@ -348,7 +348,7 @@ def _check_default(column: Integer | Number) -> None:
 
 
 def _number_keys(array: Any) -> Any:
-    numbers = array.cast(pa.float64())
+    numbers = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, not refused
     return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
 
 
