@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 import kernelease as ke
 from benchmarks import mixtures
 from benchmarks.checks import table
-from benchmarks.contenders import TARGETS, Contender, released
+from benchmarks.contenders import MANY_ROWS, TARGETS, Contender, released
 from benchmarks.mixtures import DIMENSIONS
 from benchmarks.published import EPSILONS
 from benchmarks.reproduction import private_truth
@@ -34,7 +34,7 @@ def main(
     for columns in dimension or DIMENSIONS:
         truth = private_truth(columns)
         for rows in (False, True) if published is None else (published,):
-            points = ke.PublishedRows(10_000) if rows else mixtures.prior(columns)
+            points = ke.PublishedRows(MANY_ROWS) if rows else mixtures.prior(columns)
             contender = Contender(lambda _, points=points: {"Adaptive": ke.Adaptive(points=points)})
             for value, target in zip(EPSILONS, TARGETS[columns, rows], strict=True):
                 if epsilon and value not in epsilon:
@@ -44,7 +44,7 @@ def main(
                 median = float(np.median(errors))
                 spread = f"{errors.min():.4g} to {errors.max():.4g}"
                 verdict = "yes" if median <= target else "NO"
-                named = "10,000" if rows else "none"
+                named = f"{MANY_ROWS:,}" if rows else "none"
                 took = f"{seconds.mean():.0f} (at most {seconds.max():.0f})"
                 lines.append((columns, named, f"{value:g}", f"{median:.4g}", spread, f"{target:g}", verdict, took))
                 print(*lines[-1], flush=True)

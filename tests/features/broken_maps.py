@@ -22,36 +22,36 @@ class Altered(FeatureMap):
 
     @property
     def dimension(self) -> int:
-        return self._get("dimension")  # type: ignore[no-any-return]
+        return self._get("dimension")
 
     @property
     def step(self) -> float:
-        return self._get("step")  # type: ignore[no-any-return]
+        return self._get("step")
 
     @property
     def norm_bound(self) -> float:
-        return self._get("norm_bound")  # type: ignore[no-any-return]
+        return self._get("norm_bound")
 
     @property
     def diameter(self) -> float:
-        return self._get("diameter")  # type: ignore[no-any-return]
+        return self._get("diameter")
 
     @property
     def diameter_l1(self) -> float:
-        return self._get("diameter_l1")  # type: ignore[no-any-return]
+        return self._get("diameter_l1")
 
     @property
     def norm_bound_l1(self) -> float:
-        return self._get("norm_bound_l1")  # type: ignore[no-any-return]
+        return self._get("norm_bound_l1")
 
     def integers(self, rows: Rows) -> Integers:
-        return self._get("integers")(rows)  # type: ignore[no-any-return]
+        return self._get("integers")(rows)
 
     def total(self, rows: Rows) -> Integers:
-        return self.changes.get("total", super().total)(rows)  # type: ignore[no-any-return]
+        return self.changes.get("total", super().total)(rows)
 
     def evaluate(self, points: Rows) -> Floats:
-        return self._get("evaluate")(points)  # type: ignore[no-any-return]
+        return self._get("evaluate")(points)
 
 
 @dataclass(frozen=True, kw_only=True)

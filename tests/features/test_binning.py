@@ -69,7 +69,7 @@ def test_one_bucket_is_a_constant_feature() -> None:
 
 def test_only_the_laplace_kernel_is_binned() -> None:
     with pytest.raises(ParameterError, match="must be Laplace"):
-        RandomBinning.random(Gaussian(lengthscale=1.0), grids=4, buckets=4, dimension=1, seed=SEED)  # type: ignore[arg-type]
+        RandomBinning.random(Gaussian(lengthscale=1.0), grids=4, buckets=4, dimension=1, seed=SEED)
 
 
 @pytest.mark.parametrize(("grids", "dimension"), [(0, 1), (1, 0)])

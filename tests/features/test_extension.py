@@ -22,15 +22,10 @@ from kernelease.features.extension import extended
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Polynomial, Similarity, Spectrum
 from kernelease.privacy import Neighbours
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from tests.features.text_rows import column
 
 RESERVE = 0.01
 SLACK = 1 + 1e-9  # what `verify` forgives
-
-
-def _column(*cells: object) -> Rows:
-    rows = np.empty((len(cells), 1), dtype=object)
-    rows[:, 0] = cells
-    return rows
 
 
 class Case(NamedTuple):
@@ -46,7 +41,7 @@ GENERATOR = np.random.default_rng(17)
 PLANE = GENERATOR.normal(size=(70, 2)) * 2.0
 AWKWARD = np.array([[0.0, 0.0], [1e150, -1e150], [np.nan, np.inf], [9.0, 9.0], [-9.0, 9.0], [5e-324, 1.0]])
 FEW = np.concatenate([PLANE[:4], PLANE[40:44], AWKWARD])
-WORDS = _column("Ada", "Adam", "Eve", "", "Grace", "Ada Lovelace", "aaaa")
+WORDS = column("Ada", "Adam", "Eve", "", "Grace", "Ada Lovelace", "aaaa")
 OPPOSITES = Similarity(values=("no", "yes"), matrix=((2.0, -1.5), (-1.5, 2.0)), default="no")
 CUBIC = Polynomial(degree=3, offset=0.0, half_width=2.0, dimension=2)
 GAUSSIAN = Gaussian(lengthscale=1.0)
@@ -56,11 +51,9 @@ CASES = (
     Case("coarse first", GAUSSIAN, PLANE[:40], PLANE[40:], FEW, 0.2),
     Case("laplace", Laplace(lengthscale=(1.0, 2.0)), PLANE[:40], PLANE[40:], FEW),
     Case("polynomial", CUBIC, PLANE[:3], PLANE[3:], FEW),
-    Case("signed similarity", OPPOSITES, _column("no"), _column("no", "yes"), _column("no", "yes", "what?"), 1e-3),
-    Case(
-        "categories", Kronecker(values=("a", "b")), _column("a"), _column("b", "z", "a"), _column("a", "b", "z", None)
-    ),
-    Case("strings", Spectrum(n=2), WORDS[:3], WORDS[2:], _column("Ada", "Eve", None, "zzz", "aa", "Grace Hopper")),
+    Case("signed similarity", OPPOSITES, column("no"), column("no", "yes"), column("no", "yes", "what?"), 1e-3),
+    Case("categories", Kronecker(values=("a", "b")), column("a"), column("b", "z", "a"), column("a", "b", "z", None)),
+    Case("strings", Spectrum(n=2), WORDS[:3], WORDS[2:], column("Ada", "Eve", None, "zzz", "aa", "Grace Hopper")),
     Case(
         "nearly dependent",
         GAUSSIAN,

@@ -31,12 +31,7 @@ from kernelease.kernels import (
     Spectrum,
     WeightedSum,
 )
-
-
-def _column(*cells: object) -> Rows:
-    rows = np.empty((len(cells), 1), dtype=object)
-    rows[:, 0] = cells
-    return rows
+from tests.features.text_rows import column
 
 
 class Case(NamedTuple):
@@ -49,7 +44,7 @@ class Case(NamedTuple):
 GENERATOR = np.random.default_rng(11)
 PLANE = GENERATOR.normal(size=(60, 2)) * 2.0
 AWKWARD = np.array([[0.0, 0.0], [1e150, -1e150], [np.nan, np.inf], [9.0, 9.0], [-9.0, 9.0], [5e-324, 1.0]])
-WORDS = _column("Ada", "Adam", "Eve", "", "Grace", "Ada Lovelace", "aaaa")
+WORDS = column("Ada", "Adam", "Eve", "", "Grace", "Ada Lovelace", "aaaa")
 PEOPLE = np.array(
     [[20 + 7 * i, ("f", "m", None)[i % 3], ("Ada", "Bob", "Eve", "Adam")[i % 4]] for i in range(12)], object
 )
@@ -73,9 +68,9 @@ NEAR_COPIES = np.concatenate([PLANE[:8], PLANE[:8] + 1e-7, PLANE[:8]])
 CASES = (
     Case("gaussian", Gaussian(lengthscale=1.0), PLANE, np.concatenate([PLANE[:9], AWKWARD])),
     Case("laplace", Laplace(lengthscale=(1.0, 2.0)), PLANE, np.concatenate([PLANE[:9], AWKWARD])),
-    Case("kronecker", Kronecker(values=("a", "b", "c")), _column("a", "b", "z"), _column("a", "b", "c", "z", None, [])),
-    Case("signed similarity", OPPOSITES, _column("no", "yes"), _column("no", "yes", "what?")),
-    Case("strings", Spectrum(n=2), WORDS, _column("Ada", "Eve", None, "zzz", "\ud800", "aa", "Grace Hopper")),
+    Case("kronecker", Kronecker(values=("a", "b", "c")), column("a", "b", "z"), column("a", "b", "c", "z", None, [])),
+    Case("signed similarity", OPPOSITES, column("no", "yes"), column("no", "yes", "what?")),
+    Case("strings", Spectrum(n=2), WORDS, column("Ada", "Eve", None, "zzz", "\ud800", "aa", "Grace Hopper")),
     Case("composite", PERSON, PEOPLE, PEOPLE[:8]),
     Case("polynomial", CUBIC, PLANE, np.concatenate([PLANE[:9], AWKWARD])),
     Case("nearly dependent", Gaussian(lengthscale=1.0), NEAR_COPIES, np.concatenate([NEAR_COPIES[:12], AWKWARD])),

@@ -46,7 +46,7 @@ class _Watched:
         privatise = ExactEmbedding.privatise
 
         def watching(exact: ExactEmbedding, *args: object, **kwargs: object) -> NoisyEmbedding:
-            result = privatise(exact, *args, **kwargs)  # type: ignore[arg-type]
+            result = privatise(exact, *args, **kwargs)
             self.exact.append(exact)
             self.noisy.append(result)
             return result
@@ -55,7 +55,7 @@ class _Watched:
 
 
 def _measured(rows: Rows, method: Adaptive = SMALL, **context: object) -> Measured:
-    return method.measure(rows, _context(**context))  # type: ignore[arg-type]
+    return method.measure(rows, _context(**context))
 
 
 def test_both_stages_are_charged_and_use_the_whole_budget() -> None:
@@ -104,7 +104,7 @@ def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest
 
     def replayed(exact: ExactEmbedding, *args: object, **kwargs: object) -> NoisyEmbedding:
         calls.append(1)
-        result = privatise(exact, *args, **kwargs)  # type: ignore[arg-type]
+        result = privatise(exact, *args, **kwargs)
         return first if len(calls) == 1 else result
 
     monkeypatch.setattr(ExactEmbedding, "privatise", replayed)
@@ -112,7 +112,7 @@ def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest
     assert np.array_equal(one.candidates, other.candidates)
     assert one.embedding is not None
     assert other.embedding is not None
-    assert np.array_equal(one.embedding.feature_map.matrix, other.embedding.feature_map.matrix)  # type: ignore[attr-defined]
+    assert np.array_equal(one.embedding.feature_map.matrix, other.embedding.feature_map.matrix)
 
 
 SPARSE = ke.NormalPoints(dimension=3, scale=5.0)
@@ -161,6 +161,25 @@ def test_pure_guarantees_have_one_round() -> None:
     draws = SPARSE.draw(512, np.random.default_rng(0))
     assert plan_stages(kernel, pure, 2000, draws, share=None, features=256).rounds == 1
     assert plan_stages(kernel, PRIVACY, 100, draws, share=None, features=256).rounds > 1
+    assert plan_stages(kernel, PRIVACY, 100, draws, features=256, rounds=1).rounds == 1
+    with pytest.raises(ke.ParameterError, match="more than one round needs a Gaussian kernel"):
+        plan_stages(kernel, pure, 2000, draws, features=256, rounds=2)
+    with pytest.raises(ke.ParameterError, match="more than one round needs a Gaussian kernel"):
+        plan_stages(ke.Laplace(lengthscale=1.0), PRIVACY, 2000, draws, features=256, rounds=2)
+
+
+def test_what_can_not_be_planned_is_refused_before_anything_is_charged() -> None:
+    three = ke.Gaussian(lengthscale=(1.0, 1.0, 1.0))
+    ledger = ke.MemoryLedger(PRIVACY)
+    with pytest.raises(ke.ParameterError, match="one column per lengthscale"):
+        SMALL.plan(three, PRIVACY, 1000)
+    with pytest.raises(ke.ParameterError, match="one column per lengthscale"):
+        ke.release(_rows(), kernel=three, method=SMALL, privacy=PRIVACY, ledger=ledger)
+    assert ledger.entries == []
+    with pytest.raises(ke.ParameterError, match="rows must be an integer from 1"):
+        SMALL.plan(KERNEL, PRIVACY, 0)
+    with pytest.raises(ke.ParameterError, match="rounds must be an integer from 1 to 3"):
+        Adaptive(points=PRIOR, rounds=4)
 
 
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
@@ -253,7 +272,7 @@ def test_a_table_of_other_columns_is_refused_before_any_charge() -> None:
 )
 def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:
     with pytest.raises(ke.ParameterError, match=message):
-        Adaptive(points=PRIOR, **settings)  # type: ignore[arg-type]
+        Adaptive(points=PRIOR, **settings)
 
 
 def test_what_was_not_measured_by_it_is_refused() -> None:

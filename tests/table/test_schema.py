@@ -149,8 +149,8 @@ def test_lines_of_a_file_with_windows_line_ends() -> None:
     ("text", "message"),
     [
         ("\n[columns.a", "^schema, line 2: is not valid TOML: Expected"),
-        ("[columns.a]\nmax = 1" + "0" * 5000, "^schema: has a number of thousands of digits"),
-        ("a = " + "[" * 100_000, "^schema: has a number of thousands of digits, or arrays nested as deep"),
+        ("[columns.a]\nmax = 1" + "0" * 5000, "^schema: has a number with more digits than can be read"),
+        ("a = " + "[" * 100_000, "^schema: has arrays or tables nested too deep"),
         ("[columns.a]\ntype = 'boolean'\n[columns.a]", "^schema, line 3: is not valid TOML: Cannot declare"),
         ("", "needs at least one column"),
     ],
@@ -179,8 +179,8 @@ def test_a_schema_in_code() -> None:
     with pytest.raises(SchemaError, match="column 'age': declared twice"):
         Schema((age, age))
     with pytest.raises(SchemaError, match="must be Column objects, got str"):
-        Schema(("age",))  # type: ignore[arg-type]
-    schema = Schema([age], constraints=["age >= 18"])  # type: ignore[arg-type]
+        Schema(("age",))
+    schema = Schema([age], constraints=["age >= 18"])
     assert schema.columns == (age,)
     assert Schema((age,), constraints=schema.constraints) == schema
     assert schema.column("age") is age
@@ -201,7 +201,7 @@ def test_round_trips_of_all_columns() -> None:
         unit="é",
         max_rows_per_unit=3,
         rows_without_unit="one-unit",
-        constraints=("integer <= number", "if category == 'Private' then boolean == true"),  # type: ignore[arg-type]
+        constraints=("integer <= number", "if category == 'Private' then boolean == true"),
     )
     assert Schema.parse(schema.to_toml()) == schema
     assert Schema.from_dict(json.loads(json.dumps(schema.to_dict()))) == schema

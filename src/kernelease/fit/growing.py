@@ -1,6 +1,6 @@
 """Growing a set of blobs: one more where it explains what chance can't, and none that is not worth its parameters."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
@@ -74,12 +74,7 @@ class Growing:
 
     def _pruned(self, landscape: Landscape, grown: Settled) -> Settled:
         """Without the blobs whose parameters cost more than they explain."""
-        quick = Settling(
-            lengthscale=self.settling.lengthscale,
-            widest=self.settling.widest,
-            likeness=self.settling.likeness,
-            steps=_SHORT,
-        )
+        quick = replace(self.settling, steps=_SHORT)
         while len(grown.blobs) > 1:
             for index in np.argsort(grown.blobs.weights)[:_REMOVED]:
                 weights = grown.blobs.weights.copy()

@@ -35,9 +35,6 @@ class Settling:
 
     `likeness` is how far log-variances are expected to be from their mean: widths that the data say little about are
     then like those of the others (infinite: no such pull). `lengthscale` is the kernel's, `widest` bounds the widths.
-
-    >>> Settling(lengthscale=1.0, widest=4.0).steps
-    40
     """
 
     lengthscale: float

@@ -16,7 +16,7 @@ Where the base is a good guess of that law, the N rows differ from it by chance 
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
@@ -41,6 +41,15 @@ class Tilted:
     strength: float
     risk: float
     freedom: float  # the number of directions that follow the noise
+    fitted: Floats  # what the weights make of the target: (J,)
+
+    def surpasses(self, other: "Tilted", doubt: float) -> bool:
+        """Whether the estimated error is lower by more than `doubt` standard deviations of that estimate.
+
+        The difference of two estimates is off by about 2 e·(one fit − the other), e the noise.
+        """
+        chance = 2.0 * doubt * float(np.linalg.norm(self.fitted - other.fitted))
+        return self.risk + chance < other.risk
 
 
 @final
@@ -67,26 +76,21 @@ class Tilting:
         frame = _Frame.of(features, target, base)
         problem = frame.seen(_VISIBLE * self.weakest)
         best, worse = problem.untilted(), 0
-        for tilted in problem.path(self.weakest, self.ratio):
-            best, worse = (tilted, 0) if tilted.risk < best.risk else (best, worse + 1)
+        for trial in problem.path(self.weakest, self.ratio):
+            best, worse = (trial, 0) if trial.risk < best.risk else (best, worse + 1)
             if worse == _PATIENCE:
                 break
         return frame.judged(best)
 
     def descend(self, features: Floats, target: Floats, base: Floats, *, natural: float, doubt: float = 0.0) -> Tilted:
-        """The weights at the natural strength, or at weaker ones while the estimate falls: (M, J), (J,), (M,).
-
-        The estimate of a difference is itself off by about 2 e·(one fit − the other), e the noise: it must fall by
-        more than `doubt` standard deviations of that.
-        """
+        """The weights at the natural strength, or at weaker ones while they surpass it: (M, J), (J,), (M,)."""
         frame = _Frame.of(features, target, base)
         strength = max(natural, self.weakest)
         best = frame.tilted(strength)
         while strength > self.weakest:
             strength = max(self.weakest, strength / _DESCENT)
             weaker = frame.tilted(strength)
-            chance = 2.0 * doubt * float(np.linalg.norm((weaker.weights - best.weights) @ frame.features))
-            if weaker.risk + chance >= best.risk:
+            if not weaker.surpasses(best, doubt):
                 break
             best = weaker
         return best
@@ -94,7 +98,18 @@ class Tilting:
 
 def matched(features: Floats, target: Floats, base: Floats, *, strength: float) -> Floats:
     """Weights near the base whose mean is close to a target without noise: (M, J), (J,), (M,) → (M,)."""
-    return _Frame.of(features, target, base).seen(_VISIBLE * strength).at(strength).weights
+    return _Frame.of(features, target, base).seen(_VISIBLE * strength).solved(strength)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Trial:
+    """Weights at one strength, judged by the directions that they can move."""
+
+    weights: Floats
+    strength: float
+    risk: float
+    freedom: float
 
 
 @final
@@ -102,6 +117,7 @@ def matched(features: Floats, target: Floats, base: Floats, *, strength: float) 
 class _Frame:
     """Features and target as seen from the base's mean, with the base's covariance."""
 
+    mean: Floats  # (J,)
     features: Floats  # (M, J), centred
     target: Floats  # (J,), likewise
     log_base: Floats  # (M,)
@@ -112,7 +128,7 @@ class _Frame:
         mean = base @ features
         centred = features - mean
         log_base = np.log(np.maximum(base, np.finfo(float).tiny))
-        return cls(centred, target - mean, log_base, (centred.T * base) @ centred)
+        return cls(mean, centred, target - mean, log_base, (centred.T * base) @ centred)
 
     def seen(self, least: float) -> "_Problem":
         """The directions whose variance under the base is above `least`, which alone the weights can move."""
@@ -124,10 +140,17 @@ class _Frame:
         """The weights at one strength."""
         return self.judged(self.seen(_VISIBLE * strength).at(strength))
 
-    def judged(self, tilted: Tilted) -> Tilted:
+    def judged(self, trial: _Trial) -> Tilted:
         """With the estimate of the error in all directions, also those that the weights can't move."""
-        residual = self.target - tilted.weights @ self.features
-        return replace(tilted, risk=float(residual @ residual) - len(residual) + 2.0 * tilted.freedom)
+        moved = trial.weights @ self.features
+        residual = self.target - moved
+        return Tilted(
+            weights=trial.weights,
+            strength=trial.strength,
+            risk=float(residual @ residual) - len(residual) + 2.0 * trial.freedom,
+            freedom=trial.freedom,
+            fitted=self.mean + moved,
+        )
 
 
 @final
@@ -140,21 +163,24 @@ class _Problem:
     log_base: Floats  # (M,)
     variances: Floats  # (n,)
 
-    def untilted(self) -> Tilted:
+    def untilted(self) -> _Trial:
         """The base, as it is."""
         weights = np.exp(self.log_base)
         risk = float(self.target @ self.target) - len(self.target)
-        return Tilted(weights=weights, strength=np.inf, risk=risk, freedom=0.0)
+        return _Trial(weights, np.inf, risk, 0.0)
 
-    def at(self, strength: float) -> Tilted:
+    def solved(self, strength: float) -> Floats:
+        """The weights at one strength, from the base: (M,)."""
+        return self.weights(self.dual(strength, np.zeros(len(self.variances)), np.diag(self.variances)), strength)
+
+    def at(self, strength: float) -> _Trial:
         """The fit at one strength, from the base."""
         if len(self.variances) == 0:
             return self.untilted()
-        dual = self.dual(strength, np.zeros(len(self.variances)), np.diag(self.variances))
-        weights = self.weights(dual, strength)
-        return self._tilted(strength, weights, self.covariance(weights))
+        weights = self.solved(strength)
+        return self._tried(strength, weights, self.covariance(weights))
 
-    def path(self, weakest: float, ratio: float) -> Iterator[Tilted]:
+    def path(self, weakest: float, ratio: float) -> Iterator[_Trial]:
         if len(self.variances) == 0:
             return
         dual, covariance = np.zeros(len(self.variances)), np.diag(self.variances)
@@ -163,7 +189,7 @@ class _Problem:
             dual = self.dual(strength, dual, covariance)
             weights = self.weights(dual, strength)
             covariance = self.covariance(weights)
-            yield self._tilted(strength, weights, covariance)
+            yield self._tried(strength, weights, covariance)
             strength /= ratio
 
     def dual(self, strength: float, start: Floats, covariance: Floats) -> Floats:
@@ -197,12 +223,12 @@ class _Problem:
         covariance: Floats = (self.features.T * weights) @ self.features - np.outer(mean, mean)
         return covariance
 
-    def _tilted(self, strength: float, weights: Floats, covariance: Floats) -> Tilted:
+    def _tried(self, strength: float, weights: Floats, covariance: Floats) -> _Trial:
         fitted = weights @ self.features
         freedom = len(fitted) - 0.5 * float(np.trace(np.linalg.inv(_stiffness(covariance, strength))))
         residual = self.target - fitted
         risk = float(residual @ residual) - len(fitted) + 2.0 * freedom
-        return Tilted(weights=weights, strength=strength, risk=risk, freedom=freedom)
+        return _Trial(weights, strength, risk, freedom)
 
 
 def _stiffness(covariance: Floats, strength: float) -> Floats:

@@ -6,7 +6,7 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Rows, finite_numbers
+from kernelease.arrays import Rows
 from kernelease.embedding.exact import ExactEmbedding
 from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
@@ -15,6 +15,7 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import WIDENING, Nystrom, factorise, well_conditioned_rank
 from kernelease.fit.blobs import Blobs
+from kernelease.fit.landscape import Landscape
 from kernelease.fit.points import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.tilting import Tilted, Tilting, matched
@@ -48,8 +49,8 @@ class Adaptive(Method):
 
     `points` is what is public about where rows lie: a law to draw from, public points, or published rows. `share` is
     the part of the budget for stage one (None: a rule of public quantities), `features` how much it measures, `rank`
-    the most coordinates of a first look at the subspace. The weights are those of a probability distribution, chosen
-    by `tilting`.
+    the most coordinates of a first look at the subspace, `rounds` how often it looks (None: likewise a rule). The
+    weights are those of a probability distribution, chosen by `tilting`.
 
     For Gaussian kernels blobs explain what both stages show, and rows differ from their law by chance alone. Further
     rounds reveal more coordinates of the same noisy embedding at no further price (docs/proofs/rounds.md).
@@ -62,11 +63,14 @@ class Adaptive(Method):
     share: float | None = None
     features: int = FEATURES
     rank: int = RANK
+    rounds: int | None = None
     tilting: Tilting = Tilting()
 
     def __post_init__(self) -> None:
         check_integer("Adaptive: features", self.features, 2, 2**20)
         check_integer("Adaptive: rank", self.rank, 1, _SPANNING)
+        if self.rounds is not None:
+            check_integer("Adaptive: rounds", self.rounds, 1, MOST_ROUNDS)
         if self.features % 2:
             raise ParameterError(f"Adaptive: features must be even, got {self.features!r}.")
         if self.share is not None and not 0.0 < self.share < 1.0:
@@ -83,9 +87,9 @@ class Adaptive(Method):
         cap = Choice(name="rank", value=self.rank, reason="at most: as far as the public points are well-conditioned")
         if isinstance(self.points, PublishedRows) or not isinstance(kernel, ShiftInvariant):
             return (Choice(name="stages", value=1, reason="the public points say where to look"), cap)
-        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, PublicSeed(seed).generator(_DRAWS)))
-        stages = plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features)
-        return (*stages.choices, cap)
+        if rows is not None:
+            check_integer("Adaptive.plan: rows", rows, 1, 2**62)
+        return (*self._stages(self.points, kernel, privacy, rows, PublicSeed(seed)).choices, cap)
 
     def measure(self, rows: Rows, context: Context) -> Measured:
         """Two stages where there is something to look for and a way to do it, else one."""
@@ -93,11 +97,9 @@ class Adaptive(Method):
             public = admitted_rows(self.points, rows, context)
             return self._one_stage(rows, public, context, "the published rows say where to look")
         refuse_other_columns(rows, self.points.dimension, "Adaptive")
-        generator = context.seed.generator(_DRAWS)
         if isinstance(context.kernel, ShiftInvariant):
-            draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, generator))
-            return self._two_stages(rows, self.points, draws, context.kernel, context)
-        public = context.kernel.admit(self.points.draw(_SPANNING, generator))
+            return self._two_stages(rows, self.points, context.kernel, context)
+        public = context.kernel.admit(self.points.draw(_SPANNING, context.seed.generator(_DRAWS)))
         reason = (
             f"{type(context.kernel).__name__} is not shift-invariant, so there are no Fourier features to look with"
         )
@@ -137,10 +139,7 @@ class Adaptive(Method):
         if around is None:
             return candidates, self.tilting.solve(features, target, base)
         free = replace(self.tilting, ratio=self.tilting.ratio**2).solve(features, target, base)  # only in case
-        points, tilted = around
-        apart = free.weights @ features - tilted.weights @ basis.evaluate(points) / noisy.sigma
-        chance = 2.0 * _DOUBT * float(np.linalg.norm(apart))
-        return (candidates, free) if free.risk + chance < tilted.risk else around
+        return (candidates, free) if free.surpasses(around[1], _DOUBT) else around
 
     def _around(self, blobs: Blobs, noisy: NoisyEmbedding, basis: Nystrom, context: Context) -> tuple[Rows, Tilted]:
         """Points of the blobs' law, with weights near it; the blobs' parameters have followed the noise too."""
@@ -174,11 +173,14 @@ class Adaptive(Method):
             published_rows=self.points.count if isinstance(self.points, PublishedRows) else 0,
         )
 
-    def _two_stages(
-        self, rows: Rows, source: PointSource, draws: Floats, kernel: ShiftInvariant, context: Context
-    ) -> Measured:
-        known = context.public_rows(rows)
-        stages = plan_stages(kernel, context.privacy, known, draws, share=self.share, features=self.features)
+    def _stages(
+        self, source: PointSource, kernel: ShiftInvariant, privacy: Privacy, rows: int | None, seed: PublicSeed
+    ) -> Stages:
+        draws = kernel.columns_checked(source.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
+        return plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features, rounds=self.rounds)
+
+    def _two_stages(self, rows: Rows, source: PointSource, kernel: ShiftInvariant, context: Context) -> Measured:
+        stages = self._stages(source, kernel, context.privacy, context.public_rows(rows), context.seed)
         waves = _waves(kernel, stages, context)
         rehearse_measurement(waves, context.privacy)
         exact = ExactEmbedding.of(rows, waves, threads=context.threads)
@@ -189,8 +191,9 @@ class Adaptive(Method):
         explorer = Explorer(
             kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
         )
-        blobs = explorer.first_blobs(explorer.waves(coarse))
-        cloud = explorer.cloud(explorer.waves(coarse), blobs, first=True)
+        seen: Landscape = explorer.waves(coarse)
+        blobs = explorer.first_blobs(seen)
+        cloud = explorer.cloud(seen, blobs, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
         fine = ExactEmbedding.of(rows, basis, threads=context.threads).privatise(
@@ -198,14 +201,16 @@ class Adaptive(Method):
         )
         places = cloud
         if stages.blobs:
-            blobs = explorer.grown(explorer.panorama(coarse, fine), cloud, Blobs.none(stages.dimension))
+            seen = explorer.panorama(coarse, fine)
+            blobs = explorer.grown(seen, cloud, Blobs.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
-            cloud = explorer.cloud(explorer.panorama(coarse, fine), blobs, first=False)
+            cloud = explorer.cloud(seen, blobs, first=False)
             basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
             fine = ExactEmbedding.of(rows, basis, threads=context.threads).resume(
                 fine, budget=budget, noise=context.noise, step=f"stage two, round {round_}"
             )
-            blobs = explorer.grown(explorer.panorama(coarse, fine), cloud, blobs)
+            seen = explorer.panorama(coarse, fine)
+            blobs = explorer.grown(seen, cloud, blobs)
             places = np.concatenate([places, cloud])
         return Measured(
             budget=budget,

@@ -19,6 +19,7 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
 from kernelease.fit.particles import SIGNIFICANCE
 from kernelease.kernels.numeric import Gaussian
 from kernelease.kernels.shift_invariant import ShiftInvariant
@@ -97,7 +98,14 @@ class Stages:
 
 
 def plan_stages(
-    kernel: ShiftInvariant, privacy: Privacy, rows: int | None, draws: Floats, *, share: float | None, features: int
+    kernel: ShiftInvariant,
+    privacy: Privacy,
+    rows: int | None,
+    draws: Floats,
+    *,
+    features: int,
+    share: float | None = None,
+    rounds: int | None = None,
 ) -> Stages:
     """The rule. `rows` is N where it is public, `draws` are points from the public source: (m, d)."""
     dimension = draws.shape[1]
@@ -107,15 +115,14 @@ def plan_stages(
     hidden = _least_visible(privacy, rows, features)
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
     blobs = isinstance(kernel, Gaussian)
-    several = blobs and not privacy.pure and cells > CELLS_FILLED
-    most = MOST_ROUNDS if cells <= CELLS_NEAR else 2  # each is slower in more columns, and finds less
-    rounds = most if several and (hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)) else 1
+    blind = hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)
+    looks, why = _rounds(rounds, cells, possible=blobs and not privacy.pure, blind=blind)
     stages = Stages(
         share=chosen,
         features=features,
         octaves=octaves,
         dimension=dimension,
-        rounds=rounds,
+        rounds=looks,
         cells=cells,
         blobs=blobs,
     )
@@ -130,11 +137,7 @@ def plan_stages(
                 value=octaves + 1,
                 reason="the kernel's and its doubles, up to half the distance between public points",
             ),
-            Choice(
-                name="rounds of stage two",
-                value=rounds,
-                reason="light blobs are hidden from stage one" if rounds > 1 else "one shows all that can be found",
-            ),
+            Choice(name="rounds of stage two", value=looks, reason=why),
             Choice(
                 name="points of the first round",
                 value=stages.first_cloud.total,
@@ -171,3 +174,14 @@ def _share(visible: float | None, cells: float) -> tuple[float, str]:
     if wanted > LARGEST_SHARE:
         return LARGEST_SHARE, "the most it may have: to see blobs of 3 % of the rows it would need more"
     return max(wanted, LEAST_SHARE), "enough to see blobs of 3 % of the rows, and at least 15"
+
+
+def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> tuple[int, str]:
+    if given is not None:
+        if given > 1 and not possible:
+            raise ParameterError("Adaptive: more than one round needs a Gaussian kernel and Gaussian noise (δ > 0).")
+        return given, "as given"
+    if not (possible and blind and cells > CELLS_FILLED):
+        return 1, "one shows all that can be found"
+    most = MOST_ROUNDS if cells <= CELLS_NEAR else 2  # each is slower in more columns, and finds less
+    return most, "light blobs are hidden from stage one"

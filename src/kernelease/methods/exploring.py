@@ -56,7 +56,7 @@ class Explorer:
         """What Fourier features and a subspace say together."""
         return Panorama(self.waves(coarse), subspace_landscape(fine, self.scale))
 
-    def first_blobs(self, waves: WaveLandscape) -> Blobs:
+    def first_blobs(self, waves: Landscape) -> Blobs:
         """What stands out of the noise of stage one, coarse to fine."""
         return SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths).blobs(waves, self._draw, self.generator)
 
@@ -83,11 +83,7 @@ class Explorer:
         return np.concatenate([blobs.centres, near, far, peaks, around, self._draw(sizes.draws)])
 
     def _draw(self, count: int) -> Floats:
-        return (
-            finite_numbers(self.source.draw(count, self.generator)) / self.scale
-            if count
-            else np.empty((0, len(self.scale)))
-        )
+        return finite_numbers(self.source.draw(count, self.generator)) / self.scale
 
 
 def subspace_landscape(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLandscape:

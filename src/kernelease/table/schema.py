@@ -160,8 +160,10 @@ class Schema:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"{source}, {_told_line(error, text)}.") from None
-        except (ValueError, RecursionError):  # what the parser itself can't hold
-            raise SchemaError(f"{source}: has a number of thousands of digits, or arrays nested as deep.") from None
+        except ValueError:  # Python reads integers of up to 4,300 digits
+            raise SchemaError(f"{source}: has a number with more digits than can be read.") from None
+        except RecursionError:
+            raise SchemaError(f"{source}: has arrays or tables nested too deep to be read.") from None
         try:
             return cls._from_toml(data)
         except SchemaError as error:
