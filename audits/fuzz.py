@@ -46,7 +46,7 @@ def _targets() -> dict[str, Target]:
     """The readers, imported late: atheris watches what is imported under its eyes."""
     with contextlib.ExitStack() as stack:
         if COVERAGE:
-            import atheris  # noqa: PLC0415
+            import atheris  # noqa: PLC0415  # not on every platform
 
             stack.enter_context(atheris.instrument_imports(include=["kernelease"], enable_loader_override=False))
         return dict(importlib.import_module("audits.targets").TARGETS)
@@ -67,7 +67,7 @@ def _one(target: Target, seconds: int, corpus: Path) -> int:
 
 
 def _by_mutation(target: Target, seconds: int, corpus: Path) -> int:
-    from audits.fuzzing import broken_by, mutations  # noqa: PLC0415
+    from audits.fuzzing import broken_by, mutations  # noqa: PLC0415  # late: atheris watches what is imported under its eyes
 
     end, trials = time.monotonic() + seconds, 0
     with tempfile.TemporaryDirectory() as folder:
@@ -85,9 +85,9 @@ def _by_mutation(target: Target, seconds: int, corpus: Path) -> int:
 
 def _by_coverage(target: Target, seconds: int, corpus: Path) -> int:
     """Ends the process: with 0 when the time is over, with another code at a finding."""
-    import atheris  # noqa: PLC0415
+    import atheris  # noqa: PLC0415  # not on every platform
 
-    from audits.fuzzing import broken_by  # noqa: PLC0415
+    from audits.fuzzing import broken_by  # noqa: PLC0415  # late: atheris watches what is imported under its eyes
 
     folder = Path(tempfile.mkdtemp())
     dictionary = folder / "words"

@@ -34,7 +34,7 @@ TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
 ADAPTIVE_TRIALS = {Effort.FAST: 80, Effort.FULL: 400}
 
 
-def of_method(method: Method, *, kernel: Kernel = Gaussian(lengthscale=1.0), privacy: Privacy = PRIVACY) -> Run:  # noqa: B008
+def of_method(method: Method, *, kernel: Kernel = Gaussian(lengthscale=1.0), privacy: Privacy = PRIVACY) -> Run:  # noqa: B008  # a kernel never changes
     """A run of a method on an array of rows, on books of its own."""
 
     def run(rows: Any, noise: NoiseSource) -> object:

@@ -101,7 +101,7 @@ def hoarding(folder: Path) -> None:
 def leaving_open(folder: Path) -> None:
     """A broken twin: it forgets to close a file."""
     one_release(folder)
-    _KEPT.append(open(folder / "out" / "certificate.json", "rb"))  # noqa: SIM115
+    _KEPT.append(open(folder / "out" / "certificate.json", "rb"))  # noqa: SIM115  # the twin: left open
 
 
 def soak(work: Callable[[Path], None], rounds: int) -> Levels:

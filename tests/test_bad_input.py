@@ -228,7 +228,7 @@ LATE = (  # what would fail only when the fit begins, with the budget gone
     Bad("guess for a subspace", "same number of columns", _subspace(estimator=_guess(3))),
     Bad("no gradient", "needs Fourier", _features(features=Nystrom.spanning(KERNEL, np.eye(2), tolerance=1e-3))),
     Bad("features of text", "needs Fourier", _features(features=HashedNgrams(n=2, buckets=8, max_length=9))),
-    Bad("not a method", "give a schema for a table", lambda: PublicSeed(0)),  # type: ignore[arg-type,return-value]
+    Bad("not a method", "give a schema for a table", lambda: PublicSeed(0)),
 )
 REFUSED = (*THE_GUARANTEE, *THE_TABLE, *THE_KERNEL, *PUBLIC_POINTS, *COUNTS, *MEMORY, *LATE)
 
@@ -238,7 +238,7 @@ def test_bad_input_is_refused_before_anything_is_charged(bad: Bad) -> None:
     made, error, ledger, noise = _attempt(bad.rows, bad.method, bad.kernel, bad.privacy)
     assert made is None
     with pytest.raises(bad.error, match=bad.message):
-        raise error  # type: ignore[misc]
+        raise error
     assert isinstance(error, KerneleaseError)
     assert not ledger.entries
     assert not noise.scales

@@ -12,8 +12,8 @@ ROUNDS = 28
 
 def main(job: Job) -> None:
     sys.path.insert(0, job.checkout or ".")
-    import mbi  # noqa: PLC0415
-    from dpsynth.discrete_mechanisms import aim, discrete  # noqa: PLC0415
+    import mbi  # noqa: PLC0415  # in the peer's own environment
+    from dpsynth.discrete_mechanisms import aim, discrete  # noqa: PLC0415  # in the peer's own environment
 
     sizes = job.sizes()
     table = pd.read_csv(job.train)

@@ -172,7 +172,7 @@ def test_each_block_is_charged_before_its_noise() -> None:
 @pytest.mark.parametrize(
     "leak", [len, iter, list, bool, pickle.dumps, copy.copy, copy.deepcopy, lambda counts: counts.__getstate__()]
 )
-def test_it_has_no_length_no_items_no_truth_and_no_copies(leak) -> None:  # type: ignore[no-untyped-def]
+def test_it_has_no_length_no_items_no_truth_and_no_copies(leak) -> None:
     with pytest.raises(PrivacyError):
         leak(exact([(codes([(0, 0, 0)] * 4711), None)]))
 

@@ -49,7 +49,7 @@ def test_it_prints_no_value(secret: ExactEmbedding) -> None:
     "leak",
     [len, iter, list, bool, pickle.dumps, copy.copy, copy.deepcopy, sum, sorted, lambda e: e.__getstate__()],
 )
-def test_it_has_no_length_no_items_no_truth_and_no_copies(secret: ExactEmbedding, leak) -> None:  # type: ignore[no-untyped-def]
+def test_it_has_no_length_no_items_no_truth_and_no_copies(secret: ExactEmbedding, leak) -> None:
     with pytest.raises(PrivacyError) as caught:
         leak(secret)
     assert not any(digit in str(caught.value) for digit in ("4711", "1234", "99", "6044"))
@@ -66,11 +66,11 @@ def test_no_public_attribute_holds_a_sum(secret: ExactEmbedding) -> None:
         vars(secret)
     assert {name for name in dir(secret) if not name.startswith("_")} == {"feature_map", "of", "privatise", "resume"}
     with pytest.raises(AttributeError):
-        secret.note = 1  # type: ignore[attr-defined]
+        secret.note = 1
     with pytest.raises(TypeError):
-        secret[0]  # type: ignore[index]
+        secret[0]
     with pytest.raises(TypeError):
-        float(secret)  # type: ignore[arg-type]
+        float(secret)
 
 
 def test_numpy_sees_one_opaque_object(secret: ExactEmbedding) -> None:
@@ -101,7 +101,7 @@ tables = st.lists(st.integers(0, 3), min_size=1, max_size=60)
 
 @given(tables, st.randoms(use_true_random=False), st.integers(1, 20), st.sampled_from([1, 2, 5]), st.integers(1, 9))
 @settings(deadline=None)
-def test_order_batches_blocks_and_threads_change_nothing(cells, random, batch, threads, block) -> None:  # type: ignore[no-untyped-def]
+def test_order_batches_blocks_and_threads_change_nothing(cells, random, batch, threads, block) -> None:
     shuffled = list(cells)
     random.shuffle(shuffled)
     batches = [categories(*shuffled[start : start + batch]) for start in range(0, len(cells), batch)]
@@ -122,7 +122,7 @@ def test_the_maps_own_total_is_the_sum_of_its_integers(cells: list[int]) -> None
 class Heavy(OneHot):
     """Integers of the largest size allowed: a sum of 65,536 of them still fits 62 bits, more need Python's integers."""
 
-    def total(self, rows: Rows) -> np.ndarray:  # type: ignore[type-arg]
+    def total(self, rows: Rows) -> np.ndarray:
         assert len(rows) <= 2**16
         return super().total(rows)
 

@@ -57,7 +57,7 @@ def test_projection_agrees_with_a_quadratic_program(constraint: Constraint, seed
     if isinstance(constraint, Simplex):
         signs, total, equal = np.ones((5, 1)).T, 1.0, True
     else:
-        signs, total, equal = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T, constraint.radius, False  # type: ignore[attr-defined]
+        signs, total, equal = np.array(np.meshgrid(*[[-1.0, 1.0]] * 5)).reshape(5, -1).T, constraint.radius, False
     best = minimize(
         lambda w: ((w - weights) ** 2).sum(),
         np.full(5, 0.2),

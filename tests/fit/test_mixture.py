@@ -142,4 +142,4 @@ def test_weights_are_a_distribution() -> None:
 @pytest.mark.parametrize("wrong", [{"components": 0}, {"steps": 0}, {"goal": 0.0}, {"rate": -1.0}])
 def test_senseless_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ParameterError, match="MixtureSolver"):
-        MixtureSolver(**wrong)  # type: ignore[arg-type]
+        MixtureSolver(**wrong)

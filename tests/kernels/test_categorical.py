@@ -57,7 +57,7 @@ def test_similarity_looks_up_the_matrix() -> None:
 
 
 def test_similarity_takes_an_array_and_stays_hashable() -> None:
-    kernel = Similarity(values=("a", "b"), matrix=np.array(MATRIX), default="b")  # type: ignore[arg-type]
+    kernel = Similarity(values=("a", "b"), matrix=np.array(MATRIX), default="b")
     assert kernel == Similarity(values=("a", "b"), matrix=MATRIX, default="b")
     assert hash(kernel) == hash(Similarity(values=("a", "b"), matrix=MATRIX, default="b"))
 
@@ -88,7 +88,7 @@ def test_similarity_matrix_is_checked(matrix: tuple[tuple[float, ...], ...], mes
 @pytest.mark.parametrize("default", ["c", None, []])
 def test_default_is_on_the_list(default: object) -> None:
     with pytest.raises(ParameterError, match="default must be one of the 2 values"):
-        Similarity(values=("a", "b"), matrix=MATRIX, default=default)  # type: ignore[arg-type]
+        Similarity(values=("a", "b"), matrix=MATRIX, default=default)
 
 
 @pytest.mark.parametrize(
@@ -103,7 +103,7 @@ def test_default_is_on_the_list(default: object) -> None:
 )
 def test_values_are_checked(values: tuple[object, ...], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        Kronecker(values=values)  # type: ignore[arg-type]
+        Kronecker(values=values)
 
 
 def test_there_is_one_column() -> None:

@@ -105,7 +105,7 @@ BOX = {"half_width": 1.0, "dimension": 2}
 )
 def test_parameters_are_checked(kind: type[BoxKernel], parameters: dict[str, object], message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        kind(**(BOX | parameters))  # type: ignore[arg-type]
+        kind(**(BOX | parameters))
 
 
 def test_columns_are_declared() -> None:

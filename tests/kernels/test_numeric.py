@@ -198,7 +198,7 @@ def test_columns_must_match() -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengthscale_must_be_positive_and_finite(kind: type[ShiftInvariant], bad: object) -> None:
     with pytest.raises(ParameterError, match="lengthscale must be a positive, finite number"):
-        kind(lengthscale=bad)  # type: ignore[arg-type]
+        kind(lengthscale=bad)
 
 
 @pytest.mark.parametrize("bad", [(), (1.0,) * 4097])
@@ -210,7 +210,7 @@ def test_there_must_be_a_lengthscale_per_column(bad: tuple[float, ...]) -> None:
 @pytest.mark.parametrize("bad", [0.0, 0.05, 1001.0, math.nan, None])
 def test_alpha_has_a_range(bad: object) -> None:
     with pytest.raises(ParameterError, match=r"alpha must be a number from 0\.1 to 1000"):
-        RationalQuadratic(lengthscale=1.0, alpha=bad)  # type: ignore[arg-type]
+        RationalQuadratic(lengthscale=1.0, alpha=bad)
 
 
 def test_frequencies_need_a_count_and_a_dimension() -> None:

@@ -40,7 +40,7 @@ def parity(rows: int, columns: int = 6, seed: int = 0) -> np.ndarray:
 
 
 def measured(codes: np.ndarray, sizes: list[int], neighbours: str = "replace-one", **options: object) -> Measurements:
-    method = Interactions(solver=QUICK, **options)  # type: ignore[arg-type]
+    method = Interactions(solver=QUICK, **options)
     schema = schema_of(sizes, neighbours)
     return measure(table_of(codes), schema=schema, privacy=PRIVACY, method=method, noise=SeededNoise(1))
 

@@ -108,7 +108,7 @@ def test_estimators_act_after_the_noise() -> None:
         method = RandomFeatures(start=START, features=300, estimator=estimator, solver=FixedPoints(points=300))
         solution = method.fit(measured, setting)
         errors[name] = kernel_distance(KERNEL, solution.synthetic, ROWS)
-        found = solution.synthetic.distance(measured.embedding.feature_map, measured.embedding.mean)  # type: ignore[union-attr]
+        found = solution.synthetic.distance(measured.embedding.feature_map, measured.embedding.mean)
         assert solution.distance == pytest.approx(found, abs=1e-9)
     assert errors["guess"] < 0.7 * errors["mean"]
     assert entries(setting) == 1
@@ -166,7 +166,7 @@ def test_features_and_points_come_from_separate_streams() -> None:
         _measured(RandomFeatures(start=START, features=20, solver=GreedyPreimages(starts=starts)), seed=seed)
         for starts, seed in ((5, 0), (50, 0), (5, 1))
     ]
-    frequencies = [measured.embedding.feature_map.frequencies for measured in maps]  # type: ignore[union-attr]
+    frequencies = [measured.embedding.feature_map.frequencies for measured in maps]
     assert (frequencies[0] == frequencies[1]).all()
     assert (frequencies[0] != frequencies[2]).all()
 

@@ -127,7 +127,7 @@ def test_the_error_is_the_root_of_the_rank_times_sigma() -> None:
 def _best(constraint: Constraint, features: Floats, target: Floats) -> float:
     """The least distance that allowed weights reach, by sequential quadratic programming on p − n, p and n ≥ 0."""
     count = len(features)
-    total = 1.0 if isinstance(constraint, Simplex) else constraint.radius  # type: ignore[attr-defined]
+    total = 1.0 if isinstance(constraint, Simplex) else constraint.radius
 
     def distance(parts: Floats) -> float:
         return float((((parts[:count] - parts[count:]) @ features - target) ** 2).sum())
@@ -170,9 +170,9 @@ def test_a_wide_ball_is_no_constraint() -> None:
     measured = free.measure(ROWS, setting)
     exact, bounded = free.fit(measured, setting), wide.fit(measured, setting)
     assert bounded.distance < 1e-6
-    assert bounded.synthetic.embedding(measured.embedding.feature_map) == pytest.approx(  # type: ignore[union-attr]
+    assert bounded.synthetic.embedding(measured.embedding.feature_map) == pytest.approx(
         exact.synthetic.embedding(measured.embedding.feature_map),
-        abs=1e-6,  # type: ignore[union-attr]
+        abs=1e-6,
     )
 
 

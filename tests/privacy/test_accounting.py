@@ -141,7 +141,7 @@ def laplace(epsilon: float) -> pld.PrivacyLossDistribution:
 @pytest.mark.parametrize("mechanism", [randomised_response, laplace])
 @pytest.mark.parametrize("pure_epsilon", [0.05, 0.2, 1.0, 3.0])
 @pytest.mark.parametrize("mu", [0.05, 0.2, 1.0])
-def test_a_pure_and_a_gaussian_step_are_bounded(mechanism, pure_epsilon: float, mu: float) -> None:  # type: ignore[no-untyped-def]
+def test_a_pure_and_a_gaussian_step_are_bounded(mechanism, pure_epsilon: float, mu: float) -> None:
     ours = Loss.pure(pure_epsilon) + Loss.gaussian(mu)
     theirs = mechanism(pure_epsilon).compose(pld.from_gaussian_mechanism(1 / mu, value_discretization_interval=LATTICE))
     for epsilon in (0.0, 0.05, 0.2, 0.5, 1.0, 2.0, 4.0):
@@ -149,7 +149,7 @@ def test_a_pure_and_a_gaussian_step_are_bounded(mechanism, pure_epsilon: float, 
 
 
 @pytest.mark.parametrize("mechanism", [randomised_response, laplace])
-def test_many_pure_steps_and_a_gaussian_one_are_bounded(mechanism) -> None:  # type: ignore[no-untyped-def]
+def test_many_pure_steps_and_a_gaussian_one_are_bounded(mechanism) -> None:
     ours = sum((Loss.pure(0.1) for _ in range(20)), Loss.gaussian(0.3))
     theirs = mechanism(0.1).self_compose(20).compose(pld.from_gaussian_mechanism(1 / 0.3))
     for epsilon in (0.1, 0.5, 1.0, 2.0):
@@ -158,7 +158,7 @@ def test_many_pure_steps_and_a_gaussian_one_are_bounded(mechanism) -> None:  # t
 
 @pytest.mark.parametrize("mechanism", [randomised_response, laplace])
 @pytest.mark.parametrize("steps", [1, 2, 5])
-def test_pure_composition_is_bounded_on_both_sides_of_its_epsilon(mechanism, steps: int) -> None:  # type: ignore[no-untyped-def]
+def test_pure_composition_is_bounded_on_both_sides_of_its_epsilon(mechanism, steps: int) -> None:
     ours = sum((Loss.pure(0.3) for _ in range(steps)), Loss())
     theirs = mechanism(0.3).self_compose(steps)
     for share in (0.2, 0.5, 0.9):

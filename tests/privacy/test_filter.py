@@ -68,9 +68,9 @@ def test_the_ledger_is_charged_before_any_noise_and_the_filter_before_each() -> 
     take(budget, 0.25, noise)
     take(budget, 0.75, noise)
     charged, first, second = events
-    assert charged.loss == budget.total == GAUSSIAN.total(8)  # type: ignore[attr-defined]
-    assert charged.purpose == "a release"  # type: ignore[attr-defined]
-    spent = [event[-1].mu_squared / budget.total.mu_squared for event in (first, second)]  # type: ignore[index]
+    assert charged.loss == budget.total == GAUSSIAN.total(8)
+    assert charged.purpose == "a release"
+    spent = [event[-1].mu_squared / budget.total.mu_squared for event in (first, second)]
     assert spent == pytest.approx([0.25, 1.0])
 
 
@@ -146,7 +146,7 @@ def test_of_threads_that_race_for_the_last_share_one_wins() -> None:
 def spends_most(budget: PrivacyFilter, start: threading.Barrier) -> bool:
     start.wait()
     try:
-        budget.spend(SlowLoss(budget.total), step="a race")  # type: ignore[arg-type]
+        budget.spend(SlowLoss(budget.total), step="a race")
     except BudgetError:
         return False
     return True

@@ -143,7 +143,7 @@ def test_what_is_left_in_words() -> None:
 
 def test_a_cap_is_a_privacy() -> None:
     with pytest.raises(ParameterError, match="cap must be a Privacy, got tuple"):
-        MemoryLedger((1.0, 1e-6))  # type: ignore[arg-type]
+        MemoryLedger((1.0, 1e-6))
 
 
 @pytest.fixture

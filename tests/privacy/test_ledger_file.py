@@ -152,10 +152,10 @@ def test_one_unit_per_ledger(path: Path, unit: str | None) -> None:
 
 def test_bad_parameters_are_refused(path: Path) -> None:
     with pytest.raises(ParameterError, match="cap must be a Privacy, got tuple"):
-        LedgerFile.create(path, dataset="d", cap=(1.0, 1e-6))  # type: ignore[arg-type]
+        LedgerFile.create(path, dataset="d", cap=(1.0, 1e-6))
     for text in ("", "a\nb", "\udc80", 7):
         with pytest.raises(ParameterError, match="dataset must be printable text"):
-            LedgerFile.create(path, dataset=text, cap=CAP)  # type: ignore[arg-type]
+            LedgerFile.create(path, dataset=text, cap=CAP)
     with pytest.raises(ParameterError, match="unit must be printable text"):
         LedgerFile.create(path, unit="", cap=CAP)
     assert not path.exists()

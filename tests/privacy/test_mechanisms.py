@@ -212,7 +212,7 @@ def test_the_numbers_of_a_step_are_positive_and_finite(name: str, value: float) 
     numbers = {"sensitivity": 1.0, "scale": 1.0, "coordinates": 1} | {name: value}
     if numbers["coordinates"] != math.inf:  # a number of coordinates is an integer
         with pytest.raises(ParameterError, match="Step"):
-            Step(law=Law.LAPLACE, **numbers)  # type: ignore[arg-type]
+            Step(law=Law.LAPLACE, **numbers)
 
 
 # The exponential mechanism.

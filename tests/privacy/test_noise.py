@@ -202,9 +202,9 @@ def test_system_noise_is_private_and_has_nothing_to_seed() -> None:
     assert SystemNoise().private
     assert [field.name for field in dataclasses.fields(SystemNoise)] == ["threads"]
     with pytest.raises(TypeError):
-        SystemNoise(seed=1)  # type: ignore[call-arg]
+        SystemNoise(seed=1)
     with pytest.raises((AttributeError, TypeError)):
-        SystemNoise().seed = 1  # type: ignore[attr-defined]
+        SystemNoise().seed = 1
 
 
 def test_no_seed_of_the_process_reaches_system_noise() -> None:
@@ -249,14 +249,14 @@ def test_a_public_seed_gives_no_measurement() -> None:
             sensitivity,
             budget=open_filter(privacy),
             share=1.0,
-            noise=PublicSeed(7),  # type: ignore[arg-type]
+            noise=PublicSeed(7),
             step="a test",
         )
 
 
 def test_seeded_noise_is_not_made_from_a_public_seed() -> None:
     with pytest.raises(TypeError):
-        SeededNoise(PublicSeed(7))  # type: ignore[arg-type]
+        SeededNoise(PublicSeed(7))
 
 
 @pytest.mark.slow

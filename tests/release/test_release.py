@@ -95,13 +95,13 @@ def test_forms_keep_the_certificate_and_claim_nothing_for_themselves(made: Relea
         assert form.solution is not None
         assert form.certificate is made.certificate
         assert form.solution.outcome is Outcome.CONVERTED
-        assert form.solution.noise_floor == made.solution.noise_floor  # type: ignore[union-attr]
+        assert form.solution.noise_floor == made.solution.noise_floor
 
 
 def test_more_equal_rows_come_closer() -> None:
     made = release(ROWS, kernel=KERNEL, method=FORMS["on the simplex"], privacy=STRONG, noise=SeededNoise(0))
-    distances = [made.uniform(count).solution.distance for count in (3, 30, 300)]  # type: ignore[union-attr]
-    assert distances[0] > distances[1] > distances[2] >= made.solution.distance  # type: ignore[union-attr]
+    distances = [made.uniform(count).solution.distance for count in (3, 30, 300)]
+    assert distances[0] > distances[1] > distances[2] >= made.solution.distance
 
 
 # Drawing rows

@@ -90,7 +90,7 @@ def test_each_kind_of_problem_has_its_words(unsigned: dict[str, bytes]) -> None:
         lambda lines: [f"{line}\r" for line in lines],
     ],
 )
-def test_sums_of_another_form_are_a_problem(unsigned: dict[str, bytes], change) -> None:  # type: ignore[no-untyped-def]
+def test_sums_of_another_form_are_a_problem(unsigned: dict[str, bytes], change) -> None:
     lines = unsigned["SHA256SUMS"].decode().splitlines()
     text = "".join(f"{line}\n" for line in change(lines))
     assert any(problem.startswith("SHA256SUMS: ") for problem in check_sums({**unsigned, "SHA256SUMS": text.encode()}))

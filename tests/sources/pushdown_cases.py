@@ -71,7 +71,7 @@ def _around(number: float) -> list[float]:
 
 def numbers() -> list[float]:
     """Finite numbers: both neighbours of every edge of every column of numbers, and whatever else is special."""
-    edges = [edge for column in NUMBERS for edge in column.edges().tolist()]  # type: ignore[attr-defined]
+    edges = [edge for column in NUMBERS for edge in column.edges().tolist()]
     special = [0.0, 1.0, 2.0, 5.0, 1.5, 7.0, 1000.0, 5e-324, 2.0**-1022, 2.0**53, 2.0**63, 2.0**64, 1e150, 1e300]
     special += [math.nextafter(math.inf, 0.0), 0.5, 0.1 + 0.2, 1 / 3]
     found = [near for value in [*edges, *special, *(-value for value in special)] for near in _around(value)]

@@ -292,7 +292,7 @@ def fill(cursor: Any, kind: str, texts: Iterable[str]) -> None:
 def test_postgresql_gives_the_codes_of_the_stream(server: tuple[str, Any], kind: str) -> None:
     texts, supported = POSTGRES[kind]
     fill(server[1], kind, [text for text in texts if kind != "mood" or len(text.encode()) < 64])
-    field = open_source(server[0], query="atoms").schema.field("cell")  # type: ignore[attr-defined]
+    field = open_source(server[0], query="atoms").schema.field("cell")
     declared = pushdown._postgresql_type(field, frozenset({"mood"}))
     if supported:
         server[1].execute(selected(PostgresqlDialect(), supported, declared, "(SELECT * FROM atoms)"))

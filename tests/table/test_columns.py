@@ -129,7 +129,7 @@ class TestNumber:
 
         column = Number(name="x", min=1000.0, max=1000.7, cells=64)
         codes = np.arange(64)
-        assert column.encode(column.decode(codes, Highest())).tolist() == codes.tolist()  # type: ignore[arg-type]
+        assert column.encode(column.decode(codes, Highest())).tolist() == codes.tolist()
 
 
 class TestMissing:
@@ -368,4 +368,4 @@ def test_what_a_column_refuses(kind: type, given: dict[str, object], key: str, m
 @pytest.mark.parametrize("name", ["", 5, None, "\ud800"])
 def test_a_column_needs_a_name(name: object) -> None:
     with pytest.raises(SchemaError, match="name must be a non-empty string"):
-        Boolean(name=name)  # type: ignore[arg-type]
+        Boolean(name=name)

@@ -35,7 +35,7 @@ def test_written_numbers_are_read_back(value: float) -> None:
 @settings(deadline=None)
 @given(st.decimals(allow_nan=False, allow_infinity=False, places=4, min_value=-(10**30), max_value=10**30))
 def test_decimals_are_rounded_once(value: object) -> None:
-    assert float(read_numbers(pa.array([value], pa.decimal128(38, 4)))[0]) == float(value)  # type: ignore[arg-type]
+    assert float(read_numbers(pa.array([value], pa.decimal128(38, 4)))[0]) == float(value)
 
 
 _DATES = r"[0-9]{4}-(0[0-9]|1[0-3])-[0-3][0-9]"

@@ -80,7 +80,7 @@ def test_what_a_person_adds_depends_on_that_person_alone(rows: list[tuple[int, i
 def test_order_and_batches_do_not_matter(rows: list[tuple[int, int, int]], random: object, size: int) -> None:
     cap = UnitCap.of(SCHEMA)
     shuffled = list(rows)
-    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    random.shuffle(shuffled)
     batches = [_batch(shuffled[i : i + size]) for i in range(0, len(shuffled), size)]
     assert _kept(cap, *batches) == _kept(cap, _batch(rows))
 

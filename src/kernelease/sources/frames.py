@@ -84,7 +84,7 @@ def _text(cell: object) -> str | None:
     if isinstance(cell, int | np.integer):
         return f"{int(cell):d}" if abs(int(cell)) < 10**4000 else None  # Python refuses to print longer ones
     if isinstance(cell, float | np.floating):
-        return None if cell != cell else repr(float(cell))  # noqa: PLR0124
+        return None if cell != cell else repr(float(cell))  # noqa: PLR0124  # only NaN differs from itself
     if isinstance(cell, decimal.Decimal):
         return None if cell.is_nan() else str(cell)
     return cell.isoformat() if isinstance(cell, datetime.date) and cell == cell else None  # noqa: PLR0124  # NaT
