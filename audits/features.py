@@ -8,11 +8,11 @@ import numpy as np
 from audits.case import Case
 from audits.methods import PRIVACY, normal_game, of_method
 from audits.transcript import Run
-from kernelease.embedding.exact import ExactEmbedding
 from kernelease.features import FeatureMap, Fourier, KarKarnick
 from kernelease.fit import UniformPoints
 from kernelease.methods import RandomFeatures
 from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.private.embedding import ExactEmbedding
 from tests.features.broken_maps import Altered, OffsetCosines
 
 WAVE = Fourier(frequencies=np.array([[1.0]]), resolution=(2.0**-20,))

@@ -15,7 +15,7 @@ from audits.case import Case, Effort, Verdict
 from audits.twins import BulkNoise, NoNoise
 from kernelease import pipeline
 from kernelease.arrays import Floats
-from kernelease.fit.mixture import MixtureSolver
+from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods import Interactions
 from kernelease.privacy import NoiseSource, Privacy
 from kernelease.release.bundle import load, save

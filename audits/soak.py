@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from audits.case import Case, Effort, Verdict
 from audits.tracer import memory_disk
-from kernelease.fit.mixture import MixtureSolver
-from kernelease.methods.interactions import Interactions
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Privacy
 from kernelease.privacy.ledger_file import LedgerFile

@@ -22,8 +22,8 @@ import pyarrow.parquet as pq
 
 from kernelease.analysis.conditions import parse_condition
 from kernelease.errors import KerneleaseError
-from kernelease.fit.mixture import MixtureSolver
-from kernelease.methods.interactions import Interactions
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import fit, release
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy
 from kernelease.privacy.ledger_file import LedgerFile

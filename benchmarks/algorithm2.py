@@ -13,8 +13,8 @@ from benchmarks import mixtures
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.exact import ExactEmbedding
 from kernelease.privacy.filter import PrivacyFilter
+from kernelease.private.embedding import ExactEmbedding
 
 FEATURES = 10_000
 COUNTS = (1, 3, 5, 10, 17, 31, 56, 100, 177, 316)  # the published numbers of points, up to 316

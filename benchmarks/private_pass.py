@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 import typer
 
 from kernelease import Interactions, Privacy
-from kernelease.methods.pair_blocks import pair_blocks
+from kernelease.methods.interactions.pairs import pair_blocks
 from kernelease.pipeline import encoded_batches, exact_counts, measure
 from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Integer, Number, Schema

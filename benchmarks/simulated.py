@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from kernelease.embedding.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.mechanisms import Measurement
 from kernelease.privacy.sensitivity import block_sensitivity

@@ -104,7 +104,7 @@ def test_every_name_says_what_it_is(name: str) -> None:
     assert thing.__doc__.splitlines()[0].strip()
 
 
-@pytest.mark.parametrize("package", ["embedding", "features", "fit", "kernels", "methods", "privacy", "release"])
+@pytest.mark.parametrize("package", ["features", "fit", "kernels", "measured", "methods", "privacy", "release"])
 def test_every_package_lists_what_it_offers(package: str) -> None:
     module = importlib.import_module(f"kernelease.{package}")
     assert module.__doc__

@@ -3,7 +3,6 @@
 from kernelease._version import __version__
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.variables import RandomVariable
-from kernelease.embedding import NoisyEmbedding
 from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
 from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
 from kernelease.fit import (
@@ -37,6 +36,7 @@ from kernelease.kernels import (
     Spectrum,
     WeightedSum,
 )
+from kernelease.measured import NoisyEmbedding
 from kernelease.methods import Adaptive, Interactions, Method, PublishedRows, RandomFeatures, SmallDatabase, Subspace
 from kernelease.pipeline import fit, measure, release
 from kernelease.privacy import (

@@ -11,16 +11,14 @@ import pyarrow as pa
 
 from kernelease.analysis.marginals import MarginalErrors, marginal_errors
 from kernelease.arrays import Integers, as_rows
-from kernelease.embedding.contingency import ExactCounts
-from kernelease.embedding.encoded import EncodedRows
 from kernelease.errors import ParameterError, SchemaError, SourceError
-from kernelease.fit.constraints import Simplex
-from kernelease.fit.draw import draw_rows
-from kernelease.fit.points import PublicPoints
+from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.points.source import PublicPoints
+from kernelease.fit.weights.constraints import Simplex
 from kernelease.kernels.kernel import Kernel
 from kernelease.methods.atom_kernel import atom_kernel
 from kernelease.methods.auto import method_for
-from kernelease.methods.interactions import Interactions
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context, Measured, Method
 from kernelease.methods.subspace import Subspace
 from kernelease.privacy.accounting import Privacy
@@ -29,6 +27,8 @@ from kernelease.privacy.ledger import Ledger, MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.step import Step
+from kernelease.private.counts import ExactCounts
+from kernelease.private.encoded import EncodedRows
 from kernelease.progress import SILENT, Progress
 from kernelease.release.bundle import Measurements
 from kernelease.release.certificate import Certificate

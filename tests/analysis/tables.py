@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.evidence import Evidence
-from kernelease.embedding.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy.mechanisms import Measurement
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step

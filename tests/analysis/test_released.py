@@ -13,10 +13,10 @@ from kernelease.analysis.fluctuation import Sampled, fluctuation
 from kernelease.analysis.released import common_coordinates, released_embedding
 from kernelease.analysis.samples import SampleRows, sample_of_table
 from kernelease.analysis.scatter import Scatter
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.features import Fourier
 from kernelease.kernels import Gaussian
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy import Neighbours
 from kernelease.privacy.mechanisms import Measurement
 from kernelease.privacy.step import Law, Step

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelease.cli import app
-from kernelease.embedding import contingency
+from kernelease.private import counts
 
 SCHEMA = """\
 [table]
@@ -123,12 +123,12 @@ def fixed_mechanism(monkeypatch):
 
 
 def _replace_door(monkeypatch, seen):
-    honest = contingency.measure
+    honest = counts.measure
 
     def door(exact, *arguments, **options):
         return honest(seen(exact), *arguments, **{**options, "noise": FixedNoise()})
 
-    monkeypatch.setattr(contingency, "measure", door)
+    monkeypatch.setattr(counts, "measure", door)
 
 
 class FixedNoise:

@@ -14,12 +14,12 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kernelease.cli import app
-from kernelease.embedding import encoded
 from kernelease.errors import BundleError, KerneleaseError, LedgerError, SourceError
 from kernelease.pipeline import measure
 from kernelease.privacy import MemoryLedger, Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.private import encoded
 from kernelease.release import bundle
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle

@@ -6,9 +6,9 @@ import math
 import numpy as np
 
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding import NoisyEmbedding
 from kernelease.features import FeatureMap, Fourier
 from kernelease.kernels import Gaussian
+from kernelease.measured import NoisyEmbedding
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.privacy import Privacy
 from kernelease.seeds import PublicSeed

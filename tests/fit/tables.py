@@ -5,11 +5,11 @@ import itertools
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.embedding.blocks import Block, NoisyBlocks
-from kernelease.embedding.contingency import ExactCounts, joined
-from kernelease.embedding.encoded import EncodedRows
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.privacy import Privacy
 from kernelease.privacy.noise import NoiseSource, SeededNoise
+from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.encoded import EncodedRows
 from tests.privacy.toys import open_filter
 
 PRIVACY = Privacy(epsilon=1.0, delta=1e-6)

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats
-from kernelease.embedding import NoisyEmbedding
 from kernelease.fit import (
     FixedPoints,
     NormalPoints,
@@ -22,6 +21,7 @@ from kernelease.fit import (
     UniformPoints,
     check_solver,
 )
+from kernelease.measured import NoisyEmbedding
 from kernelease.privacy import SeededNoise, SystemNoise
 from kernelease.seeds import PublicSeed
 from tests.fit.embeddings import mixture, of_mixture

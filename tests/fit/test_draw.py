@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.draw import draw_rows
-from kernelease.fit.mixture import Mixture
+from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.swaps import settle
 from kernelease.fit.solution import Outcome
-from kernelease.fit.swaps import settle
 
-swaps = sys.modules["kernelease.fit.swaps"]  # `kernelease.fit` is a function, too
+swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
 
 
 def mixture(components: int = 8, sizes: tuple[int, ...] = (5, 6, 4, 200), seed: int = 0) -> Mixture:

@@ -1,4 +1,4 @@
-"""Settling and growing blobs: optima are found, chance is not followed, and what is not worth its price is dropped."""
+"""Growing Gaussians: optima are found, chance is not followed, and what is not worth its price is dropped."""
 
 import numpy as np
 import pytest
@@ -6,16 +6,16 @@ import pytest
 import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.blobs import Blobs
-from kernelease.fit.growing import Growing
-from kernelease.fit.landscape import Panorama
-from kernelease.fit.settling import Settling
-from kernelease.fit.subspace_landscape import SubspaceLandscape
-from kernelease.fit.wave_landscape import WaveLandscape
+from kernelease.fit.gaussians.fourier import WaveLandscape
+from kernelease.fit.gaussians.gaussians import Gaussians
+from kernelease.fit.gaussians.growing import Growing
+from kernelease.fit.gaussians.landscape import Panorama
+from kernelease.fit.gaussians.levenberg_marquardt import Settling
+from kernelease.fit.gaussians.subspace import SubspaceLandscape
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=1.0)
-TRUTH = Blobs(
+TRUTH = Gaussians(
     centres=np.array([[2.0, -3.0], [-4.0, 1.0], [2.5, -1.5]]),
     widths=np.array([0.5, 0.3, 0.4]),
     weights=np.array([0.5, 0.3, 0.2]),
@@ -24,8 +24,8 @@ SETTLING = Settling(lengthscale=1.0, widest=4.0, likeness=0.7)
 PLACES = 3.0 * np.random.default_rng(9).standard_normal((400, 2))
 
 
-def _panorama(noise: float, seed: int = 0, truth: Blobs = TRUTH) -> Panorama:
-    """Waves and a subspace of exact blobs, with noise."""
+def _panorama(noise: float, seed: int = 0, truth: Gaussians = TRUTH) -> Panorama:
+    """Waves and a subspace of exact Gaussians, with noise."""
     generator = np.random.default_rng(seed)
     waves = Fourier.random(KERNEL, features=512, dimension=2, seed=PublicSeed(0))
     basis = Nystrom.spanning(KERNEL, PLACES, max_rank=60)
@@ -41,16 +41,16 @@ def _panorama(noise: float, seed: int = 0, truth: Blobs = TRUTH) -> Panorama:
     )
 
 
-def _error(landscape: Panorama, blobs: Blobs) -> float:
+def _error(landscape: Panorama, gaussians: Gaussians) -> float:
     """The squared distance to the truth, in units of the noise."""
-    wrong = blobs.weights @ landscape.features(blobs.centres, blobs.widths)
+    wrong = gaussians.weights @ landscape.features(gaussians.centres, gaussians.widths)
     return float(((wrong - TRUTH.weights @ landscape.features(TRUTH.centres, TRUTH.widths)) ** 2).sum())
 
 
-def test_settling_from_nearby_finds_the_blobs() -> None:
+def test_settling_from_nearby_finds_the_gaussians() -> None:
     landscape = _panorama(1e-3)
-    nearby = Blobs(centres=TRUTH.centres + 0.3, widths=np.full(3, 0.8), weights=np.full(3, 1 / 3))
-    settled = SETTLING.settle(landscape, nearby).blobs
+    nearby = Gaussians(centres=TRUTH.centres + 0.3, widths=np.full(3, 0.8), weights=np.full(3, 1 / 3))
+    settled = SETTLING.settle(landscape, nearby).gaussians
     assert np.abs(settled.centres - TRUTH.centres).max() < 0.05
     assert np.abs(settled.widths - TRUTH.widths).max() < 0.1
     assert np.abs(settled.weights - TRUTH.weights).max() < 0.02
@@ -60,7 +60,7 @@ def test_settling_never_ends_higher_than_it_began() -> None:
     landscape = _panorama(1e-2)
     generator = np.random.default_rng(3)
     for _ in range(5):
-        start = Blobs(
+        start = Gaussians(
             centres=3.0 * generator.standard_normal((4, 2)),
             widths=generator.uniform(0.1, 1.0, 4),
             weights=generator.dirichlet(np.ones(4)),
@@ -69,43 +69,43 @@ def test_settling_never_ends_higher_than_it_began() -> None:
         assert Settling(lengthscale=1.0, widest=4.0).settle(landscape, start).misfit <= residual @ residual * (1 + 1e-9)
 
 
-def test_blobs_grow_from_nothing_to_what_is_there() -> None:
-    """Three blobs have twelve parameters (eleven free): so much noise is followed, and hardly more."""
+def test_gaussians_grow_from_nothing_to_what_is_there() -> None:
+    """Three Gaussians have twelve parameters (eleven free): so much noise is followed, and hardly more."""
     landscape = _panorama(1e-3)
-    grown = Growing(settling=SETTLING).grow(landscape, PLACES, Blobs.none(2))
-    assert len(grown.blobs) == 3
-    assert _error(landscape, grown.blobs) < 35.0
+    grown = Growing(settling=SETTLING).grow(landscape, PLACES, Gaussians.none(2))
+    assert len(grown.gaussians) == 3
+    assert _error(landscape, grown.gaussians) < 35.0
     assert abs(grown.misfit - len(landscape.target)) < 5.0 * np.sqrt(2.0 * len(landscape.target))
 
 
-def test_pure_noise_grows_no_second_blob() -> None:
-    one = Blobs(centres=np.zeros((1, 2)), widths=np.array([0.4]), weights=np.ones(1))
+def test_pure_noise_grows_no_second_gaussian() -> None:
+    one = Gaussians(centres=np.zeros((1, 2)), widths=np.array([0.4]), weights=np.ones(1))
     for seed in range(4):
-        grown = Growing(settling=SETTLING).grow(_panorama(1e-2, seed, one), PLACES, Blobs.none(2))
-        assert len(grown.blobs) == 1
+        grown = Growing(settling=SETTLING).grow(_panorama(1e-2, seed, one), PLACES, Gaussians.none(2))
+        assert len(grown.gaussians) == 1
 
 
-def test_blobs_that_explain_nothing_are_dropped() -> None:
+def test_gaussians_that_explain_nothing_are_dropped() -> None:
     landscape = _panorama(1e-3)
-    spurious = Blobs(
+    spurious = Gaussians(
         centres=np.vstack([TRUTH.centres, [[7.0, 7.0]]]),
         widths=np.append(TRUTH.widths, 0.4),
         weights=np.append(0.999 * TRUTH.weights, 0.001),
     )
     grown = Growing(settling=SETTLING).grow(landscape, np.empty((0, 2)), spurious)
-    assert len(grown.blobs) == 3
+    assert len(grown.gaussians) == 3
 
 
 @pytest.mark.parametrize("likeness", [0.3, 3.0])
 def test_widths_that_nothing_is_known_about_are_like_the_others(likeness: float) -> None:
-    """A light blob in much noise: the pull keeps its width near the heavy one's, and less so as it is weaker."""
-    truth = Blobs(
+    """A light Gaussian in much noise: the pull keeps its width near the heavy one's, and less so as it is weaker."""
+    truth = Gaussians(
         centres=np.array([[0.0, 0.0], [4.0, 4.0]]), widths=np.array([0.4, 0.4]), weights=np.array([0.97, 0.03])
     )
-    start = Blobs(centres=truth.centres, widths=np.array([0.4, 2.0]), weights=truth.weights)
+    start = Gaussians(centres=truth.centres, widths=np.array([0.4, 2.0]), weights=truth.weights)
     ratios = []
     for seed in range(5):
         landscape = _panorama(5e-3, seed, truth)
-        settled = Settling(lengthscale=1.0, widest=4.0, likeness=likeness).settle(landscape, start).blobs
+        settled = Settling(lengthscale=1.0, widest=4.0, likeness=likeness).settle(landscape, start).gaussians
         ratios.append(abs(float(np.log(settled.widths[-1] / settled.widths[0]))))
     assert (np.mean(ratios) < 0.3) == (likeness < 1.0)

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from kernelease.embedding.blocks import Block, NoisyBlocks
 from kernelease.errors import ParameterError
-from kernelease.fit.mixture import Mixture, MixtureSolver
-from kernelease.fit.mixture_objective import Objective, softmax_weights
-from kernelease.fit.mixture_terms import Pairs, Set, Singles
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
+from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.terms import Pairs, Set, Singles
 from kernelease.fit.solution import Outcome
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import all_blocks, dependent, noisy_blocks
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from kernelease.embedding.blocks import Block
 from kernelease.errors import ParameterError
-from kernelease.fit.one_way import denoised, one_ways
+from kernelease.fit.mixtures.one_way import denoised, one_ways
+from kernelease.measured.blocks import Block
 from kernelease.privacy.noise import SeededNoise
 from tests.fit.tables import noisy_blocks
 

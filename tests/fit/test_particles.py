@@ -1,4 +1,4 @@
-"""Blobs, their landscape, climbing and sliding Frank–Wolfe; and tilted weights."""
+"""Gaussians, their landscape, climbing and sliding Frank–Wolfe; and tilted weights."""
 
 import numpy as np
 import pytest
@@ -7,18 +7,20 @@ import kernelease as ke
 from kernelease.arrays import Floats
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.blobs import Blobs
-from kernelease.fit.climbing import climb, distinct
-from kernelease.fit.landscape import Landscape, Panorama
-from kernelease.fit.particles import SlidingFrankWolfe
-from kernelease.fit.subspace_landscape import SubspaceLandscape
-from kernelease.fit.tilting import Tilting, matched
-from kernelease.fit.wave_landscape import WaveLandscape
+from kernelease.fit.gaussians.climbing import climb, distinct
+from kernelease.fit.gaussians.fourier import WaveLandscape
+from kernelease.fit.gaussians.gaussians import Gaussians
+from kernelease.fit.gaussians.landscape import Landscape, Panorama
+from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
+from kernelease.fit.gaussians.subspace import SubspaceLandscape
+from kernelease.fit.weights.tilting import Tilting, matched
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
 MAP = Fourier.random(KERNEL, features=1024, dimension=2, seed=PublicSeed(0))
-TRUTH = Blobs(centres=np.array([[2.0, -3.0], [-4.0, 1.0]]), widths=np.array([0.5, 0.0]), weights=np.array([0.6, 0.4]))
+TRUTH = Gaussians(
+    centres=np.array([[2.0, -3.0], [-4.0, 1.0]]), widths=np.array([0.5, 0.0]), weights=np.array([0.6, 0.4])
+)
 SOURCE = ke.NormalPoints(dimension=2, scale=4.0)
 
 
@@ -37,18 +39,18 @@ def _landscapes() -> dict[str, Landscape]:
     return {"waves": waves, "subspace": subspace, "both": Panorama(waves, subspace)}
 
 
-def _blobs(landscape: Landscape, solver: SlidingFrankWolfe) -> Blobs:
+def _gaussians(landscape: Landscape, solver: SlidingFrankWolfe) -> Gaussians:
     generator = np.random.default_rng(1)
-    return solver.blobs(landscape, lambda count: SOURCE.draw(count, generator), generator)
+    return solver.gaussians(landscape, lambda count: SOURCE.draw(count, generator), generator)
 
 
-def test_a_blob_has_the_mean_features_of_its_points() -> None:
+def test_a_gaussian_has_the_mean_features_of_its_points() -> None:
     landscape = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
-    blob = Blobs(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
-    sample = MAP.evaluate(blob.sample(20_000, np.random.default_rng(0))).mean(axis=0)
-    features = landscape.features(blob.centres, blob.widths)[0]
+    gaussian = Gaussians(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
+    sample = MAP.evaluate(gaussian.sample(20_000, np.random.default_rng(0))).mean(axis=0)
+    features = landscape.features(gaussian.centres, gaussian.widths)[0]
     assert np.linalg.norm(sample - features) < 0.02
-    assert np.linalg.norm(blob.crosses().embedding(MAP) - features) < 0.03
+    assert np.linalg.norm(gaussian.crosses().embedding(MAP) - features) < 0.03
 
 
 @pytest.mark.parametrize("name", ["waves", "subspace", "both"])
@@ -77,17 +79,17 @@ def test_the_witness_is_what_features_say_of_the_residual(name: str) -> None:
     assert np.allclose(gradients, (by_centre @ residual).T)
 
 
-def test_blobs_in_a_subspace_have_the_mean_coordinates_of_their_points() -> None:
+def test_gaussians_in_a_subspace_have_the_mean_coordinates_of_their_points() -> None:
     landscape = _landscapes()["subspace"]
-    blob = Blobs(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
-    sample = blob.sample(20_000, np.random.default_rng(0))
+    gaussian = Gaussians(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
+    sample = gaussian.sample(20_000, np.random.default_rng(0))
     points = landscape.features(sample, np.zeros(len(sample))).mean(axis=0)
-    blurred = landscape.features(blob.centres, blob.widths)[0]
+    blurred = landscape.features(gaussian.centres, gaussian.widths)[0]
     assert np.linalg.norm(points - blurred) < 0.02 * np.linalg.norm(blurred)
 
 
-def test_blobs_are_found_with_their_widths() -> None:
-    found = _blobs(_landscape(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
+def test_gaussians_are_found_with_their_widths() -> None:
+    found = _gaussians(_landscape(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
     exact = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
     difference = found.weights @ exact.features(found.centres, found.widths) - TRUTH.weights @ exact.features(
         TRUTH.centres, TRUTH.widths
@@ -97,7 +99,7 @@ def test_blobs_are_found_with_their_widths() -> None:
     assert np.linalg.norm(heaviest - TRUTH.centres[0]) < 0.2
 
 
-def test_wide_blobs_lead_to_mass_far_from_every_start() -> None:
+def test_wide_gaussians_lead_to_mass_far_from_every_start() -> None:
     """In 20 columns no start comes near the rows, and at the kernel's own lengthscale nothing shows the way."""
     dimension = 20
     kernel = ke.Gaussian(lengthscale=1.0)
@@ -107,15 +109,15 @@ def test_wide_blobs_lead_to_mass_far_from_every_start() -> None:
     place = np.full((1, dimension), 1.5)
     landscape = WaveLandscape(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
     generator = np.random.default_rng(1)
-    found = SlidingFrankWolfe(lengthscale=1.0, widths=(8.0, 4.0, 2.0, 1.0, 0.3)).blobs(
+    found = SlidingFrankWolfe(lengthscale=1.0, widths=(8.0, 4.0, 2.0, 1.0, 0.3)).gaussians(
         landscape, lambda count: 2.0 * generator.standard_normal((count, dimension)), generator
     )
     assert np.linalg.norm(found.weights @ found.centres - place[0]) < 0.2
 
 
-def test_pure_noise_gives_one_wide_blob() -> None:
+def test_pure_noise_gives_one_wide_gaussian() -> None:
     noise = np.random.default_rng(5).standard_normal(MAP.dimension)
-    found = _blobs(WaveLandscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
+    found = _gaussians(WaveLandscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
     assert len(found) == 1
 
 
@@ -147,7 +149,7 @@ def test_climbing_ends_on_the_peak_and_peaks_are_distinct() -> None:
 
 def test_different_numbers_of_centres_and_weights_are_refused() -> None:
     with pytest.raises(ke.ParameterError, match="one centre, one width and one weight each"):
-        Blobs(centres=np.zeros((2, 1)), widths=np.zeros(2), weights=np.ones(1))
+        Gaussians(centres=np.zeros((2, 1)), widths=np.zeros(2), weights=np.ones(1))
 
 
 def test_samples_are_as_many_as_asked_and_in_proportion() -> None:
@@ -226,7 +228,7 @@ def test_matched_weights_have_the_mean_that_is_asked_for() -> None:
     assert np.linalg.norm(weights @ features - target) < 0.05 * np.linalg.norm(features.mean(axis=0) - target)
 
 
-def test_spread_points_are_closer_to_their_blobs_than_random_ones() -> None:
+def test_spread_points_are_closer_to_their_gaussians_than_random_ones() -> None:
     landscape = _landscapes()["subspace"]
     law = TRUTH.weights @ landscape.features(TRUTH.centres, TRUTH.widths)
     generator = np.random.default_rng(4)

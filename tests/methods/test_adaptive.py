@@ -5,15 +5,15 @@ import pytest
 
 import kernelease as ke
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.exact import ExactEmbedding
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.methods.adaptive import Adaptive
-from kernelease.methods.adaptive_plan import plan_stages
+from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.methods.adaptive.adaptive import Adaptive
+from kernelease.methods.adaptive.stages import plan_stages
 from kernelease.methods.auto import method_for
 from kernelease.methods.method import Context, Measured
 from kernelease.privacy.sensitivity import sum_sensitivity
+from kernelease.private.embedding import ExactEmbedding
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
 PRIOR = ke.NormalPoints(dimension=2, scale=5.0)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Rows
-from kernelease.embedding.exact import ExactEmbedding
 from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrinkage, Simplex
 from kernelease.methods import Method, RandomFeatures, Subspace
 from kernelease.privacy import Neighbours, Privacy
+from kernelease.private.embedding import ExactEmbedding
 from tests.methods.stand_ins import ScriptedNoise, context
 
 GENERATOR = np.random.default_rng(2)

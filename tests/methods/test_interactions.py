@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.errors import CapacityError, ParameterError, SchemaError
-from kernelease.fit.mixture import MixtureSolver
-from kernelease.methods.interactions import Interactions
-from kernelease.methods.resolution import cells_of, coarser
-from kernelease.methods.shares import Shares
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.interactions.resolution import cells_of, coarser
+from kernelease.methods.interactions.shares import Shares
 from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.methods.plan import plan
+from kernelease.methods.interactions.plan import plan
 from kernelease.pipeline import measure
 from kernelease.privacy import Privacy, SeededNoise
 from kernelease.table import Schema

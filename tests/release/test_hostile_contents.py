@@ -12,7 +12,7 @@ import pytest
 import kernelease as ke
 from kernelease.errors import BundleError
 from kernelease.features import KarKarnick
-from kernelease.fit.mixture import MixtureSolver
+from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels import DotProduct
 from kernelease.release.bundle import load, load_measurements
 from kernelease.release.codec import from_json, to_json

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.embedding.exact import ExactEmbedding
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.features import Nystrom
 from kernelease.features.extension import extended
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy import MemoryLedger, Neighbours, PrivacyFilter, SystemNoise
+from kernelease.private.embedding import ExactEmbedding
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import SEALS, read_bundle, write_bundle
 from kernelease.release.verify import Finding

@@ -20,7 +20,7 @@ from kernelease.analysis.independence import independence_test
 from kernelease.analysis.released import common_coordinates
 from kernelease.analysis.samples import SampleRows, sample_of_table
 from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
-from kernelease.embedding.blocks import NoisyBlocks
+from kernelease.measured.blocks import NoisyBlocks
 
 pytestmark = pytest.mark.statistical
 

@@ -8,7 +8,7 @@ from typing import TypeAlias, final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.embedding.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.privacy.step import Law
 
 Key: TypeAlias = tuple[tuple[int, bytes], ...]

@@ -12,8 +12,8 @@ from kernelease.analysis.featured import Featured
 from kernelease.analysis.integrand import Columns, called
 from kernelease.analysis.question import Question
 from kernelease.arrays import Floats, Rows, as_rows
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.table import Decoder, Encoder, Schema
 
 ELSEWHERE = 2000  # legal rows, at random, on which functions are looked at beside the synthetic ones

@@ -13,9 +13,9 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.integrand import Integrand, Whether
 from kernelease.analysis.marginal import Counts, Marginal, marginals
 from kernelease.arrays import Floats
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Column, Schema
 

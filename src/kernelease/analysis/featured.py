@@ -10,7 +10,7 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.limits import EVERYWHERE, Interval, Limits, critical
 from kernelease.analysis.ratio import Ratio
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law

@@ -12,8 +12,8 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.fluctuation import DRAWS
 from kernelease.analysis.outcome import TestResult
 from kernelease.arrays import Floats
-from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.errors import ParameterError
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed

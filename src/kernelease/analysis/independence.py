@@ -18,9 +18,9 @@ from kernelease.analysis.fluctuation import DRAWS
 from kernelease.analysis.outcome import TestResult, normal_scores
 from kernelease.analysis.released import count_deviation
 from kernelease.arrays import Floats
-from kernelease.embedding.blocks import NoisyBlocks
 from kernelease.errors import ParameterError
-from kernelease.fit.constraints import Simplex
+from kernelease.fit.weights.constraints import Simplex
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed

@@ -13,8 +13,8 @@ from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.arrays import Floats, Integers
-from kernelease.embedding.blocks import Block, NoisyBlock
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.measured.blocks import Block, NoisyBlock
 from kernelease.privacy.step import Law
 
 REMEMBERED = 16  # solved functions of a marginal

@@ -23,10 +23,10 @@ import numpy as np
 from kernelease.analysis.cells import CellFeatures
 from kernelease.analysis.column_sets import ColumnSet, column_sets
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment

@@ -13,9 +13,9 @@ from kernelease.analysis.pictures import altair
 from kernelease.analysis.released import count_deviation
 from kernelease.analysis.samples import SampleRows
 from kernelease.arrays import Floats
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.table import Column, Schema
 
 _ALL_PLOTTED = 300  # a column of 256 cells and NULL is drawn whole

@@ -7,8 +7,8 @@ import typer
 from kernelease.cli.options import Bundle, Json, Out, Overwrite, Quiet, Rows, SigningKey
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
-from kernelease.fit.mixture import MixtureSolver
-from kernelease.methods.interactions import Interactions
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import fit as fit_measurements
 from kernelease.release.bundle import load_measurements, save
 from kernelease.release.container import check_target

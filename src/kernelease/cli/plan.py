@@ -11,8 +11,8 @@ from kernelease.analysis import MarginalErrors
 from kernelease.cli.options import Delta, Epsilon, Json, Quiet, SchemaFile
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.summary import attacker_fields, attacker_words
-from kernelease.methods.plan import Floor, Plan, Setting
-from kernelease.methods.plan import plan as plan_release
+from kernelease.methods.interactions.plan import Floor, Plan, Setting
+from kernelease.methods.interactions.plan import plan as plan_release
 from kernelease.pipeline import rehearse
 from kernelease.privacy.accounting import Privacy
 from kernelease.sources.public import read_public

@@ -9,7 +9,7 @@ from typing import final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BundleError
-from kernelease.methods.interactions import Interactions
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import measure
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger

@@ -10,7 +10,7 @@ import typer
 from kernelease.cli.options import Data, Json, Query, Quiet
 from kernelease.cli.screen import Screen, facts, grid, line
 from kernelease.errors import ParameterError
-from kernelease.methods.interactions import Interactions
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources import Source, open_source
 from kernelease.sources.drafting import Found, draft_schema, measure_domain

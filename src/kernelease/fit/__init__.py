@@ -1,17 +1,17 @@
 """The reduced-set problem: weighted synthetic points that match a noisy embedding. All public, all free."""
 
 from kernelease.fit.conformance import check_solver
-from kernelease.fit.constraints import Constraint, Free, L1Ball, Simplex
 from kernelease.fit.estimators import EmpiricalMean, Estimator, Shrinkage
-from kernelease.fit.greedy import GreedyPreimages
-from kernelease.fit.herding import herd
-from kernelease.fit.mixture import Mixture, MixtureSolver
-from kernelease.fit.particles import SlidingFrankWolfe
-from kernelease.fit.points import NormalPoints, PointSource, PublicPoints, UniformPoints
+from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
+from kernelease.fit.points.greedy import GreedyPreimages
+from kernelease.fit.points.herding import herd
+from kernelease.fit.points.source import NormalPoints, PointSource, PublicPoints, UniformPoints
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.solver import FixedPoints, PointSolver
-from kernelease.fit.tilting import Tilted, Tilting
-from kernelease.fit.weights import FittedWeights, WeightSolver
+from kernelease.fit.weights.constraints import Constraint, Free, L1Ball, Simplex
+from kernelease.fit.weights.tilting import Tilted, Tilting
+from kernelease.fit.weights.weight_solver import FittedWeights, WeightSolver
 
 __all__ = [
     "Constraint",

@@ -3,12 +3,12 @@
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.embedding.noisy import NoisyEmbedding
-from kernelease.fit.constraints import Constraint
-from kernelease.fit.points import PointSource
+from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution
 from kernelease.fit.solver import PointSolver
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.weights.constraints import Constraint
+from kernelease.fit.weights.weight_solver import WeightSolver
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 
 _NOT_A_SOLVERS = (Outcome.SELECTED, Outcome.CONVERTED)

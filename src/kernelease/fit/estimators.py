@@ -12,8 +12,8 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.fit.solution import SyntheticSet
+from kernelease.measured.embedding import NoisyEmbedding
 
 
 class Estimator(ABC):

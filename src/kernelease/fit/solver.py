@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from typing import final
 
 from kernelease.arrays import Floats
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.features.feature_map import FeatureMap
 from kernelease.fit.capacity import refuse_beyond_memory
-from kernelease.fit.constraints import Constraint, Simplex
-from kernelease.fit.points import PointSource
+from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.weights.constraints import Constraint, Simplex
+from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.kernels.parameters import check_integer
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 
 

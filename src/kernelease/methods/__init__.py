@@ -1,7 +1,7 @@
 """The methods: strategies over the same few parts."""
 
-from kernelease.methods.adaptive import Adaptive
-from kernelease.methods.interactions import Interactions
+from kernelease.methods.adaptive.adaptive import Adaptive
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context, Measured, Method
 from kernelease.methods.random_features import RandomFeatures
 from kernelease.methods.small_database import SmallDatabase

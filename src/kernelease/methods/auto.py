@@ -3,10 +3,10 @@
 import numpy as np
 
 from kernelease.errors import ParameterError
-from kernelease.fit.points import NormalPoints
+from kernelease.fit.points.source import NormalPoints
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.shift_invariant import ShiftInvariant
-from kernelease.methods.adaptive import Adaptive
+from kernelease.methods.adaptive.adaptive import Adaptive
 from kernelease.methods.method import Method
 
 REACH = 10.0  # lengthscales around 0 in which rows are looked for, where nothing else is known

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 from typing import final
 
 from kernelease.arrays import Rows
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
-from kernelease.fit.blobs import Blobs
+from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.solution import Solution
 from kernelease.kernels.kernel import Kernel
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.rules import Choice
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
@@ -54,7 +54,7 @@ class Measured:
     embedding: NoisyEmbedding | None  # None for a method that selects rather than measures
     steps: tuple[Step, ...]
     candidates: Rows  # public points that the fit may use
-    blobs: Blobs | None = None  # what explains the measurements, in units of the kernel's lengthscales
+    gaussians: Gaussians | None = None  # what explains the measurements, in units of the kernel's lengthscales
     choices: tuple[Choice, ...] = ()
     private: bool = True
     published_rows: int = 0

@@ -6,14 +6,13 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Rows
-from kernelease.embedding.exact import ExactEmbedding
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.estimators import EmpiricalMean, Estimator
-from kernelease.fit.greedy import GreedyPreimages
-from kernelease.fit.points import PointSource
+from kernelease.fit.points.greedy import GreedyPreimages
+from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Solution
 from kernelease.fit.solver import PointSolver
 from kernelease.kernels.parameters import check_integer
@@ -21,6 +20,7 @@ from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
 from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import Choice, number_of_features
+from kernelease.private.embedding import ExactEmbedding
 
 
 @final

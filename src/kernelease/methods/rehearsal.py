@@ -9,8 +9,8 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.features.feature_map import FeatureMap
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import MemoryLedger

@@ -4,22 +4,22 @@ from dataclasses import dataclass
 from typing import final
 
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.exact import ExactEmbedding
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
 from kernelease.features.cholesky import Order, PartialCholesky
 from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
 from kernelease.fit.capacity import refuse_beyond_memory
-from kernelease.fit.constraints import Constraint, Free
 from kernelease.fit.estimators import EmpiricalMean, Estimator
-from kernelease.fit.points import PointSource
+from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights import WeightSolver, tolerance_at_noise
+from kernelease.fit.weights.constraints import Constraint, Free
+from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import POINTS_CAP, Choice, noise_optimal_rank, number_of_points
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.private.embedding import ExactEmbedding
 
 
 @final

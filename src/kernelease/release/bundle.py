@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import BundleError, KerneleaseError
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.release.certificate import Certificate
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle

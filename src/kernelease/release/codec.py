@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.embedding.blocks import Block, NoisyBlock, NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import BundleError
 from kernelease.features import Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
 from kernelease.kernels import (
@@ -33,6 +31,8 @@ from kernelease.kernels import (
     WeightedSum,
 )
 from kernelease.kernels.atoms import AtomProduct
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Selection, Sensitivity, Step
 from kernelease.release.certificate import Certificate
 from kernelease.release.declared_types import is_declared

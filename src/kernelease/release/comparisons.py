@@ -16,10 +16,10 @@ from kernelease.analysis.samples import SampleRows, sample_of_rows, sample_of_ta
 from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.witness import Witness, release_witness, table_witness, vector_witness
 from kernelease.arrays import as_rows
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
-from kernelease.fit.thinning import systematic
+from kernelease.fit.points.thinning import systematic
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed

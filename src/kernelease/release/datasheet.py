@@ -8,8 +8,8 @@ measurements, which are in the bundle too: whoever has those can write the same 
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step

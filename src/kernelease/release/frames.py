@@ -12,8 +12,8 @@ from kernelease.analysis.released import Coordinates, common_coordinates, releas
 from kernelease.analysis.variables import Origin, RandomVariable
 from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError
-from kernelease.fit.thinning import thin
-from kernelease.methods.interactions import Interactions
+from kernelease.fit.points.thinning import thin
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.release.export import export_table
 from kernelease.release.released import Released
 from kernelease.release.replicates import WEIGHT, Samples, point_samples, table_samples

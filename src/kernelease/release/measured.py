@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.embedding.blocks import NoisyBlock, NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import BundleError
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.table import Schema
 
 _MOST_ROWS = 2.0**47

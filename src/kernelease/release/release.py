@@ -10,13 +10,13 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.arrays import Floats, Rows, as_rows
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
-from kernelease.fit.constraints import Constraint, Simplex
-from kernelease.fit.herding import herd
+from kernelease.fit.points.herding import herd
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.weights.constraints import Constraint, Simplex
+from kernelease.fit.weights.weight_solver import WeightSolver
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
 from kernelease.release.estimates import Estimates

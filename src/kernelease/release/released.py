@@ -5,8 +5,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from kernelease.arrays import Floats, Rows
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.table import Schema
 
 

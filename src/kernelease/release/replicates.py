@@ -24,14 +24,14 @@ from scipy.special import stdtrit
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.limits import Interval, Limits
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.embedding.blocks import NoisyBlock, NoisyBlocks, estimated_rows
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import ParameterError
-from kernelease.fit.constraints import Simplex
-from kernelease.fit.draw import draw_rows
-from kernelease.fit.mixture import Mixture
-from kernelease.fit.weights import WeightSolver, tolerance_at_noise
-from kernelease.methods.interactions import Interactions
+from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.weights.constraints import Simplex
+from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed

@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease._version import __version__
-from kernelease.embedding.blocks import NoisyBlocks
-from kernelease.embedding.noisy import NoisyEmbedding
 from kernelease.errors import BundleError, KerneleaseError
 from kernelease.features import Nystrom
 from kernelease.features.feature_map import FeatureMap
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, sum_sensitivity
 from kernelease.privacy.step import Law, Step
 from kernelease.release import datasheet

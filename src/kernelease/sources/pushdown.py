@@ -12,10 +12,10 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.arrays import Integers
-from kernelease.embedding.blocks import Block
-from kernelease.embedding.contingency import ExactCounts
-from kernelease.embedding.counting import Layout
 from kernelease.errors import SourceError
+from kernelease.measured.blocks import Block
+from kernelease.private.counting import Layout
+from kernelease.private.counts import ExactCounts
 from kernelease.sources import duck, postgresql
 from kernelease.sources.duck import DuckFile, DuckRelation
 from kernelease.sources.duck_atoms import DuckDialect

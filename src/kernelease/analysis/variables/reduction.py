@@ -7,9 +7,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.fit.constraints import L1Ball, Simplex
-from kernelease.fit.thinning import systematic, thin
-from kernelease.fit.weights import WeightSolver
+from kernelease.fit.points.thinning import systematic, thin
+from kernelease.fit.weights.constraints import L1Ball, Simplex
+from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.seeds import PublicSeed
 
 WAVES = 128  # frequencies of the features in which errors are measured

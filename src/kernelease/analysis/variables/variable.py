@@ -17,8 +17,8 @@ from kernelease.analysis.variables.reduction import Reduction, reduce_rows
 from kernelease.analysis.variables.values import as_codes, as_matrix, values_of
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.fit.points.thinning import thin
 from kernelease.fit.solution import SyntheticSet
-from kernelease.fit.thinning import thin
 from kernelease.kernels import Gaussian, Kernel
 from kernelease.seeds import PublicSeed
 

@@ -1,0 +1,1 @@
+"""Mixtures of round Gaussians, fitted to noisy embeddings."""

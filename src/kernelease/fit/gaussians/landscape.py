@@ -1,0 +1,81 @@
+"""What noisy embeddings say about Gaussians: their features, how these change as Gaussians move, where mass is missing.
+
+All vectors are *whitened*: divided by the standard deviation of the noise, so that a squared distance is a χ².
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, Rows
+from kernelease.fit.gaussians.gaussians import Gaussians
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Slopes:
+    """Features of K Gaussians, (K, n), and their derivatives by each one's width, (K, n), and centre, (d, K, n)."""
+
+    features: Floats
+    by_width: Floats
+    by_centre: Floats
+
+
+class Landscape(ABC):
+    """A target to fit Gaussians to, and the witness function ⟨residual, E φ(z + s·ξ)⟩ that says where to put more."""
+
+    __slots__ = ()
+    target: Floats
+    """What was measured, whitened: (n,)."""
+
+    @abstractmethod
+    def features(self, centres: Floats, widths: Floats) -> Floats:
+        """E φ(z_k + s_k·ξ) for standard normal ξ: (K, d), (K,) → (K, n)."""
+
+    @abstractmethod
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """The same with derivatives."""
+
+    @abstractmethod
+    def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
+        """The witness at Gaussians of one width, and its gradient: (m, d), (n,) → (m,), (m, d)."""
+
+    def residual(self, gaussians: Gaussians) -> Floats:
+        """What the Gaussians leave of the target: (n,)."""
+        return self.target - gaussians.weights @ self.features(gaussians.centres, gaussians.widths)
+
+
+@final
+class Panorama(Landscape):
+    """Several landscapes of the same table with independent noise, seen as one."""
+
+    __slots__ = ("parts", "target")
+
+    def __init__(self, *parts: Landscape) -> None:
+        self.parts = parts
+        self.target = np.concatenate([part.target for part in parts])
+
+    def features(self, centres: Floats, widths: Floats) -> Floats:
+        """Those of all parts, side by side."""
+        return np.hstack([part.features(centres, widths) for part in self.parts])
+
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """Those of all parts, side by side."""
+        each = [part.slopes(centres, widths) for part in self.parts]
+        return Slopes(
+            features=np.hstack([slopes.features for slopes in each]),
+            by_width=np.hstack([slopes.by_width for slopes in each]),
+            by_centre=np.concatenate([slopes.by_centre for slopes in each], axis=2),
+        )
+
+    def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
+        """The sum of the parts' witnesses."""
+        heights, gradients = np.zeros(len(points)), np.zeros(points.shape)
+        ends = np.cumsum([len(part.target) for part in self.parts])[:-1]
+        for part, left in zip(self.parts, np.split(residual, ends), strict=True):
+            height, gradient = part.witness(points, left, width)
+            heights += height
+            gradients += gradient
+        return heights, gradients

@@ -1,0 +1,17 @@
+"""Weights on the simplex for Gaussians that stay where they are."""
+
+import numpy as np
+
+from kernelease.fit.gaussians.gaussians import Gaussians
+from kernelease.fit.gaussians.landscape import Landscape
+from kernelease.fit.weights.active_set import nearest_in_hull
+
+_LEAST = 1e-6  # weights below are none
+
+
+def reweighted(landscape: Landscape, gaussians: Gaussians) -> Gaussians:
+    """The best weights for these Gaussians; those without weight are dropped."""
+    features = landscape.features(gaussians.centres, gaussians.widths)
+    basis, factor = np.linalg.qr(features.T)  # distances within the span are all that weights can change
+    shares = nearest_in_hull(factor, landscape.target @ basis)
+    return gaussians.weighted(np.where(shares > _LEAST, shares, 0.0)) if shares is not None else gaussians

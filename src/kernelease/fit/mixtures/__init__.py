@@ -1,0 +1,1 @@
+"""Mixtures of products, fitted to noisy counts, and rows drawn from them."""

@@ -1,0 +1,1 @@
+"""Where synthetic points come from, and solvers that choose them one by one."""

@@ -1,0 +1,1 @@
+"""Weights for points that stay where they are."""

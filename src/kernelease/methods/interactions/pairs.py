@@ -1,0 +1,85 @@
+"""The second round: every pair of columns, in cells that can be seen through the noise."""
+
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import CapacityError
+from kernelease.measured.blocks import Block
+from kernelease.methods.interactions.resolution import cells_of, width
+from kernelease.methods.interactions.singles import in_order
+from kernelease.table import Column
+
+Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
+
+MOST_NUMBERS = 400_000  # noisy counts: about five seconds of exact draws
+MOST_CELLS = 600  # of all columns: the fit's work grows with their square
+MOST_CLASSES = 8  # of a target that stay apart
+POWER = 1.0 / 3.0  # a block's share grows with the cube root of its cells
+VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1  # rows expected in a cell of a pair, over the noise of its count
+
+
+def pair_blocks(
+    columns: Sequence[Column],
+    distributions: Sequence[Floats],
+    *,
+    rows: float,
+    share: float,
+    noise: Noise,
+    target: int | None = None,
+) -> tuple[Block, ...]:
+    """A block for each pair; with a target, for each pair and the target's classes, and each column and the target.
+
+    Cells hold so many rows, by the noisy distributions of single columns, that two columns' cells together hold about
+    half as many as the noise of a count. Where not even halves of a column could be seen, there is no block at all.
+    """
+    sets = _sets(len(columns), target)
+    visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
+    least = math.sqrt(visible * noise(share / len(sets)) / rows)
+    while least <= 0.5:
+        cells = [_cells(columns[i], p, least, i == target) for i, p in enumerate(distributions)]
+        blocks = blocks_of(sets, cells, share)
+        if sum(block.cells for block in blocks) <= MOST_NUMBERS and sum(width(c) for c in cells) <= MOST_CELLS:
+            return blocks
+        least *= 1.2
+    return ()
+
+
+def blocks_of(sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
+    """A block for each set of columns, its share of the budget by its number of cells."""
+    powers = np.array([math.prod(width(cells[i]) for i in columns) ** POWER for columns in sets])
+    return tuple(
+        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
+        for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
+    )
+
+
+def most_numbers(sizes: Sequence[int], target: int | None) -> int:
+    """The most counts of this round, whatever the cells turn out to be."""
+    return min(MOST_NUMBERS, sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target)))
+
+
+def check_width(columns: Sequence[Column]) -> None:
+    """Refuse a table of so many columns that their pairs can't be measured."""
+    if len(columns) > MOST_CELLS // 3:
+        raise CapacityError(
+            f"Interactions: {len(columns)} columns have too many pairs; at most {MOST_CELLS // 3} can be released "
+            "together. Release fewer columns."
+        )
+
+
+def _sets(count: int, target: int | None) -> list[tuple[int, ...]]:
+    if target is None:
+        return list(itertools.combinations(range(count), 2))
+    others = [i for i in range(count) if i != target]
+    return [(i, j, target) for i, j in itertools.combinations(others, 2)] + [(i, target) for i in others]
+
+
+def _cells(column: Column, distribution: Floats, least: float, whole: bool) -> Integers:
+    if whole and column.size <= MOST_CLASSES:
+        return np.arange(column.size)
+    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES) if whole else least, in_order(column))

@@ -1,0 +1,182 @@
+"""What a release of a table would be like, before anyone touches the data: noise, attackers, time, memory, size.
+
+Everything is computed from the schema, the promise and a number of rows that the owner gives.
+"""
+
+import dataclasses
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from kernelease.errors import ParameterError
+from kernelease.measured.blocks import Block
+from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.singles import single_blocks
+from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.private.encoded import MOST_KEPT
+from kernelease.table import Column, Schema
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
+FALSE_POSITIVES = (0.01, 0.05)
+
+# Rough costs on two cores of an ordinary machine.
+_SECONDS_PER_CELL = 1.5e-7  # read, encoded and counted
+_SECONDS_PER_DRAW = 1.2e-5  # of exact noise
+_SECONDS_PER_PRODUCT = 5e-11  # of one multiplication and addition in the fit
+_SECONDS_PER_LOGIT = 1.2e-7  # and step
+_SECONDS_PER_VALUE = 2e-7  # drawn and decoded
+_BASE_BYTES = 200_000_000  # the libraries
+_BYTES_PER_NUMBER = 14  # in measurements.json
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """The noise on one column's or pair's counts: nothing smaller can be seen in them."""
+
+    columns: tuple[str, ...]
+    cells: int
+    count: float  # standard deviation of the noise of a count, in rows (or persons)
+    share: float  # the same as a share of all rows
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """One ε: the median noise of columns and of pairs, as shares, and what an attacker can do."""
+
+    epsilon: float
+    column: float
+    pair: float | None  # None where there is one column only
+    attacker: dict[float, float]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """All that can be said in advance."""
+
+    privacy: Privacy
+    rows: int
+    floors: tuple[Floor, ...]
+    attacker: dict[float, float]  # best true-positive rate, at each false-positive rate
+    numbers: int  # noisy numbers
+    seconds: float
+    memory: float  # bytes
+    size: float  # bytes of the bundle
+    settings: tuple[Setting, ...]
+
+
+def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
+    r"""What to expect of a release of `rows` rows (or persons). The neighbour relation is the schema's.
+
+    >>> schema = Schema.parse('[columns.sex]\ntype = "category"\nvalues = ["f", "m"]')
+    >>> expected = plan(schema, privacy=Privacy(epsilon=1.0, delta=1e-6), rows=10_000)
+    >>> [(floor.columns, round(floor.count, 1)) for floor in expected.floors], expected.numbers
+    ([(('sex',), 6.0)], 2)
+    """
+    if rows < 1:
+        raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
+    chosen = Interactions() if method is None else method
+    promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
+    chosen.check(schema.columns)
+    blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
+    numbers = sum(block.cells for block in blocks)
+    settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
+    return Plan(
+        privacy=promised,
+        rows=rows,
+        floors=_floors(schema, blocks, promised, rows, total),
+        attacker=_attacker(total.mu),
+        numbers=numbers,
+        seconds=_seconds(schema, blocks, rows, chosen),
+        memory=_memory(schema, blocks, rows, chosen),
+        size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
+        settings=tuple(setting for setting in settings if setting is not None),
+    )
+
+
+def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
+    """Single columns and pairs as they would be measured if every column were uniform.
+
+    The real cells follow from noisy counts. Sets of three are chosen later, and are left out.
+    """
+    columns, total = schema.columns, privacy.total(method.most_numbers(schema.columns))
+    shares = method.shares(columns, privacy, total, rows)
+    singles = single_blocks(columns, shares.singles)
+    if len(columns) == 1:
+        return singles
+    uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
+    return singles + method.pairs(columns, uniform, rows, shares, count_noise(privacy, total))
+
+
+def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
+    noise = count_noise(privacy, total)
+    floors = []
+    for block in blocks:
+        sigma = noise(block.share)
+        names = tuple(schema.names[column] for column in block.columns)
+        floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
+    return tuple(floors)
+
+
+def _attacker(mu: float) -> dict[float, float]:
+    """The best true-positive rate of any attacker, from the Gaussian trade-off curve."""
+    return {rate: float(ndtr(ndtri(rate) + mu)) for rate in FALSE_POSITIVES}
+
+
+def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting | None:
+    """None at an ε for which δ is too small."""
+    try:
+        total = privacy.total(method.most_numbers(schema.columns))
+    except ParameterError:
+        return None
+    floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
+    single = [floor.share for floor in floors if len(floor.columns) == 1]
+    paired = [floor.share for floor in floors if len(floor.columns) > 1]
+    return Setting(
+        epsilon=privacy.epsilon,
+        column=float(np.median(single)),
+        pair=float(np.median(paired)) if paired else None,
+        attacker=_attacker(total.mu),
+    )
+
+
+def _fit_cells(blocks: tuple[Block, ...]) -> int:
+    """Cells of all columns in pairs."""
+    cells: dict[int, int] = {}
+    for block in blocks:
+        if len(block.columns) > 1:
+            cells.update(zip(block.columns, block.shape, strict=True))
+    return max(1, sum(cells.values()))
+
+
+def _seconds(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
+    cells = _fit_cells(blocks)
+    passes = rows * (len(schema) + len(blocks) / 4) * _SECONDS_PER_CELL
+    draws = sum(block.cells for block in blocks) * _SECONDS_PER_DRAW
+    components, steps = method.solver.effort(cells)
+    classes = 1 if method.target is None else schema.column(method.target).size
+    step = components * (2 * classes * cells * cells * _SECONDS_PER_PRODUCT + cells * _SECONDS_PER_LOGIT)
+    return passes + draws + 2 * steps * step + rows * len(schema) * _SECONDS_PER_VALUE
+
+
+def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
+    cells, numbers = _fit_cells(blocks), sum(block.cells for block in blocks)
+    fitting = 4 * (5 * cells * cells + 15 * method.solver.effort(cells)[0] * cells)
+    kept = min(2 * rows * len(schema), MOST_KEPT)
+    return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)
+
+
+def _bits(column: Column) -> float:
+    """What a value takes in a compressed file, at most: its entropy if it were uniform."""
+    if column.tag == "number":
+        return 64.0
+    low, high, tick = (getattr(column, name, None) for name in ("low", "high", "tick"))
+    if low is None or high is None or tick is None:
+        return math.log2(column.size) if column.size > 1 else 0.0
+    return math.log2((high - low) / tick + 1 + column.nullable)

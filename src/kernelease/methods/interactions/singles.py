@@ -1,0 +1,46 @@
+"""The first round: every column on its own."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from kernelease.arrays import Integers
+from kernelease.measured.blocks import Block
+from kernelease.table import Column
+
+POWER = 2.0 / 3.0  # a column's share grows with this power of its atoms: least L1 error in all
+LONG = 128  # more ordered atoms than that are measured in runs, too
+RUN = 16
+COARSE = 1.0 / 3.0  # of a long column's share, for the runs
+
+
+def in_order(column: Column) -> int:
+    """How many of a column's first atoms are in an order that means something (NULL and the like come last)."""
+    return int(np.count_nonzero(~np.isnan(column.centres()))) if column.ordered else 0
+
+
+def single_blocks(columns: Sequence[Column], share: float) -> tuple[Block, ...]:
+    """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
+
+    Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen.
+    """
+    powers = np.array([float(column.size) ** POWER for column in columns])
+    blocks = []
+    for index, (column, part) in enumerate(zip(columns, share * powers / powers.sum(), strict=True)):
+        ordered = in_order(column)
+        fine = part * (1.0 - COARSE) if ordered > LONG else part
+        blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine)))
+        if ordered > LONG:
+            blocks.append(Block(columns=(index,), groups=(_runs(column.size, ordered),), share=float(part - fine)))
+    return tuple(blocks)
+
+
+def smallest_block(columns: Sequence[Column], share: float) -> Block:
+    """The column of fewest atoms: its sum tells the number of rows with least noise."""
+    index = min(range(len(columns)), key=lambda i: (columns[i].size, i))
+    return Block(columns=(index,), groups=(np.arange(columns[index].size),), share=share)
+
+
+def _runs(atoms: int, ordered: int) -> Integers:
+    runs = np.arange(ordered) // RUN
+    return np.concatenate([runs, np.arange(atoms - ordered) + int(runs[-1]) + 1]).astype(np.int64)

@@ -1,0 +1,156 @@
+"""Exact contingency counts of a table: the private side of the Interactions method."""
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, TypeAlias, final
+
+import numpy as np
+
+from kernelease.arrays import Integers
+from kernelease.errors import ParameterError, PrivacyError
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.mechanisms import Selection, measure, select
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
+from kernelease.private.counting import block_of, count_blocks
+from kernelease.private.encoded import EncodedRows
+
+Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
+
+
+@final
+class ExactCounts:
+    """How many rows hold each combination of cells, for the blocks that are asked for. Private: it shows no value.
+
+    Single columns are counted once, at the start; every other call is a pass over the rows. `privatise` and `choose`
+    are the only ways out, and each charges the budget before it draws noise.
+    """
+
+    __slots__ = ("_count", "_counter", "_singles", "sizes", "unit")
+
+    def __init__(self, counter: Counter, sizes: tuple[int, ...], *, unit: int = 1) -> None:
+        self.sizes = sizes
+        self.unit = unit  # what one row (or person) adds in all
+        self._counter = counter
+        singles = [Block(columns=(i,), groups=(np.arange(size),), share=0.0) for i, size in enumerate(sizes)]
+        self._singles: dict[tuple[int, ...], Integers] = {(i,): table for i, table in enumerate(counter(singles))}
+        self._count = int(self._singles[0,].sum())  # every row is in exactly one cell of every block
+
+    @classmethod
+    def of(cls, rows: EncodedRows, sizes: tuple[int, ...], *, unit: int = 1) -> "ExactCounts":
+        """Counts of encoded rows."""
+        return cls(lambda blocks: count_blocks(rows.batches(), blocks, sizes), sizes, unit=unit)
+
+    def public_rows(self, neighbours: Neighbours) -> float | None:
+        """The number of rows (or persons) where the relation makes it public, and None elsewhere.
+
+        Raises `ParameterError` for an empty table where the number is public.
+        """
+        if neighbours is not Neighbours.REPLACE_ONE:
+            return None
+        if self._count == 0:
+            raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
+        return self._count / self.unit
+
+    def privatise(
+        self, blocks: Sequence[Block], budget: PrivacyFilter, *, noise: NoiseSource, stage: int = 0
+    ) -> tuple[NoisyBlock, ...]:
+        """Charge each block's share of the budget, then add noise to its counts."""
+        neighbours = budget.privacy.neighbours
+        self.public_rows(neighbours)
+        sensitivity = block_sensitivity(neighbours, unit=self.unit)
+        noisy = []
+        for block, exact in zip(blocks, self._exact(blocks), strict=True):
+            measurement = measure(
+                exact.ravel().astype(object),
+                sensitivity,
+                budget=budget,
+                share=block.share,
+                noise=noise,
+                step=f"counts of columns {block.columns}",
+            )
+            noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
+        return tuple(noisy)
+
+    def choose(
+        self,
+        candidates: Sequence[Block],
+        expected: Sequence[Integers],
+        handicaps: Sequence[int],
+        budget: PrivacyFilter,
+        *,
+        count: int,
+        share: float,
+        noise: NoiseSource,
+    ) -> tuple[Selection, ...]:
+        """Private choice of the `count` candidates whose counts are farthest from what is `expected` of them.
+
+        The score of a candidate is Σ |count − expected| over its cells, less its handicap: both are public integers in
+        units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
+        of `share`, and candidates are chosen once.
+        """
+        step = distance_sensitivity(budget.privacy.neighbours, unit=self.unit)
+        exact = self._exact(candidates)
+        scores = {
+            index: int(np.abs(table - guess).sum()) - handicap
+            for index, (table, guess, handicap) in enumerate(zip(exact, expected, handicaps, strict=True))
+        }
+        chosen = []
+        for _ in range(min(count, len(candidates))):
+            left = list(scores)
+            pick = select(
+                [scores[index] for index in left],
+                step,
+                budget=budget,
+                share=share / count,
+                noise=noise,
+                step="choice of a block",
+            )
+            index = left[pick.index]
+            del scores[index]
+            chosen.append(Selection(index=index, step=pick.step, private=pick.private))
+        return tuple(chosen)
+
+    def _exact(self, blocks: Sequence[Block]) -> list[Integers]:
+        """The exact grouped counts of each block, in its shape."""
+        joint = iter(self._counter(several) if (several := [b for b in blocks if len(b.columns) > 1]) else [])
+        return [next(joint) if len(block.columns) > 1 else block_of(self._singles, block) for block in blocks]
+
+    def __repr__(self) -> str:
+        return f"ExactCounts({len(self.sizes)} columns; private)"
+
+    def __len__(self) -> NoReturn:
+        raise PrivacyError("ExactCounts has no length: how many rows it holds may be private.")
+
+    def __iter__(self) -> NoReturn:
+        raise PrivacyError("ExactCounts can't be iterated: use privatise.")
+
+    def __bool__(self) -> NoReturn:
+        raise PrivacyError("ExactCounts has no truth value: use privatise.")
+
+    def __reduce__(self) -> Any:
+        raise PrivacyError("ExactCounts can't be pickled or copied: it holds private counts.")
+
+    def __getstate__(self) -> NoReturn:
+        raise PrivacyError("ExactCounts can't be pickled or copied: it holds private counts.")
+
+
+def joined(
+    parts: Sequence[NoisyBlock],
+    counts: ExactCounts,
+    neighbours: Neighbours,
+    *,
+    ordered: tuple[int, ...] = (),
+    selections: tuple[Selection, ...] = (),
+) -> NoisyBlocks:
+    """All that was measured so far, with the number of rows: public, or estimated from the noisy counts."""
+    known = counts.public_rows(neighbours)
+    return NoisyBlocks(
+        sizes=counts.sizes,
+        blocks=tuple(parts),
+        neighbours=neighbours,
+        rows=estimated_rows(tuple(parts)) if known is None else known,
+        ordered=ordered,
+        selections=selections,
+    )

@@ -1,0 +1,139 @@
+"""An exact mean embedding: the private side of the barrier."""
+
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import Any, NoReturn, final
+
+import numpy as np
+
+from kernelease.arrays import BigIntegers, Rows, block_slices
+from kernelease.errors import ParameterError, PrivacyError
+from kernelease.features.feature_map import FeatureMap
+from kernelease.features.nystrom import Nystrom
+from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.mechanisms import Measurement, measure, resume
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+
+_LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
+
+
+@final
+class ExactEmbedding:
+    """Σ φ(x) over private rows, as exact integers. It prints no value, has no length and can't be pickled or iterated.
+
+    The only ways out are `privatise`, which charges a budget before it draws noise, and `resume`, which reveals more of
+    what a `privatise` has paid for.
+    """
+
+    __slots__ = ("_count", "_total", "feature_map")
+
+    def __init__(self, feature_map: FeatureMap, total: BigIntegers, count: int) -> None:
+        self.feature_map = feature_map
+        self._total = total
+        self._count = count
+
+    @classmethod
+    def of(cls, rows: Rows | Iterable[Rows], feature_map: FeatureMap, *, threads: int = 1) -> "ExactEmbedding":
+        """Sum the features of an array of rows, or of a stream of such arrays.
+
+        Integers are added, so order, block size and thread count change no bit of the result.
+        """
+        batches = [rows] if isinstance(rows, np.ndarray) else rows
+        block = min(_LARGEST_BLOCK, feature_map.block_rows)
+        total = np.zeros(feature_map.width, dtype=object)
+        count = 0
+        with ThreadPoolExecutor(threads) as pool:
+            for batch in batches:
+                count += len(batch)
+                parts = (batch[s] for s in block_slices(len(batch), block))
+                for part in pool.map(feature_map.total, parts):
+                    total += part.astype(object)
+        return cls(feature_map, total, count)
+
+    def privatise(
+        self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, step: str = "mean embedding"
+    ) -> NoisyEmbedding:
+        """Charge a share of the budget, then add noise: the door from here to the public side."""
+        neighbours = budget.privacy.neighbours
+        vector = self.feature_map.project(self._total)
+        if neighbours is Neighbours.REPLACE_ONE:
+            if self._count == 0:  # N is public under this relation, so this says nothing private
+                raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
+            budget.privacy.warn_if_weak(self._count)
+        else:
+            vector = np.append(vector, self._count * count_increment(self.feature_map))
+        sensitivity = sum_sensitivity(self.feature_map, neighbours)
+        measurement = measure(vector, sensitivity, budget=budget, share=share, noise=noise, step=step)
+        return self._noisy(measurement, neighbours)
+
+    def resume(
+        self, earlier: NoisyEmbedding, *, budget: PrivacyFilter, noise: NoiseSource, step: str = "mean embedding, more"
+    ) -> NoisyEmbedding:
+        """Reveal the coordinates that this map has beyond the earlier one's, at the price that was paid for those.
+
+        The rows must be the ones that were measured; the map extends the earlier one (`features.extension`), and may
+        be chosen in sight of what it showed. Where nothing was added, `earlier` comes back.
+        """
+        neighbours = budget.privacy.neighbours
+        feature_map, known = self._extension_of(earlier, neighbours), earlier.feature_map.dimension
+        if feature_map.dimension == known:
+            return earlier
+        more = feature_map.project_after(known, self._total)
+        whole = sum_sensitivity(feature_map, neighbours)
+        measurement = resume(earlier.measurement, more, whole, budget=budget, noise=noise, step=step)
+        if neighbours is Neighbours.ADD_REMOVE:  # the noisy count comes last
+            integers = measurement.integers
+            order = [integers[:known], integers[known + 1 :], integers[known : known + 1]]
+            measurement = replace(measurement, integers=np.concatenate(order))
+        return self._noisy(measurement, neighbours)
+
+    def _extension_of(self, earlier: NoisyEmbedding, neighbours: Neighbours) -> Nystrom:
+        """This map, if what it adds to the earlier one may be revealed; else a `PrivacyError`."""
+        new, old = self.feature_map, earlier.feature_map
+        if not (isinstance(new, Nystrom) and isinstance(old, Nystrom) and new.extends(old)):
+            raise PrivacyError("Only an extension of the very subspace that was measured can be revealed later.")
+        if earlier.neighbours is not neighbours:
+            raise PrivacyError(f"A measurement under {earlier.neighbours.value} can't go on under {neighbours.value}.")
+        counted = neighbours is Neighbours.ADD_REMOVE
+        if counted and count_increment(new) != count_increment(old):
+            raise PrivacyError("The extension's norm is not the one that was paid for: take fewer points.")
+        if not counted and self._count != earlier.rows:  # N is public under this relation
+            raise PrivacyError("What was measured on one table can't go on with another.")
+        if earlier.measurement.step.coordinates != old.dimension + counted:
+            raise PrivacyError("The earlier embedding's numbers are not those of its subspace.")
+        return new
+
+    def _noisy(self, measurement: Measurement, neighbours: Neighbours) -> NoisyEmbedding:
+        values, rows = measurement.values, float(self._count)
+        if neighbours is Neighbours.ADD_REMOVE:  # from here on only the noisy count is known
+            rows = max(1.0, values[-1] / count_increment(self.feature_map))
+            values = values[:-1]
+        return NoisyEmbedding(
+            feature_map=self.feature_map,
+            measurement=measurement,
+            neighbours=neighbours,
+            rows=rows,
+            sum=values * self.feature_map.step,
+        )
+
+    def __repr__(self) -> str:
+        return f"ExactEmbedding({self.feature_map.dimension} coordinates; private)"
+
+    def __len__(self) -> NoReturn:
+        raise PrivacyError("An ExactEmbedding has no length: how many rows it holds may be private.")
+
+    def __iter__(self) -> NoReturn:
+        raise PrivacyError("An ExactEmbedding can't be iterated: use privatise.")
+
+    def __bool__(self) -> NoReturn:
+        raise PrivacyError("An ExactEmbedding has no truth value: use privatise.")
+
+    def __reduce__(self) -> Any:
+        raise PrivacyError("An ExactEmbedding can't be pickled or copied: it holds private sums.")
+
+    def __getstate__(self) -> NoReturn:
+        raise PrivacyError("An ExactEmbedding can't be pickled or copied: it holds private sums.")

@@ -1,0 +1,197 @@
+"""Contingency counts: they agree with counting by hand, show nothing, and leave with noise only."""
+
+import copy
+import itertools
+import pickle
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelease.arrays import Integers
+from kernelease.errors import BudgetError, ParameterError, PrivacyError
+from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.privacy import Loss, Neighbours, Privacy
+from kernelease.privacy.sensitivity import distance_sensitivity
+from kernelease.private.counting import Batch
+from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.encoded import EncodedRows
+from tests.privacy.toys import RecordingNoise, open_filter
+
+SIZES = (3, 2, 4)
+REPLACE = Privacy(epsilon=1.0, delta=1e-6)
+ADD = Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE)
+
+tables = st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), min_size=1, max_size=30)
+
+
+def codes(rows: list[tuple[int, ...]]) -> Integers:
+    return np.array(rows, dtype=np.int64).reshape(-1, len(SIZES)).T
+
+
+def plain(*columns: int, share: float = 0.1) -> Block:
+    return Block(columns=columns, groups=tuple(np.arange(SIZES[column]) for column in columns), share=share)
+
+
+def exact(batches: list[Batch], unit: int = 1) -> ExactCounts:
+    return ExactCounts.of(EncodedRows(lambda: iter(batches), SIZES), SIZES, unit=unit)
+
+
+def measured(counts: ExactCounts, blocks: tuple[Block, ...], privacy: Privacy = REPLACE, value: int = 0) -> NoisyBlocks:
+    noisy = counts.privatise(blocks, open_filter(privacy, 1000), noise=RecordingNoise(value=value))
+    return joined(noisy, counts, privacy.neighbours)
+
+
+@given(tables, st.integers(1, 10))
+@settings(deadline=None)
+def test_counts_agree_with_counting_by_hand(rows: list[tuple[int, ...]], batch: int) -> None:
+    batches = [(codes(rows[start : start + batch]), None) for start in range(0, len(rows), batch)]
+    blocks = tuple(plain(*pair) for pair in itertools.permutations(range(3), 2)) + tuple(plain(c) for c in range(3))
+    noisy = measured(exact(batches), blocks)
+    assert noisy.rows == len(rows)
+    for block in noisy.blocks:
+        columns = block.block.columns
+        by_hand = Counter(tuple(row[column] for column in columns) for row in rows)
+        assert {cell: count for cell, count in np.ndenumerate(block.values) if count} == by_hand
+
+
+def test_atoms_are_grouped_into_cells() -> None:
+    counts = exact([(codes([(0, 0, 0), (1, 1, 1), (2, 1, 3)]), None)])
+    block = Block(columns=(2, 0), groups=(np.array([0, 0, 1, 1]), np.array([0, 1, 1])), share=0.5)
+    assert measured(counts, (block,)).blocks[0].values.tolist() == [[1.0, 1.0], [0.0, 1.0]]
+
+
+def test_weights_are_counted_in_units() -> None:
+    """Two rows of one person, half a unit each."""
+    weights = np.array([6, 6, 12])
+    counts = exact([(codes([(0, 0, 0), (1, 0, 0), (2, 1, 1)]), weights)], unit=12)
+    noisy = measured(counts, (plain(0),))
+    assert noisy.blocks[0].values.tolist() == [0.5, 0.5, 1.0]
+    assert noisy.rows == 2.0
+
+
+@given(tables)
+@settings(deadline=None)
+def test_three_columns_are_counted_in_cells_in_the_order_asked_for(rows: list[tuple[int, ...]]) -> None:
+    groups = (np.array([0, 1, 1, 0]), np.array([0, 1, 1]), np.array([0, 1]))
+    block = Block(columns=(2, 0, 1), groups=groups, share=0.1)
+    values = measured(exact([(codes(rows), None)]), (block, plain(0, 1))).blocks[0].values
+    by_hand = Counter(tuple(int(g[row[c]]) for g, c in zip(groups, block.columns, strict=True)) for row in rows)
+    assert {cell: count for cell, count in np.ndenumerate(values) if count} == by_hand
+
+
+def test_rows_are_read_again_where_they_were_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    passes = []
+
+    def read() -> Iterator[Batch]:
+        passes.append(1)
+        yield codes([(0, 0, 0), (2, 1, 3)]), None
+
+    for most, expected in ((2**20, 1), (0, 3)):
+        passes.clear()
+        monkeypatch.setattr("kernelease.private.encoded.MOST_KEPT", most)
+        counts = ExactCounts.of(EncodedRows(read, SIZES), SIZES)
+        noisy = [measured(counts, (plain(0, 1),)).blocks[0].values.tolist() for _ in range(2)]
+        assert noisy[0] == noisy[1] == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]
+        assert len(passes) == expected
+
+
+# Private choices.
+
+
+def chosen(counts: ExactCounts, privacy: Privacy, noise: RecordingNoise, expected: int) -> list[int]:
+    blocks = [plain(0, 1), plain(0, 2), plain(1, 2)]
+    guesses = [np.full(block.shape, expected) for block in blocks]
+    budget = open_filter(privacy, 1000)
+    selections = counts.choose(blocks, guesses, [0, 0, 0], budget, count=2, share=0.5, noise=noise)
+    assert budget.spent.mu_squared == pytest.approx(0.5 * budget.total.mu_squared, rel=1e-6)
+    return [selection.index for selection in selections]
+
+
+def test_the_blocks_farthest_from_what_is_expected_are_chosen_once_each() -> None:
+    """Σ |count − 0| is 5 everywhere; against 1 in each cell, blocks with more empty cells are farther."""
+    counts = exact([(codes([(0, 0, 0)] * 5), None)])
+    assert chosen(counts, ADD, RecordingNoise(), 1) == [1, 2]
+
+
+@given(tables, st.tuples(*(st.integers(0, size - 1) for size in SIZES)))
+@settings(deadline=None)
+def test_one_row_moves_a_score_by_no_more_than_the_choice_is_calibrated_to(
+    rows: list[tuple[int, ...]], other: tuple[int, ...]
+) -> None:
+    neighbours = {ADD: [*rows, other], REPLACE: [*rows[:-1], other]}
+    for privacy, changed in neighbours.items():
+        scores, scales = [], []
+        for table in (rows, changed):
+            noise = RecordingNoise()
+            chosen(exact([(codes(table), None)]), privacy, noise, 2)
+            scores.append(np.array(noise.scores[0]))
+            scales.append(noise.events[0][1])
+        moved = int(np.abs(scores[0] - scores[1]).max())
+        assert moved <= distance_sensitivity(privacy.neighbours) == (1 if privacy is ADD else 2)
+        assert scales[0] == scales[1]
+
+
+def test_under_add_remove_the_number_of_rows_is_estimated_from_noisy_counts() -> None:
+    counts = exact([(codes([(0, 0, 0)] * 5), None)])
+    noise = 2**36
+    noisy = measured(counts, (plain(0), plain(1)), ADD, value=noise)
+    shifts = [noise / 2**block.measurement.bits for block in noisy.blocks]
+    assert shifts[0] == shifts[1] > 0
+    assert noisy.rows == pytest.approx(5 + shifts[0] * 2 / (1 / 3 + 1 / 2))
+
+
+def test_under_add_remove_an_empty_table_counts_as_one_row() -> None:
+    empty = exact([])
+    assert measured(empty, (plain(0),), ADD).rows == 1.0
+
+
+def test_an_empty_table_is_refused_where_its_size_is_public() -> None:
+    budget, noise = open_filter(REPLACE), RecordingNoise()
+    with pytest.raises(ParameterError, match="empty"):
+        exact([]).privatise((plain(0),), budget, noise=noise)
+    assert (budget.spent, noise.events) == (Loss(), [])
+
+
+def test_each_block_is_charged_before_its_noise() -> None:
+    counts = exact([(codes([(0, 0, 0)]), None)])
+    budget = open_filter(REPLACE, 1000)
+    noise = RecordingNoise(budget=budget)
+    with pytest.raises(BudgetError, match=r"counts of columns \(2,\)"):
+        counts.privatise((plain(0, share=0.4), plain(1, share=0.6), plain(2, share=0.1)), budget, noise=noise)
+    shares = [event[-1].mu_squared / budget.total.mu_squared for event in noise.events]
+    assert shares == pytest.approx([0.4, 1.0])
+
+
+# It shows nothing.
+
+
+@pytest.mark.parametrize(
+    "leak", [len, iter, list, bool, pickle.dumps, copy.copy, copy.deepcopy, lambda counts: counts.__getstate__()]
+)
+def test_it_has_no_length_no_items_no_truth_and_no_copies(leak) -> None:
+    with pytest.raises(PrivacyError):
+        leak(exact([(codes([(0, 0, 0)] * 4711), None)]))
+
+
+def test_it_prints_no_value_and_has_no_public_sums() -> None:
+    counts = exact([(codes([(0, 0, 0)] * 4711), None)])
+    assert repr(counts) == str(counts) == "ExactCounts(3 columns; private)"
+    with pytest.raises(TypeError):
+        vars(counts)
+    public = {name for name in dir(counts) if not name.startswith("_")}
+    assert {name for name in public if not callable(getattr(counts, name))} == {"sizes", "unit"}
+
+
+@pytest.mark.parametrize("columns", [(), (0, 1, 2, 0), (1, 1)])
+def test_a_block_has_one_to_three_different_columns(columns: tuple[int, ...]) -> None:
+    with pytest.raises(ParameterError, match=r"columns|column once"):
+        plain(*columns)
+
+
+def test_a_block_has_a_grouping_for_each_column() -> None:
+    with pytest.raises(ParameterError, match="a grouping for each"):
+        Block(columns=(0, 1), groups=(np.arange(3),), share=0.1)
