@@ -25,8 +25,10 @@ from kernelease.methods import Context, Interactions, Method, SmallDatabase, Sub
 from kernelease.methods.adaptive.adaptive import Adaptive
 from kernelease.methods.subspace import PublishedRows
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
+from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
+from kernelease.table.domain import VectorDomain
 
 PRIVACY = Privacy(epsilon=20.0, delta=1e-3)  # μ = 4.3: the relative error of an estimate of μ is nearly the least
 FAR = 100.0  # lengthscales: kernels are 0 at this distance
@@ -39,8 +41,8 @@ def of_method(method: Method, *, kernel: Kernel = Gaussian(lengthscale=1.0), pri
 
     def run(rows: Any, noise: NoiseSource) -> object:
         ledger = MemoryLedger(privacy)
-        context = Context(kernel=kernel, privacy=privacy, ledger=ledger, noise=noise, seed=PublicSeed(0))
-        return method.measure(np.array(rows, dtype=np.float64), context)
+        context = Context(domain=VectorDomain(kernel), privacy=privacy, ledger=ledger, noise=noise, seed=PublicSeed(0))
+        return method.measure(PrivateArray(np.array(rows, dtype=np.float64)), context)
 
     return run
 

@@ -23,7 +23,7 @@ def published(world: int, source: Callable[[], NoiseSource]) -> Floats:
     random.seed(SEED)
     np.random.seed(SEED)  # noqa: NPY002  # the global state is what this is about
     measured = pipeline.measure(WORLDS[world], schema=schema(), privacy=PRIVACY, seed=SEED, noise=source())
-    return measured.blocks.blocks[0].values.ravel()
+    return measured.measured.blocks[0].values.ravel()
 
 
 def rerun(effort: Effort) -> Verdict:

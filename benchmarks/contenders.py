@@ -13,6 +13,8 @@ from benchmarks.checks import Check
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import OfRows
 from kernelease.methods.method import Context
+from kernelease.private.rows import PrivateArray
+from kernelease.table.domain import VectorDomain
 
 PUBLISHED_ROWS = 1_000  # the paper's best over all M has up to ten times as many
 MANY_ROWS = 10_000  # as many as the paper has at most
@@ -88,7 +90,7 @@ def released(contender: Contender, truth: OfRows, epsilon: float, run: int) -> d
     """Measure once, fit with each method: error, number of points, seconds."""
     privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
     context = Context(
-        kernel=truth.kernel,
+        domain=VectorDomain(truth.kernel),
         privacy=privacy,
         ledger=ke.MemoryLedger(privacy),
         noise=ke.SystemNoise(),
@@ -97,12 +99,12 @@ def released(contender: Contender, truth: OfRows, epsilon: float, run: int) -> d
     )
     methods = contender.methods(truth.rows.shape[1])
     start = time.perf_counter()
-    measured = next(iter(methods.values())).measure(truth.rows, context)
+    measured = next(iter(methods.values())).measure(PrivateArray(truth.rows), context)
     measuring = time.perf_counter() - start
     outcomes = {}
     for name, method in methods.items():
         start = time.perf_counter()
-        synthetic = method.fit(measured, context).synthetic
+        synthetic = method.fit(measured, context.seed).synthetic
         seconds = measuring + time.perf_counter() - start
         outcomes[name] = (truth.distance(synthetic.points, synthetic.weights), len(synthetic), seconds)
     return outcomes

@@ -84,7 +84,7 @@ def independence(
             privacy=ke.Privacy(epsilon=epsilon, delta=1e-6),
             method=ke.Interactions(triples=0),
             noise=ke.SeededNoise(int(generator.integers(2**32))),
-        ).blocks
+        ).measured
     return independence_test(noisy, SCHEMA, *pair, draws=DRAWS, seed=int(generator.integers(2**32))).p_value
 
 

@@ -12,6 +12,7 @@ from kernelease import (
     BudgetError,
     Gaussian,
     GreedyPreimages,
+    Interactions,
     Kronecker,
     Laplace,
     MemoryLedger,
@@ -216,9 +217,10 @@ def test_one_text_among_numbers_changes_no_other_row() -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"method": SUBSPACE}, "give a schema for a table, or a kernel and a method"),
-        ({"kernel": KERNEL, "method": "Subspace"}, "give a schema for a table, or a kernel and a method"),
-        ({"kernel": KERNEL, "schema": "[table]"}, "no kernel"),
+        ({"method": SUBSPACE}, "Give a schema for a table, or a kernel"),
+        ({"kernel": KERNEL, "method": "Subspace"}, "method must be a Method, got str"),
+        ({"kernel": KERNEL, "schema": "[table]"}, "one of the two"),
+        ({"kernel": KERNEL, "method": Interactions()}, "needs declared columns"),
     ],
 )
 def test_what_does_not_go_together_is_refused(parameters: dict[str, Any], message: str) -> None:

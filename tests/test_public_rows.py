@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.pipeline import PUBLIC_POINTS, rehearse, release_with_public_rows
+from kernelease.pipeline import PUBLIC_POINTS, rehearse, release, weighting
 from kernelease.privacy import MemoryLedger, Privacy
 from kernelease.release.bundle import load, save
+from kernelease.release.release import Release
 from kernelease.release.verify import verify
 from kernelease.table import Encoder, Schema
 
@@ -50,13 +51,20 @@ def table(rows, *, share, seed):
     )
 
 
+def weighted(public: pa.Table, declared: Schema, *, published: bool = False, **options: object) -> Release:
+    """The public rows, weighted to stand for the private ones."""
+    method = weighting(public, schema=declared, published=published)
+    rows = PRIVATE if declared.unit is None else PRIVATE.append_column(declared.unit, pa.array(range(len(PRIVATE))))
+    return release(rows, schema=declared, privacy=PRIVACY, method=method, **options)
+
+
 PRIVATE, PUBLIC = table(3000, share=0.8, seed=0), table(200, share=0.5, seed=1)
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 def test_public_rows_are_weighted_to_stand_for_the_private_ones(relation, tmp_path):
     declared = schema(relation=f'"{relation}"')
-    result = release_with_public_rows(PRIVATE, PUBLIC, schema=declared, privacy=PRIVACY)
+    result = weighted(PUBLIC, declared)
     share = result.weights[np.array(result.table.column("kind").to_pylist()) == "a"].sum()
     assert abs(share - 0.8) < 0.05 < abs(share - 0.5)
     assert result.weights.min() >= 0.0
@@ -68,7 +76,7 @@ def test_public_rows_are_weighted_to_stand_for_the_private_ones(relation, tmp_pa
 
 
 def test_published_rows_are_on_the_certificate():
-    result = release_with_public_rows(PRIVATE, PRIVATE.slice(0, 70), schema=schema(), privacy=PRIVACY, published=True)
+    result = weighted(PRIVATE.slice(0, 70), schema(), published=True)
     assert result.certificate.published_rows == 70
     assert "the 70 rows published before have no guarantee" in str(result.certificate)
 
@@ -76,13 +84,13 @@ def test_published_rows_are_on_the_certificate():
 def test_only_lawful_rows_are_used():
     mixed = pa.concat_tables([PUBLIC, pa.table({"start": [90], "end": [3], "kind": ["a"]})])
     declared = schema(table='constraints = ["start <= end"]')
-    result = release_with_public_rows(PRIVATE, mixed, schema=declared, privacy=PRIVACY)
+    result = weighted(mixed, declared)
     assert all(row["start"] <= row["end"] for row in result.table.to_pylist())
     assert result.table.num_rows == len(np.unique(Encoder(declared).encode(PUBLIC), axis=0))
 
 
 def test_many_public_rows_are_thinned():
-    result = release_with_public_rows(PRIVATE, table(3000, share=0.5, seed=4), schema=schema(), privacy=PRIVACY)
+    result = weighted(table(3000, share=0.5, seed=4), schema())
     assert result.table.num_rows <= PUBLIC_POINTS
 
 
@@ -99,7 +107,7 @@ def test_many_public_rows_are_thinned():
 def test_what_can_not_be_done_costs_nothing(declared, public, published, message):
     ledger = MemoryLedger(Privacy(epsilon=9.0, delta=1e-5))
     with pytest.raises((ParameterError, SchemaError), match=message):
-        release_with_public_rows(PRIVATE, public, schema=declared, privacy=PRIVACY, published=published, ledger=ledger)
+        weighted(public, declared, published=published, ledger=ledger)
     assert ledger.entries == []
 
 

@@ -14,9 +14,10 @@ from kernelease.analysis.outcome import TestResult
 from kernelease.analysis.released import common_coordinates
 from kernelease.analysis.samples import SampleRows, sample_of_table
 from kernelease.analysis.two_sample import AgainstSample
+from kernelease.measured import NoisyBlocks
+from kernelease.release.measurements import Measurements
 from kernelease.release.release import WEIGHT, Release
-
-CERTIFICATE = None
+from kernelease.table.domain import TableDomain
 
 
 def released(table: pa.Table, *, epsilon: float = 1.0, seed: int = 0, schema=SCHEMA) -> Release:
@@ -25,7 +26,12 @@ def released(table: pa.Table, *, epsilon: float = 1.0, seed: int = 0, schema=SCH
     blocks = measured(table, epsilon=epsilon, generator=generator, schema=schema)
     rows = people(generator, 500)
     weighted = rows.cast(schema.arrow_schema()).append_column(WEIGHT, pa.array(np.full(500, 1 / 500)))
-    return Release(table=weighted, certificate=CERTIFICATE, schema=schema, blocks=blocks)
+    return Release(table=weighted, measurements=of_counts(blocks, schema))
+
+
+def of_counts(blocks: NoisyBlocks, schema: ke.Schema) -> Measurements:
+    """Measurements without a certificate: nothing here looks at one."""
+    return Measurements(certificate=None, domain=TableDomain(schema), method=ke.Interactions(), measured=blocks)
 
 
 def rows(count: int, seed: int = 100, **change: float) -> pa.Table:
@@ -149,7 +155,7 @@ def test_a_discrete_law_on_integers():
     generator = np.random.default_rng(0)
     table = pa.table({"children": generator.poisson(2.0, 5_000)})
     blocks = measured(table, epsilon=1.0, generator=generator, schema=schema)
-    release = dataclasses.replace(RELEASE, blocks=blocks, schema=schema)
+    release = dataclasses.replace(RELEASE, measurements=of_counts(blocks, schema))
     assert not release.goodness_of_fit(stats.poisson(2.0), column="children").rejects(0.001)
     assert release.goodness_of_fit(stats.poisson(3.0), column="children").rejects(0.01)
 
@@ -159,7 +165,7 @@ def test_nulls_are_left_out_of_a_fit():
     generator = np.random.default_rng(0)
     table = pa.table({"ward": pa.array(generator.choice(["a", "b", None], 6_000).tolist())})
     blocks = measured(table, epsilon=1.0, generator=generator, schema=schema)
-    release = dataclasses.replace(RELEASE, blocks=blocks, schema=schema)
+    release = dataclasses.replace(RELEASE, measurements=of_counts(blocks, schema))
     assert not release.goodness_of_fit({"a": 0.5, "b": 0.5}, column="ward").rejects(0.001)
 
 
@@ -237,7 +243,7 @@ def test_refuses(ask, message):
 
 def test_columns_that_were_not_counted_together():
     single = dataclasses.replace(RELEASE.blocks, blocks=RELEASE.blocks.blocks[:4])
-    release = dataclasses.replace(RELEASE, blocks=single)
+    release = dataclasses.replace(RELEASE, measurements=of_counts(single, SCHEMA))
     with pytest.raises(ke.ParameterError, match="were not counted together"):
         release.independence_test("age", "ward")
     with pytest.raises(ke.ParameterError, match="were not counted together"):
@@ -246,14 +252,15 @@ def test_columns_that_were_not_counted_together():
 
 def test_releases_with_other_columns():
     schema = dataclasses.replace(SCHEMA, columns=SCHEMA.columns[:2])
-    other = dataclasses.replace(OTHER, schema=schema)
+    other = dataclasses.replace(OTHER, measurements=of_counts(OTHER.measured, schema))
     with pytest.raises(ke.ParameterError, match="different columns"):
         RELEASE.mmd(other)
 
 
 def test_a_selected_pair_is_said_to_be_one():
     blocks = tuple(dataclasses.replace(b, round=int(len(b.block.columns) > 1)) for b in RELEASE.blocks.blocks)
-    release = dataclasses.replace(RELEASE, blocks=dataclasses.replace(RELEASE.blocks, blocks=blocks))
+    changed = dataclasses.replace(RELEASE.measured, blocks=blocks)
+    release = dataclasses.replace(RELEASE, measurements=of_counts(changed, SCHEMA))
     assert "because it looked dependent" in release.independence_test("age", "hours").words
     (mean,) = common_coordinates([release.blocks], SCHEMA.columns)
     assert all(len(part.coordinates.columns) == 1 for part in mean.parts)

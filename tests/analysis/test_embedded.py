@@ -1,12 +1,11 @@
 """Answers from a noisy embedding: of vectors, and of a table whose rows are public ones with weights."""
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 import kernelease as ke
 from kernelease.errors import ParameterError
-from kernelease.pipeline import release_with_public_rows
+from kernelease.pipeline import weighting
 from tests.analysis.tables import SCHEMA, people
 
 GENERATOR = np.random.default_rng(5)
@@ -73,8 +72,12 @@ def test_what_vectors_do_not_answer(vectors):
 @pytest.fixture(scope="module")
 def weighted():
     private, public = people(3_000, seed=1), people(400, seed=2)
-    return release_with_public_rows(
-        private, public, schema=SCHEMA, privacy=ke.Privacy(epsilon=2.0, delta=1e-6), noise=ke.SeededNoise(1)
+    return ke.release(
+        private,
+        schema=SCHEMA,
+        privacy=ke.Privacy(epsilon=2.0, delta=1e-6),
+        method=weighting(public, schema=SCHEMA),
+        noise=ke.SeededNoise(1),
     )
 
 
@@ -91,8 +94,12 @@ def test_a_table_of_public_rows_answers_with_wide_intervals(weighted):
             assert low <= value <= high
 
 
-def test_a_release_without_measurements_says_so(weighted):
-    bare = ke.Release(table=weighted.table, certificate=weighted.certificate, schema=weighted.schema)
-    with pytest.raises(ParameterError, match="no noisy numbers"):
-        bare.mean("age")
-    assert isinstance(weighted.table, pa.Table)
+def test_a_selected_database_has_no_noisy_numbers_to_answer_from():
+    release = ke.release(
+        np.eye(2)[[0, 1, 1, 1]],
+        kernel=ke.Gaussian(lengthscale=1.0),
+        privacy=ke.Privacy(epsilon=1.0),
+        method=ke.SmallDatabase(domain=np.eye(2), size=2),
+    )
+    with pytest.raises(ParameterError, match="no schema"):
+        release.mean("x0")

@@ -17,7 +17,7 @@ ROWS = 4_000
 
 def measured(table, schema):
     method = ke.Interactions(triples=0)  # no fit is needed for these
-    return ke.measure(table, schema=schema, privacy=PRIVACY, method=method, noise=ke.SeededNoise(2)).blocks
+    return ke.measure(table, schema=schema, privacy=PRIVACY, method=method, noise=ke.SeededNoise(2)).measured
 
 
 def test_persons_with_several_rows():

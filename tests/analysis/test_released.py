@@ -188,9 +188,7 @@ def test_a_released_feature_map(neighbours):
     features = Fourier.random(Gaussian(lengthscale=1.0), features=20, dimension=2, seed=PublicSeed(0))
     step = Step(law=Law.LAPLACE, coordinates=20, sensitivity=1.0, scale=3.0)
     measurement = Measurement(integers=np.arange(20).astype(object), step=step, private=False)
-    noisy = NoisyEmbedding(
-        feature_map=features, measurement=measurement, neighbours=neighbours, rows=10.0, sum=np.arange(20.0)
-    )
+    noisy = NoisyEmbedding(feature_map=features, measurement=measurement, neighbours=neighbours, rows=10.0)
     mean = released_embedding(noisy)
     assert (mean.count_deviation > 0.0) == (neighbours is Neighbours.ADD_REMOVE)
     drawn = mean.parts[0].noise(4_000, np.random.default_rng(0))

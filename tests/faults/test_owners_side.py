@@ -93,7 +93,7 @@ def test_what_was_paid_for_is_saved_elsewhere(here: Path, monkeypatch: pytest.Mo
     result = run(*COMMAND, "--out", "out")
     assert result.exit_code == 2
     assert "No space left on device. The budget is spent (entry 1 of the ledger)" in result.stderr
-    (saved,) = (here / "refuge").glob("*/out")
+    (saved,) = (here / "refuge").glob("*/measurements")
     assert str(saved) in result.stderr
     assert load_measurements(saved).certificate.receipt == entries() == 1
     assert not (here / "out").exists()

@@ -32,7 +32,14 @@ def noisy_embedding(feature_map: FeatureMap, mean: Floats, sigma: float, seed: i
     silent = rehearse_measurement(feature_map, Privacy(epsilon=1.0, delta=1e-6))
     noise = np.random.default_rng(seed).normal(0.0, sigma, len(mean))
     rows = silent.sigma / max(sigma, 1e-15)  # the size of a table whose mean would be that noisy
-    return dataclasses.replace(silent, rows=rows, sum=(mean + noise) * rows)
+    return with_mean(dataclasses.replace(silent, rows=rows), mean + noise)
+
+
+def with_mean(noisy: NoisyEmbedding, mean: Floats) -> NoisyEmbedding:
+    """The embedding with integers that give another mean."""
+    unit = math.ldexp(noisy.feature_map.step, -noisy.measurement.bits)
+    integers = np.array([round(value) for value in (mean * noisy.rows / unit).tolist()], dtype=object)
+    return dataclasses.replace(noisy, measurement=dataclasses.replace(noisy.measurement, integers=integers))
 
 
 def of_mixture(*, features: int = 100, floor: float = 0.02, seed: int = 0) -> NoisyEmbedding:

@@ -131,7 +131,7 @@ def test_twin_that_ignores_its_constraint_is_rejected() -> None:
 
 def test_twin_that_changes_the_embedding_is_rejected() -> None:
     def change(solution: Solution, _: Floats, noisy: NoisyEmbedding) -> Solution:
-        noisy.sum[0] += 1.0
+        noisy.measurement.integers[0] += 1 << 60
         return solution
 
     with pytest.raises(AssertionError, match="embedding must not be changed"):

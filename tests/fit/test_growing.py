@@ -7,11 +7,11 @@ import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.fourier import WaveLandscape
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.growing import Growing
 from kernelease.fit.gaussians.landscape import Panorama
 from kernelease.fit.gaussians.levenberg_marquardt import Settling
 from kernelease.fit.gaussians.subspace import SubspaceLandscape
+from kernelease.measured.gaussians import Gaussians
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=1.0)

@@ -2,11 +2,11 @@
 
 import numpy as np
 import pytest
+from kernelease.methods.atom_kernel import atom_kernel
 
 from kernelease.errors import ParameterError
 from kernelease.kernels import OnColumns, Product, Similarity, check_kernel
 from kernelease.kernels.atoms import AtomProduct
-from kernelease.methods.atom_kernel import atom_kernel
 from kernelease.table import Schema
 
 SCHEMA = Schema.parse(

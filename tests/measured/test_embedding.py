@@ -17,7 +17,6 @@ def noisy(law: Law = Law.GAUSSIAN, private: bool = True, rows: float = 10.0) -> 
         measurement=measurement,
         neighbours=Neighbours.REPLACE_ONE,
         rows=rows,
-        sum=measurement.values * 0.5,
     )
 
 

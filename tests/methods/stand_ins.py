@@ -12,6 +12,7 @@ from kernelease.kernels import Gaussian, Kernel
 from kernelease.methods import Context
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
 from kernelease.seeds import PublicSeed
+from kernelease.table.domain import VectorDomain
 
 STRONG = Privacy(epsilon=1.0, delta=1e-6)
 KERNEL = Gaussian(lengthscale=1.0)
@@ -48,7 +49,7 @@ def context(
 ) -> Context:
     """A context with a ledger of its own, and no noise unless some is given."""
     return Context(
-        kernel=kernel,
+        domain=VectorDomain(kernel),
         privacy=privacy,
         ledger=MemoryLedger(privacy),
         noise=ScriptedNoise() if noise is None else noise,

@@ -8,6 +8,7 @@ from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrink
 from kernelease.methods import Method, RandomFeatures, Subspace
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.private.embedding import ExactEmbedding
+from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context
 
 GENERATOR = np.random.default_rng(2)
@@ -31,7 +32,7 @@ def noise_to_one_result(
     method: Method, tables: tuple[Rows, Rows], privacy: Privacy
 ) -> tuple[ScriptedNoise, ScriptedNoise]:
     """Noise for two tables such that both releases rest on the same noisy integers."""
-    embedding = method.measure(tables[0], context(privacy=privacy)).embedding
+    embedding = method.measure(PrivateArray(tables[0]), context(privacy=privacy)).embedding
     assert embedding is not None
     phi = embedding.feature_map
     exact = []
@@ -52,8 +53,8 @@ def test_equal_noisy_numbers_give_equal_outcomes(method: Method, privacy: Privac
     outcomes = []
     for table, noise in zip(tables, noise_to_one_result(method, tables, privacy), strict=True):
         setting = context(privacy=privacy, noise=noise)
-        measured = method.measure(table, setting)
-        solution = method.fit(measured, setting)
+        measured = method.measure(PrivateArray(table), setting)
+        solution = method.fit(measured, setting.seed)
         assert measured.embedding is not None
         outcomes.append(
             (
@@ -69,22 +70,22 @@ def test_equal_noisy_numbers_give_equal_outcomes(method: Method, privacy: Privac
 def test_twin_that_leaks_the_count_is_caught() -> None:
     """The same comparison under replace-one, where N is public and shows."""
     tables = (ROWS[:80], ROWS[:81])
-    rows = [METHODS[0].measure(table, context()).embedding.rows for table in tables]
+    rows = [METHODS[0].measure(PrivateArray(table), context()).embedding.rows for table in tables]
     assert rows[0] != rows[1]
 
 
 def test_an_empty_table_has_a_release() -> None:
     method = Subspace(points=PUBLIC, rank=6)
     setting = context(privacy=LAWS[0])
-    measured = method.measure(ROWS[:0], setting)
+    measured = method.measure(PrivateArray(ROWS[:0]), setting)
     assert measured.embedding is not None
     assert measured.embedding.rows == 1.0
-    assert method.fit(measured, setting).synthetic.weights.tolist() == [0.0] * 6
+    assert method.fit(measured, setting.seed).synthetic.weights.tolist() == [0.0] * 6
 
 
 def test_the_number_of_points_is_the_cap() -> None:
     for rows in (ROWS[:3], ROWS):
-        points = Subspace(points=NORMAL, rank=3).measure(rows, context(privacy=LAWS[0]))
+        points = Subspace(points=NORMAL, rank=3).measure(PrivateArray(rows), context(privacy=LAWS[0]))
         assert str(points.choices[0]) == "points = 4096: the cap (the number of rows is private)"
-    features = RandomFeatures(start=NORMAL).measure(ROWS[:9], context(privacy=LAWS[0]))
+    features = RandomFeatures(start=NORMAL).measure(PrivateArray(ROWS[:9]), context(privacy=LAWS[0]))
     assert str(features.choices[0]) == "features = 4096: the cap (the number of rows is private)"

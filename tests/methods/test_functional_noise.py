@@ -10,6 +10,7 @@ from kernelease.arrays import Floats
 from kernelease.fit import PublicPoints
 from kernelease.methods import Subspace
 from kernelease.privacy import SeededNoise
+from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import KERNEL, context, whitened
 
 ROWS = np.random.default_rng(2).normal(size=(300, 2))
@@ -42,8 +43,8 @@ def test_values_at_public_points_have_the_law_of_functional_noise() -> None:
     order, values = None, []
     for seed in range(300):
         setting = context(noise=SeededNoise(seed))
-        measured = method.measure(ROWS, setting)
-        solution = method.fit(measured, setting)
+        measured = method.measure(PrivateArray(ROWS), setting)
+        solution = method.fit(measured, setting.seed)
         order = [FEW.tolist().index(point) for point in solution.synthetic.points.tolist()]
         values.append(gram[:, order] @ solution.synthetic.weights - means)
         assert measured.embedding is not None

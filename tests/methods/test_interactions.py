@@ -18,6 +18,7 @@ from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements
 from kernelease.table import Category, Integer, Schema
+from kernelease.table.domain import TableDomain
 
 QUICK = MixtureSolver(components=40, steps=80)
 PRIVACY = Privacy(epsilon=2.0, delta=1e-6)
@@ -95,15 +96,15 @@ def test_all_of_the_budget_is_used_and_no_more(neighbours: str, target: str | No
     certificate = found.certificate
     assert 0.97 * certificate.mu <= certificate.spent.mu <= certificate.mu
     laws = [step.law for step in certificate.steps]
-    assert laws.count(Law.EXPONENTIAL) == len(found.blocks.selections) > 0
-    assert laws.count(Law.GAUSSIAN) == len(found.blocks.blocks)
+    assert laws.count(Law.EXPONENTIAL) == len(found.measured.selections) > 0
+    assert laws.count(Law.GAUSSIAN) == len(found.measured.blocks)
 
 
 def test_the_number_of_rows_is_measured_only_where_it_is_private() -> None:
     known, private = (measured(parity(3000), [2] * 6, name) for name in ("replace-one", "add-remove"))
-    assert known.blocks.rows == 3000.0
-    assert private.blocks.rows != 3000.0
-    assert private.blocks.rows == pytest.approx(3000.0, rel=0.1)
+    assert known.measured.rows == 3000.0
+    assert private.measured.rows != 3000.0
+    assert private.measured.rows == pytest.approx(3000.0, rel=0.1)
 
 
 @pytest.mark.parametrize("pure", [True, False])
@@ -124,7 +125,7 @@ def test_one_column_and_two_columns_work(pure: bool) -> None:
 
 
 def test_rounds_are_marked_and_only_later_ones_were_chosen() -> None:
-    blocks = measured(parity(3000), [2] * 6).blocks
+    blocks = measured(parity(3000), [2] * 6).measured
     assert {block.round for block in blocks.blocks if len(block.block.columns) < 3} == {0}
     assert {block.round for block in blocks.blocks if len(block.block.columns) == 3} == {1}
 
@@ -133,7 +134,7 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
     """No pair of columns shows it. The same fit without sets of three misses it."""
     codes = parity(20_000)
     found, without = measured(codes, [2] * 6), measured(codes, [2] * 6, triples=0)
-    assert (0, 1, 2) in [block.block.columns for block in found.blocks.blocks]
+    assert (0, 1, 2) in [block.block.columns for block in found.measured.blocks]
     kept = []
     for measurements in (found, without):
         rows = fit(measurements, method=Interactions(solver=MixtureSolver(components=60, steps=300)))
@@ -144,7 +145,7 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
 
 
 def test_with_a_target_every_pair_is_counted_per_class() -> None:
-    blocks = measured(parity(3000), [2] * 6, target="c1").blocks.blocks
+    blocks = measured(parity(3000), [2] * 6, target="c1").measured.blocks
     sets = {frozenset(block.block.columns) for block in blocks if block.round == 0}
     others = [0, 2, 3, 4, 5]
     assert {frozenset((i, j, 1)) for i, j in itertools.combinations(others, 2)} <= sets
@@ -153,7 +154,7 @@ def test_with_a_target_every_pair_is_counted_per_class() -> None:
 
 def test_where_pairs_would_drown_single_columns_get_the_rest() -> None:
     found = measured(parity(20), [2] * 6)
-    assert {len(block.block.columns) for block in found.blocks.blocks} == {1}
+    assert {len(block.block.columns) for block in found.measured.blocks} == {1}
     assert found.certificate.spent.mu == pytest.approx(found.certificate.mu, rel=1e-6)
 
 
@@ -164,7 +165,7 @@ def test_pairs_are_counted_in_fewer_cells_where_there_is_less_budget() -> None:
     for epsilon in (0.1, 1.0, 10.0):
         privacy = Privacy(epsilon=epsilon, delta=1e-6)
         found = measure(table, schema=schema, privacy=privacy, noise=SeededNoise(0))
-        numbers.append(sum(block.block.cells for block in found.blocks.blocks if len(block.block.columns) == 2))
+        numbers.append(sum(block.block.cells for block in found.measured.blocks if len(block.block.columns) == 2))
     assert numbers[0] < numbers[1] < numbers[2]
 
 
@@ -178,7 +179,7 @@ def test_a_target_that_is_no_column_is_refused_before_anything_is_read() -> None
 
 def test_too_many_columns_are_refused() -> None:
     with pytest.raises(CapacityError, match="too many pairs"):
-        Interactions().check(schema_of([2] * 400).columns)
+        Interactions().check(TableDomain(schema_of([2] * 400)))
 
 
 def test_a_negative_number_of_triples_is_refused() -> None:

@@ -36,7 +36,7 @@ def test_the_noise_of_single_columns_is_that_of_a_release(delta):
     measured = measure(table, schema=schema, privacy=privacy, noise=SeededNoise(0))
     expected = plan(schema, privacy=privacy, rows=1000)
     planned = [floor.count for floor in expected.floors if len(floor.columns) == 1]
-    sigmas = [block.sigma for block in measured.blocks.blocks if len(block.block.columns) == 1]
+    sigmas = [block.sigma for block in measured.measured.blocks if len(block.block.columns) == 1]
     assert planned == pytest.approx(sigmas[: len(planned)], rel=1e-2)  # Laplace noise is discrete
     assert expected.attacker == pytest.approx(measured.certificate.attacker)
 

@@ -26,8 +26,10 @@ from kernelease.fit import (
     UniformPoints,
 )
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Matern52, Product
-from kernelease.methods import Measured, RandomFeatures, SmallDatabase
+from kernelease.measured import NoisyEmbeddings
+from kernelease.methods import RandomFeatures, SmallDatabase
 from kernelease.privacy import Neighbours, Privacy, SeededNoise
+from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed
 from tests.fit.embeddings import mixture
 from tests.methods.stand_ins import KERNEL, STRONG, context, entries, kernel_distance
@@ -36,8 +38,8 @@ ROWS = mixture(3000)
 START = UniformPoints(low=(-6.0, -6.0), high=(6.0, 6.0))
 
 
-def _measured(method: RandomFeatures, **parameters: Any) -> Measured:
-    return method.measure(ROWS, context(**parameters))
+def _measured(method: RandomFeatures, **parameters: Any) -> NoisyEmbeddings:
+    return method.measure(PrivateArray(ROWS), context(**parameters))
 
 
 @pytest.mark.parametrize(
@@ -54,8 +56,8 @@ def test_a_mixture_is_recovered(solver: PointSolver, constraint: Constraint, ort
     """The distance to the private rows, in the kernel's own space, is a small part of what doing nothing leaves."""
     setting = context(noise=SeededNoise(0))
     method = RandomFeatures(start=START, features=400, solver=solver, orthogonal=orthogonal)
-    measured = method.measure(ROWS, setting)
-    solution = method.fit(measured, setting)
+    measured = method.measure(PrivateArray(ROWS), setting)
+    solution = method.fit(measured, setting.seed)
     assert measured.embedding is not None
     nothing = math.sqrt(KERNEL.gram(ROWS, ROWS).mean())
     blind = START.draw(300, np.random.default_rng(0))
@@ -74,7 +76,11 @@ def test_more_budget_is_closer() -> None:
     for epsilon in (0.01, 0.1, 1.0):
         setting = context(privacy=Privacy(epsilon=epsilon, delta=1e-6), noise=SeededNoise(1))
         method = RandomFeatures(start=START, features=200, solver=FixedPoints(points=200))
-        errors.append(kernel_distance(KERNEL, method.fit(method.measure(ROWS, setting), setting).synthetic, ROWS))
+        errors.append(
+            kernel_distance(
+                KERNEL, method.fit(method.measure(PrivateArray(ROWS), setting), setting.seed).synthetic, ROWS
+            )
+        )
     assert errors[0] > 2.0 * errors[1] > 4.0 * errors[2]
 
 
@@ -101,12 +107,12 @@ def test_estimators_act_after_the_noise() -> None:
     """One measurement, several fits: a good guess helps where the noise is large."""
     setting = context(privacy=Privacy(epsilon=0.02, delta=1e-6), noise=SeededNoise(2))
     guess = SyntheticSet(points=mixture(50, seed=9), weights=np.full(50, 0.02))
-    measured = RandomFeatures(start=START, features=300).measure(ROWS, setting)
+    measured = RandomFeatures(start=START, features=300).measure(PrivateArray(ROWS), setting)
     estimators: dict[str, Estimator] = {"mean": EmpiricalMean(), "zero": Shrinkage(), "guess": Shrinkage(guess)}
     errors = {}
     for name, estimator in estimators.items():
         method = RandomFeatures(start=START, features=300, estimator=estimator, solver=FixedPoints(points=300))
-        solution = method.fit(measured, setting)
+        solution = method.fit(measured, setting.seed)
         errors[name] = kernel_distance(KERNEL, solution.synthetic, ROWS)
         found = solution.synthetic.distance(measured.embedding.feature_map, measured.embedding.mean)
         assert solution.distance == pytest.approx(found, abs=1e-9)
@@ -120,11 +126,11 @@ def test_a_map_of_one_s_own() -> None:
     )
     setting = context(noise=SeededNoise(0))
     method = RandomFeatures(start=PublicPoints(mixture(400, seed=5)), features=binning, solver=FixedPoints(points=400))
-    measured = method.measure(ROWS, setting)
+    measured = method.measure(PrivateArray(ROWS), setting)
     assert measured.embedding is not None
     assert measured.embedding.feature_map is binning
     assert str(measured.choices[0]) == f"features = {binning.dimension}: the map given"
-    assert kernel_distance(KERNEL, method.fit(measured, setting).synthetic, ROWS) < 0.1
+    assert kernel_distance(KERNEL, method.fit(measured, setting.seed).synthetic, ROWS) < 0.1
 
 
 def test_categories_need_no_kernel_of_their_own() -> None:
@@ -135,7 +141,7 @@ def test_categories_need_no_kernel_of_their_own() -> None:
         solver=FixedPoints(points=3),
     )
     setting = context(kernel=Kronecker(values=("red", "green", "blue")), noise=SeededNoise(0))
-    solution = method.fit(method.measure(colours, setting), setting)
+    solution = method.fit(method.measure(PrivateArray(colours), setting), setting.seed)
     assert solution.synthetic.weights == pytest.approx([0.75, 0.25, 0.0], abs=0.02)
 
 
@@ -145,10 +151,10 @@ def test_every_law_and_relation(privacy: Privacy, neighbours: Neighbours) -> Non
     promised = Privacy(epsilon=privacy.epsilon, delta=privacy.delta, neighbours=neighbours)
     setting = context(privacy=promised, noise=SeededNoise(0))
     method = RandomFeatures(start=START, features=20)
-    measured = method.measure(ROWS, setting)
+    measured = method.measure(PrivateArray(ROWS), setting)
     assert measured.embedding is not None
     assert measured.embedding.rows == pytest.approx(3000, rel=0.05)
-    assert kernel_distance(KERNEL, method.fit(measured, setting).synthetic, ROWS) < 0.5
+    assert kernel_distance(KERNEL, method.fit(measured, setting.seed).synthetic, ROWS) < 0.5
 
 
 def test_orthogonal_frequencies_are_orthogonal() -> None:
@@ -176,7 +182,7 @@ def test_the_number_of_features_is_explained() -> None:
         (50, "features = 186: the theorem's rule"),
         (600, "features = 4096: the cap (the theorem's rule asks for 5.06e+03)"),
     ):
-        measured = RandomFeatures(start=START).measure(ROWS[:rows], context())
+        measured = RandomFeatures(start=START).measure(PrivateArray(ROWS[:rows]), context())
         assert [str(given) for given in measured.choices] == [choice]
     assert str(_measured(RandomFeatures(start=START, features=8)).choices[0]) == "features = 8: as given"
 
@@ -259,15 +265,15 @@ def test_refusals_come_before_any_charge(refusal: Any, rows: Any, relation: Neig
     empty = relation is Neighbours.REPLACE_ONE and len(rows) == 0
     setting = context(kernel=kernel, privacy=Privacy(epsilon=1.0, delta=1e-6, neighbours=relation))
     with pytest.raises((ParameterError, error), match=None if empty else message):
-        method.measure(rows, setting)
+        method.measure(PrivateArray(rows), setting)
     assert entries(setting) == 0
 
 
 def test_a_selection_can_not_be_fitted() -> None:
     setting = context(privacy=Privacy(epsilon=1.0))
-    selected = SmallDatabase(domain=np.eye(2), size=1).measure(np.eye(2), setting)
+    selected = SmallDatabase(domain=np.eye(2), size=1).measure(PrivateArray(np.eye(2)), setting)
     with pytest.raises(ParameterError, match="can only fit a measured embedding"):
-        RandomFeatures(start=START).fit(selected, setting)
+        RandomFeatures(start=START).fit(selected, setting.seed)
 
 
 @pytest.mark.slow
@@ -275,5 +281,5 @@ def test_the_rule_of_the_theorem_on_a_whole_table() -> None:
     setting = context(kernel=Gaussian(lengthscale=1.0), noise=SeededNoise(0))
     rows = mixture(100_000, seed=3)
     method = RandomFeatures(start=START, solver=GreedyPreimages(points=200, constraint=Simplex()))
-    solution = method.fit(method.measure(rows, setting), setting)
+    solution = method.fit(method.measure(PrivateArray(rows), setting), setting.seed)
     assert kernel_distance(KERNEL, solution.synthetic, rows[:5000]) < 0.03

@@ -14,6 +14,7 @@ from kernelease.fit import Outcome
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Polynomial, Similarity, WeightedSum
 from kernelease.methods import SmallDatabase
 from kernelease.privacy import Neighbours, Privacy, SystemNoise
+from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context, entries
 
 PURE = Privacy(epsilon=1.0)
@@ -37,7 +38,9 @@ EVERY_DOMAIN = pytest.mark.parametrize(
 def _scores(kernel: Kernel, domain: Rows, rows: Rows, size: int) -> tuple[list[int], float]:
     """The integer scores that the mechanism draws from, and the scale of the draw: P ∝ exp(score/scale)."""
     noise = ScriptedNoise()
-    SmallDatabase(domain=domain, size=size).measure(rows, context(kernel=kernel, privacy=PURE, noise=noise))
+    SmallDatabase(domain=domain, size=size).measure(
+        PrivateArray(rows), context(kernel=kernel, privacy=PURE, noise=noise)
+    )
     return noise.scores[0], noise.scales[0]
 
 
@@ -109,7 +112,7 @@ def test_candidates_are_drawn_with_their_exact_law(epsilon: float) -> None:
     """Chi-square of 6,000 draws against exp(ε·score/2Δ) of the same integer scores. False alarm 1e-6."""
     noise = ScriptedNoise()
     method = SmallDatabase(domain=LINE, size=3)
-    method.measure(LINE[[0, 0, 1, 0]], context(privacy=Privacy(epsilon=epsilon), noise=noise))
+    method.measure(PrivateArray(LINE[[0, 0, 1, 0]]), context(privacy=Privacy(epsilon=epsilon), noise=noise))
     scores, scale = np.array(noise.scores[0]), noise.scales[0]
     expected = np.exp((scores - scores.max()) / scale)
     expected *= 6_000 / expected.sum()
@@ -124,7 +127,9 @@ def test_candidates_are_drawn_with_their_exact_law(epsilon: float) -> None:
 def test_the_epsilon_of_the_draw_is_the_budget() -> None:
     noises = [ScriptedNoise() for _ in range(2)]
     for epsilon, noise in zip((1.0, 4.0), noises, strict=True):
-        SmallDatabase(domain=LINE, size=2).measure(LINE, context(privacy=Privacy(epsilon=epsilon), noise=noise))
+        SmallDatabase(domain=LINE, size=2).measure(
+            PrivateArray(LINE), context(privacy=Privacy(epsilon=epsilon), noise=noise)
+        )
     assert noises[0].scores == noises[1].scores
     assert noises[0].scales[0] == pytest.approx(4.0 * noises[1].scales[0], rel=1e-9)
 
@@ -133,8 +138,8 @@ def test_a_large_budget_finds_the_table_itself() -> None:
     rows = LINE[[0, 1, 1, 2] * 25]
     setting = context(privacy=Privacy(epsilon=200.0), noise=SystemNoise())
     method = SmallDatabase(domain=LINE, size=4)
-    measured = method.measure(rows, setting)
-    solution = method.fit(measured, setting)
+    measured = method.measure(PrivateArray(rows), setting)
+    solution = method.fit(measured, setting.seed)
     assert solution.synthetic.points.tolist() == LINE[[0, 1, 1, 2]].tolist()
     assert solution.synthetic.weights.tolist() == [0.25] * 4
     assert solution.outcome is Outcome.SELECTED
@@ -201,7 +206,7 @@ MANY = np.arange(199_000.0)[:, None]
 REFUSALS = (
     Refusal("delta", "delta = 0", privacy=Privacy(epsilon=1.0, delta=1e-6)),
     Refusal("add-remove", "replace-one", privacy=ADD_REMOVE),
-    Refusal("empty", "the table is empty", rows=LINE[:0]),
+    Refusal("empty", "table is empty", rows=LINE[:0]),
     Refusal("columns", "the table has 2 columns", rows=np.zeros((4, 2))),
     Refusal("kernel", "columns", kernel=Polynomial(degree=2, half_width=1.0, dimension=2)),
     Refusal(
@@ -222,7 +227,7 @@ def test_refusals_come_before_any_charge(refusal: Refusal) -> None:
     noise = ScriptedNoise()
     setting = context(kernel=refusal.kernel, privacy=refusal.privacy, noise=noise)
     with pytest.raises(refusal.error, match=refusal.message):
-        SmallDatabase(domain=refusal.domain, size=refusal.size).measure(refusal.rows, setting)
+        SmallDatabase(domain=refusal.domain, size=refusal.size).measure(PrivateArray(refusal.rows), setting)
     assert entries(setting) == 0
     assert not noise.scales
 

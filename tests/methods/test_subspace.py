@@ -27,6 +27,7 @@ from kernelease.fit import (
 from kernelease.kernels import Gaussian, Kernel, Kronecker, OnColumns, Product, Spectrum
 from kernelease.methods import PublishedRows, RandomFeatures, Subspace
 from kernelease.privacy import Calibration, Neighbours, Privacy, SeededNoise
+from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed
 from tests.methods.stand_ins import KERNEL, STRONG, context, entries, kernel_distance
 
@@ -69,7 +70,7 @@ def _projection(kernel: Kernel, points: Rows, rows: Rows) -> Floats:
 def test_without_noise_the_weights_are_those_of_the_projection(kernel: Kernel, points: Rows, rows: Rows) -> None:
     setting = context(kernel=kernel)
     method = Subspace(points=PublicPoints(points), tolerance=1e-4)
-    solution = method.fit(method.measure(rows, setting), setting)
+    solution = method.fit(method.measure(PrivateArray(rows), setting), setting.seed)
     found = dict(zip(map(tuple, solution.synthetic.points), solution.synthetic.weights, strict=True))
     expected = dict(zip(map(tuple, points), _projection(kernel, points, rows), strict=True))
     assert found == pytest.approx(expected, abs=1e-5)
@@ -79,7 +80,7 @@ def test_without_noise_the_weights_are_those_of_the_projection(kernel: Kernel, p
 
 def test_without_noise_the_coordinates_are_the_exact_integers() -> None:
     setting = context()
-    measured = Subspace(points=PublicPoints(POINTS)).measure(ROWS, setting)
+    measured = Subspace(points=PublicPoints(POINTS)).measure(PrivateArray(ROWS), setting)
     assert measured.embedding is not None
     phi = measured.embedding.feature_map
     exact = phi.project(phi.total(ROWS).astype(object))
@@ -90,7 +91,7 @@ def test_published_rows_of_the_whole_table_reproduce_its_mean() -> None:
     setting = context()
     rows = ROWS[:20]
     method = Subspace(points=PublishedRows(20), tolerance=1e-9)
-    solution = method.fit(method.measure(rows, setting), setting)
+    solution = method.fit(method.measure(PrivateArray(rows), setting), setting.seed)
     assert kernel_distance(KERNEL, solution.synthetic, rows) < 1e-3
 
 
@@ -99,11 +100,11 @@ def test_published_rows_of_the_whole_table_reproduce_its_mean() -> None:
 
 def _noise_of(method: Subspace, seeds: int, **parameters: Any) -> tuple[Floats, float]:
     """Noise in each coordinate of repeated measurements, (seeds, F), and the σ that they claim."""
-    exact = method.measure(ROWS, context(**parameters)).embedding
+    exact = method.measure(PrivateArray(ROWS), context(**parameters)).embedding
     assert exact is not None
     noises = []
     for seed in range(seeds):
-        noisy = method.measure(ROWS, context(noise=SeededNoise(seed), **parameters)).embedding
+        noisy = method.measure(PrivateArray(ROWS), context(noise=SeededNoise(seed), **parameters)).embedding
         assert noisy is not None
         noises.append(noisy.mean - exact.mean)
     return np.array(noises), noisy.sigma
@@ -115,7 +116,7 @@ def test_the_error_is_the_root_of_the_rank_times_sigma() -> None:
     noises, sigma = _noise_of(Subspace(points=PublicPoints(POINTS)), seeds=60)
     statistic = (noises**2).sum() / sigma**2
     assert 5e-7 < chi2.cdf(statistic, noises.size) < 1.0 - 5e-7
-    noisy = Subspace(points=PublicPoints(POINTS)).measure(ROWS, context()).embedding
+    noisy = Subspace(points=PublicPoints(POINTS)).measure(PrivateArray(ROWS), context()).embedding
     assert noisy is not None
     assert noisy.noise_floor == pytest.approx(math.sqrt(noises.shape[1]) * sigma)
     assert sigma == pytest.approx(noisy.feature_map.diameter / (300 * 0.23668), rel=1e-3)  # μ of (1, 1e-6)
@@ -149,8 +150,8 @@ def test_constrained_weights_are_the_best_there_are(constraint: Constraint, seed
     """The appendix's version of line 8. A small table, so that the noise is large and the constraint is felt."""
     setting = context(noise=SeededNoise(seed))
     method = Subspace(points=PublicPoints(FEW), tolerance=1e-4, constraint=constraint)
-    measured = method.measure(ROWS[:25], setting)
-    solution = method.fit(measured, setting)
+    measured = method.measure(PrivateArray(ROWS[:25]), setting)
+    solution = method.fit(measured, setting.seed)
     assert measured.embedding is not None
     features = measured.embedding.feature_map.evaluate(FEW)
     assert solution.synthetic.points.tolist() == FEW.tolist()
@@ -167,8 +168,8 @@ def test_constrained_weights_are_the_best_there_are(constraint: Constraint, seed
 def test_a_wide_ball_is_no_constraint() -> None:
     setting = context(noise=SeededNoise(1))
     free, wide = (Subspace(points=PublicPoints(FEW), tolerance=1e-4, constraint=c) for c in (Free(), L1Ball(1e6)))
-    measured = free.measure(ROWS, setting)
-    exact, bounded = free.fit(measured, setting), wide.fit(measured, setting)
+    measured = free.measure(PrivateArray(ROWS), setting)
+    exact, bounded = free.fit(measured, setting.seed), wide.fit(measured, setting.seed)
     assert bounded.distance < 1e-6
     assert bounded.synthetic.embedding(measured.embedding.feature_map) == pytest.approx(
         exact.synthetic.embedding(measured.embedding.feature_map),
@@ -182,9 +183,9 @@ def test_the_simplex_removes_noise() -> None:
     errors: dict[str, list[float]] = {"free": [], "simplex": []}
     for seed in range(20):
         setting = context(noise=SeededNoise(seed))
-        measured = Subspace(points=PublicPoints(POINTS)).measure(ROWS, setting)
+        measured = Subspace(points=PublicPoints(POINTS)).measure(PrivateArray(ROWS), setting)
         for name, constraint in (("free", Free()), ("simplex", Simplex())):
-            fitted = Subspace(points=PublicPoints(POINTS), constraint=constraint).fit(measured, setting)
+            fitted = Subspace(points=PublicPoints(POINTS), constraint=constraint).fit(measured, setting.seed)
             errors[name].append(kernel_distance(KERNEL, fitted.synthetic, ROWS) ** 2)
     assert np.mean(errors["simplex"]) < 0.6 * np.mean(errors["free"])
 
@@ -194,8 +195,8 @@ def test_the_distance_is_to_the_noisy_embedding_after_shrinkage_too(constraint: 
     setting = context(noise=SeededNoise(3))
     guess = SyntheticSet(points=FEW[:2], weights=np.array([0.5, 0.5]))
     method = Subspace(points=PublicPoints(POINTS), constraint=constraint, estimator=Shrinkage(guess))
-    measured = method.measure(ROWS[:40], setting)
-    solution = method.fit(measured, setting)
+    measured = method.measure(PrivateArray(ROWS[:40]), setting)
+    solution = method.fit(measured, setting.seed)
     assert measured.embedding is not None
     found = solution.synthetic.distance(measured.embedding.feature_map, measured.embedding.mean)
     assert solution.distance == pytest.approx(found, abs=1e-9)
@@ -207,7 +208,9 @@ def test_the_distance_is_to_the_noisy_embedding_after_shrinkage_too(constraint: 
 
 def test_published_rows_are_the_first_of_the_table_and_counted() -> None:
     setting = context()
-    measured = Subspace(points=PublishedRows(30), tolerance=1e-5, order=Order.GIVEN).measure(ROWS, setting)
+    measured = Subspace(points=PublishedRows(30), tolerance=1e-5, order=Order.GIVEN).measure(
+        PrivateArray(ROWS), setting
+    )
     assert measured.published_rows == 30
     assert measured.candidates.tolist() == ROWS[:30].tolist()
     assert str(measured.choices[0]) == "points = 30: the published rows"
@@ -222,7 +225,7 @@ def test_published_rows_are_the_first_of_the_table_and_counted() -> None:
 def test_published_rows_that_can_not_be_are_refused(count: int, privacy: Privacy, message: str) -> None:
     setting = context(privacy=privacy)
     with pytest.raises(ParameterError, match=message):
-        Subspace(points=PublishedRows(count)).measure(ROWS, setting)
+        Subspace(points=PublishedRows(count)).measure(PrivateArray(ROWS), setting)
     assert entries(setting) == 0
 
 
@@ -230,7 +233,7 @@ def test_published_rows_that_can_not_be_are_refused(count: int, privacy: Privacy
 
 
 def _choices(method: Subspace, rows: Rows = ROWS, **parameters: Any) -> list[str]:
-    return [str(choice) for choice in method.measure(rows, context(**parameters)).choices]
+    return [str(choice) for choice in method.measure(PrivateArray(rows), context(**parameters)).choices]
 
 
 def test_choices_say_which_limit_was_active() -> None:
@@ -255,7 +258,7 @@ def test_choices_say_which_limit_was_active() -> None:
 
 def test_a_rank_beyond_conditioning_is_cut_and_said_so() -> None:
     line = PublicPoints(np.linspace(0.0, 1.0, 60)[:, None])
-    measured = Subspace(points=line, rank=50).measure(ROWS[:, :1], context())
+    measured = Subspace(points=line, rank=50).measure(PrivateArray(ROWS[:, :1]), context())
     assert measured.embedding is not None
     phi = measured.embedding.feature_map
     assert phi.dimension < 15
@@ -266,7 +269,7 @@ def test_a_rank_beyond_conditioning_is_cut_and_said_so() -> None:
 def test_the_noise_optimal_rank_has_the_least_expected_error() -> None:
     """Rank F costs F·σ² of noise; the public points stand in for the rows."""
     setting = context(privacy=Privacy(epsilon=0.05, delta=1e-6))
-    best = Subspace(points=PublicPoints(POINTS)).measure(POINTS, setting).embedding
+    best = Subspace(points=PublicPoints(POINTS)).measure(PrivateArray(POINTS), setting).embedding
     assert best is not None
     errors = {}
     for rank in range(1, 41):
@@ -278,13 +281,14 @@ def test_the_noise_optimal_rank_has_the_least_expected_error() -> None:
 
 def test_a_small_delta_is_enough_where_few_numbers_are_noisy() -> None:
     setting = context(privacy=Privacy(epsilon=1.0, delta=1e-18))
-    assert Subspace(points=PublicPoints(FEW)).measure(ROWS, setting).embedding is not None
+    assert Subspace(points=PublicPoints(FEW)).measure(PrivateArray(ROWS), setting).embedding is not None
 
 
 def test_points_are_drawn_from_the_public_seed_alone() -> None:
     method = Subspace(points=UniformPoints(low=(-3.0, -3.0), high=(3.0, 3.0)), count=20)
     first, second, other = (
-        method.measure(rows, context(seed=seed)).candidates for rows, seed in ((ROWS, 5), (ROWS + 1.0, 5), (ROWS, 6))
+        method.measure(PrivateArray(rows), context(seed=seed)).candidates
+        for rows, seed in ((ROWS, 5), (ROWS + 1.0, 5), (ROWS, 6))
     )
     assert (first == second).all()
     assert (first != other).any()
@@ -294,7 +298,7 @@ def test_the_paper_s_numbers_of_noise() -> None:
     """Line 7 of Algorithm 1: σ = √(8 ln(1.25/δ))/(Nε), with the lemma's Δ = 2/N."""
     privacy = Privacy(epsilon=1.0, delta=1e-6, calibration=Calibration.CLASSIC)
     method = Subspace(points=PublicPoints(FEW), tolerance=1e-5, order=Order.GIVEN, lemma=True)
-    noisy = method.measure(ROWS, context(privacy=privacy)).embedding
+    noisy = method.measure(PrivateArray(ROWS), context(privacy=privacy)).embedding
     assert noisy is not None
     assert noisy.sigma == pytest.approx(math.sqrt(8.0 * math.log(1.25e6)) / 300.0, rel=1e-5)
 
@@ -321,31 +325,31 @@ def test_the_order_as_given_needs_a_tolerance() -> None:
 def test_other_columns_are_refused_whether_or_not_there_are_rows(privacy: Privacy, rows: Rows) -> None:
     setting = context(privacy=privacy)
     with pytest.raises(ParameterError, match="the table has 3 columns, but the public points have 2"):
-        Subspace(points=PublicPoints(FEW)).measure(rows, setting)
+        Subspace(points=PublicPoints(FEW)).measure(PrivateArray(rows), setting)
     assert entries(setting) == 0
 
 
 def test_more_points_than_memory_are_refused() -> None:
     setting = context()
     with pytest.raises(CapacityError, match=r"Subspace: 10,000,000,000,000 points would need"):
-        Subspace(points=NormalPoints(dimension=2), count=10**13).measure(ROWS, setting)
+        Subspace(points=NormalPoints(dimension=2), count=10**13).measure(PrivateArray(ROWS), setting)
     with pytest.raises(CapacityError, match=r"Subspace: 400,000 points at rank 4,096 would need"):
-        Subspace(points=NormalPoints(dimension=2), count=400_000).measure(ROWS, setting)
+        Subspace(points=NormalPoints(dimension=2), count=400_000).measure(PrivateArray(ROWS), setting)
     assert entries(setting) == 0
 
 
 def test_only_its_own_measurements_can_be_fitted() -> None:
     setting = context()
-    other = RandomFeatures(start=NormalPoints(dimension=2), features=10).measure(ROWS, setting)
+    other = RandomFeatures(start=NormalPoints(dimension=2), features=10).measure(PrivateArray(ROWS), setting)
     with pytest.raises(ParameterError, match="can only fit what Subspace has measured"):
-        Subspace(points=PublicPoints(FEW)).fit(other, setting)
+        Subspace(points=PublicPoints(FEW)).fit(other, setting.seed)
 
 
 def test_fitting_again_costs_nothing() -> None:
     setting = context(noise=SeededNoise(0))
     method = Subspace(points=PublicPoints(POINTS))
-    measured = method.measure(ROWS, setting)
+    measured = method.measure(PrivateArray(ROWS), setting)
     for constraint in (Free(), Simplex(), L1Ball(2.0)):
-        Subspace(points=PublicPoints(POINTS), constraint=constraint).fit(measured, setting)
+        Subspace(points=PublicPoints(POINTS), constraint=constraint).fit(measured, setting.seed)
     assert entries(setting) == 1
     assert PublicSeed(0) == setting.seed

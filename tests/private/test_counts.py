@@ -179,7 +179,7 @@ def test_it_has_no_length_no_items_no_truth_and_no_copies(leak) -> None:
 
 def test_it_prints_no_value_and_has_no_public_sums() -> None:
     counts = exact([(codes([(0, 0, 0)] * 4711), None)])
-    assert repr(counts) == str(counts) == "ExactCounts(3 columns; private)"
+    assert repr(counts) == str(counts) == "ExactCounts(private)"
     with pytest.raises(TypeError):
         vars(counts)
     public = {name for name in dir(counts) if not name.startswith("_")}

@@ -49,15 +49,14 @@ def made(neighbours: str = "replace-one", **options: Any) -> ke.Release:
 
 
 def sheet(release: ke.Release) -> str:
-    name = "table" if release.schema is None else release.schema.name
-    return datasheet.datasheet(name, release.certificate, release.schema, release.blocks or release.embedding).decode()
+    return datasheet.datasheet(release.measurements).decode()
 
 
 def test_it_is_in_every_bundle_and_verified(tmp_path: Path) -> None:
     release = made()
     files = read_bundle(release.save(tmp_path / "bundle"))
     assert files["datasheet.md"].decode() == sheet(release)
-    assert {finding.check: finding.holds for finding in ke.verify(tmp_path / "bundle")}["data sheet"]
+    assert {finding.check: finding.holds for finding in ke.verify(tmp_path / "bundle")}["documents"]
     measured = measure(
         TABLE,
         schema=ke.Schema.parse(SCHEMA.format(neighbours="add-remove")),
@@ -154,13 +153,14 @@ def test_a_sheet_that_promises_more_is_caught(tmp_path: Path) -> None:
         for finding in ke.verify(_resealed(bundle, datasheet_md=text.replace(b"1e-06", b"1e-16")))
     }
     assert found["sums"].holds
-    assert not found["data sheet"].holds
+    assert not found["documents"].holds
+    assert "datasheet.md" in found["documents"].detail
 
 
-def test_a_sheet_of_another_version_is_not_compared(tmp_path: Path) -> None:
+def test_what_can_not_be_compared_does_not_hold(tmp_path: Path) -> None:
     bundle = made().save(tmp_path / "bundle")
     certificate = (bundle / "certificate.json").read_bytes()
     changed = _resealed(bundle, certificate_json=certificate.replace(f'"{ke.__version__}"'.encode(), b'"99.0"'))
     found = {finding.check: finding for finding in ke.verify(changed)}
-    assert found["data sheet"].holds
-    assert "not compared" in found["data sheet"].detail
+    assert not found["version"].holds
+    assert "'99.0'" in found["version"].detail

@@ -265,5 +265,8 @@ def test_samples_refuse(points, release):
         points.samples(3).combine(1.0, [1.0])
     with pytest.raises(ke.ParameterError, match="between 0 and 1"):
         points.samples(2).combine(1.0, [1.0, 2.0]).interval(0.0)
+    rows, method = np.eye(2)[[0, 1, 1]], ke.SmallDatabase(domain=np.eye(2), size=2)
+    kernel = ke.Gaussian(lengthscale=1.0)
+    selected = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0))
     with pytest.raises(ke.ParameterError, match="no noisy measurements"):
-        dataclasses.replace(points, embedding=None).samples(2)
+        selected.samples(2)

@@ -68,35 +68,36 @@ def put(*path: Any, value: Any) -> Callable[[Any], None]:
 
 ARRAY = {"tag": "array", "dtype": "int64", "shape": [0], "data": ""}
 NAN = {"tag": "float", "value": "nan"}
+STAGE = ("measured", "stages", 0)
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("rows", value=0), "number of rows"),
-        (put("rows", value=NAN), "number of rows"),
-        (put("rows", value=1e308), "number of rows"),
-        (put("rows", value="many"), "'rows' is unknown, or of another type"),
-        (put("sizes", value=[8]), "other columns than the schema's"),
-        (put("sizes", value=[8, 10**300]), "'sizes' is unknown, or of another type"),
-        (put("blocks", value=[]), "there are none"),
-        (put("blocks", 0, "unit", value=0), "another size than its noise"),
-        (put("blocks", 0, "block", "columns", value=[7]), "columns that there are not"),
-        (put("blocks", 0, "block", "columns", value=[-1]), "columns that there are not"),
-        (put("blocks", 0, "block", "groups", 0, value=ARRAY), "groups the values of a column wrongly"),
-        (put("blocks", 0, "block", "share", value=None), "'share' is unknown, or of another type"),
-        (put("blocks", 0, "measurement", "integers", "values", value=[1]), "can't be read"),
-        (put("blocks", 0, "measurement", "integers", "values", 0, value=1.5), "can't be read"),
-        (put("blocks", 0, "measurement", "integers", "values", 0, value=2**600), "beyond all bounds"),
-        (put("blocks", 0, "measurement", "integers", "values", 0, value=2**200), "beyond all bounds"),
-        (put("blocks", 0, "measurement", "step", "scale", value=1e-9), "beyond all bounds"),
-        (put("blocks", 0, "measurement", "step", "scale", value=1e300), "positive and finite"),
-        (put("blocks", 0, "measurement", "step", "bits", value=10**6), "bits must be"),
-        (put("blocks", 0, "measurement", "step", "law", value="gaussian"), "'law' is unknown"),
-        (put("blocks", 0, "measurement", "private", value=1), "'private' is unknown, or of another type"),
-        (put("blocks", 0, "extra", value=1), "'extra' is unknown"),
-        (put("tag", value="os.system"), "Unknown tag"),
-        (put("tag", value="PublicSeed"), "can't be read"),
+        (put("measured", "rows", value=0), "number of rows"),
+        (put("measured", "rows", value=NAN), "number of rows"),
+        (put("measured", "rows", value=1e308), "number of rows"),
+        (put("measured", "rows", value="many"), "'rows' is unknown, or of another type"),
+        (put("measured", "sizes", value=[8]), "other columns than the schema's"),
+        (put("measured", "sizes", value=[8, 10**300]), "'sizes' is unknown, or of another type"),
+        (put("measured", "blocks", value=[]), "there are none"),
+        (put("measured", "blocks", 0, "unit", value=0), "another size than its noise"),
+        (put("measured", "blocks", 0, "block", "columns", value=[7]), "columns that there are not"),
+        (put("measured", "blocks", 0, "block", "columns", value=[-1]), "columns that there are not"),
+        (put("measured", "blocks", 0, "block", "groups", 0, value=ARRAY), "groups the values of a column wrongly"),
+        (put("measured", "blocks", 0, "block", "share", value=None), "'share' is unknown, or of another type"),
+        (put("measured", "blocks", 0, "measurement", "integers", "values", value=[1]), "can't be read"),
+        (put("measured", "blocks", 0, "measurement", "integers", "values", 0, value=1.5), "can't be read"),
+        (put("measured", "blocks", 0, "measurement", "integers", "values", 0, value=2**600), "beyond all bounds"),
+        (put("measured", "blocks", 0, "measurement", "integers", "values", 0, value=2**200), "beyond all bounds"),
+        (put("measured", "blocks", 0, "measurement", "step", "scale", value=1e-9), "beyond all bounds"),
+        (put("measured", "blocks", 0, "measurement", "step", "scale", value=1e300), "positive and finite"),
+        (put("measured", "blocks", 0, "measurement", "step", "bits", value=10**6), "bits must be"),
+        (put("measured", "blocks", 0, "measurement", "step", "law", value="gaussian"), "'law' is unknown"),
+        (put("measured", "blocks", 0, "measurement", "private", value=1), "'private' is unknown, or of another type"),
+        (put("measured", "blocks", 0, "extra", value=1), "'extra' is unknown"),
+        (put("measured", "tag", value="os.system"), "Unknown tag"),
+        (put("measured", "tag", value="PublicSeed"), "can't be read"),
     ],
 )
 def test_measurements_that_do_not_fit_together(
@@ -136,14 +137,14 @@ def test_certificates_that_are_none(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (put("sum", value={"tag": "array", "dtype": "float64", "shape": [0], "data": ""}), "not of the features"),
-        (put("feature_map", "stretch", value=NAN), "positive, finite stretch"),
-        (put("feature_map", "matrix", value=ARRAY), r"a matrix \(F, F\)"),
-        (put("feature_map", "matrix", "shape", value=[10**9, 10**9]), "its type, shape or data are wrong"),
-        (put("feature_map", "kernel", value={"tag": "PublicSeed", "value": 1}), "'kernel' is unknown"),
-        (put("feature_map", value={"tag": "Gaussian", "lengthscale": 1.0}), "'feature_map' is unknown"),
-        (put("rows", value=0.5), "number of rows"),
-        (put("measurement", "step", "coordinates", value=1), "not that of the step"),
+        (put(*STAGE, "measurement", "integers", "shape", value=[1]), "its type, shape or data are wrong"),
+        (put(*STAGE, "feature_map", "stretch", value=NAN), "positive, finite stretch"),
+        (put(*STAGE, "feature_map", "matrix", value=ARRAY), r"a matrix \(F, F\)"),
+        (put(*STAGE, "feature_map", "matrix", "shape", value=[10**9, 10**9]), "its type, shape or data are wrong"),
+        (put(*STAGE, "feature_map", "kernel", value={"tag": "PublicSeed", "value": 1}), "'kernel' is unknown"),
+        (put(*STAGE, "feature_map", value={"tag": "Gaussian", "lengthscale": 1.0}), "'feature_map' is unknown"),
+        (put(*STAGE, "rows", value=0.5), "number of rows"),
+        (put(*STAGE, "measurement", "step", "coordinates", value=1), "not those of the features"),
     ],
 )
 def test_embeddings_that_do_not_fit_together(
@@ -155,7 +156,7 @@ def test_embeddings_that_do_not_fit_together(
 
 def test_an_understated_stretch_is_caught(points_bundle: Path, tmp_path: Path) -> None:
     """It would shrink the diameter, and with it the sensitivity that `verify` demands."""
-    path = changed(points_bundle, tmp_path, "measurements.json", put("feature_map", "stretch", value=0.5))
+    path = changed(points_bundle, tmp_path, "measurements.json", put(*STAGE, "feature_map", "stretch", value=0.5))
     found = {finding.check: finding for finding in ke.verify(path)}
     assert not found["measurements"].holds
     assert "understated" in found["measurements"].detail
@@ -166,8 +167,9 @@ def test_a_certificate_alone_is_not_measurements(table_bundle: Path, tmp_path: P
     certificate = {
         key: value for key, value in json.loads(files["certificate.json"]).items() if key not in ("format", "statement")
     }
-    path = write_bundle(tmp_path / "b", {**files, "measurements.json": json.dumps(certificate).encode()})
-    with pytest.raises(BundleError, match="it holds something else"):
+    odd = {**json.loads(files["measurements.json"]), "measured": certificate}
+    path = write_bundle(tmp_path / "b", {**files, "measurements.json": json.dumps(odd).encode()})
+    with pytest.raises(BundleError, match="holds something else"):
         load(path)
 
 

@@ -20,14 +20,13 @@ from kernelease import (
     Simplex,
     SmallDatabase,
     Subspace,
-    SyntheticSet,
     load,
     release,
     save,
 )
 from kernelease.fit import Outcome, herd
 from kernelease.kernels import OTHER, Kronecker
-from kernelease.release.release import points_table
+from kernelease.table.domain import VectorDomain
 
 ROWS = np.random.default_rng(4).normal(size=(500, 2))
 KERNEL = Gaussian(lengthscale=1.0)
@@ -186,7 +185,8 @@ def test_text_has_no_float32() -> None:
 def test_every_cell_has_a_place_in_the_table(cells: list[Any], column: list[Any]) -> None:
     points = np.empty((2, 1), dtype=object)
     points[0, 0], points[1, 0] = cells
-    table = points_table(SyntheticSet(points=points, weights=np.array([0.25, 0.75])))
+    domain = VectorDomain(ke.Gaussian(lengthscale=1.0))
+    table = domain.weighted(points, np.array([0.25, 0.75]), np.random.default_rng(0))
     assert table.column("x0").to_pylist() == column
     assert math.fsum(table.column("weight").to_pylist()) == 1.0
 

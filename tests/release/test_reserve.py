@@ -39,8 +39,10 @@ def bundle(folder: Path, neighbours: Neighbours) -> Path:
     method = ke.Subspace(points=ke.NormalPoints(dimension=2), count=5)
     release = ke.release(ROWS, kernel=KERNEL, method=method, privacy=privacy)
     noisy = two_rounds(privacy)
-    certificate = replace(release.certificate, steps=(noisy.measurement.step,))
-    return replace(release, embedding=noisy, certificate=certificate).save(folder / "bundle")
+    measured = replace(release.measured, stages=(noisy,))
+    certificate = replace(release.certificate, steps=measured.steps, rows=measured.rows)
+    measurements = replace(release.measurements, measured=measured, certificate=certificate)
+    return replace(release, measurements=measurements).save(folder / "bundle")
 
 
 def changed(path: Path, folder: Path, change: Callable[[Any, Any], None]) -> dict[str, Finding]:
@@ -48,7 +50,7 @@ def changed(path: Path, folder: Path, change: Callable[[Any, Any], None]) -> dic
     files = {file: data for file, data in read_bundle(path).items() if file not in SEALS}
     names = ("measurements.json", "certificate.json")
     documents = [json.loads(files[name]) for name in names]
-    change(*documents)
+    change(documents[0]["measured"]["stages"][0], documents[1])
     again = {name: json.dumps(document).encode() for name, document in zip(names, documents, strict=True)}
     return {finding.check: finding for finding in ke.verify(write_bundle(folder / "changed", {**files, **again}))}
 
@@ -75,6 +77,13 @@ def test_a_map_of_an_older_bundle_has_no_reserve() -> None:
     assert again.diameter == replace(BASIS, reserve=0.0).diameter
 
 
+def _caught(found: dict[str, Finding], neighbours: Neighbours) -> bool:
+    """By the sensitivity; under add-remove another reserve also gives another noisy count, which is seen first."""
+    if neighbours is Neighbours.ADD_REMOVE:
+        return not found["content"].holds and "not the noisy count" in found["content"].detail
+    return found["guarantee"].holds and "is the least" in found["measurements"].detail
+
+
 @RELATIONS
 def test_a_raised_reserve_is_caught(tmp_path: Path, neighbours: Neighbours) -> None:
     """It states a diameter that the noise does not cover."""
@@ -83,8 +92,7 @@ def test_a_raised_reserve_is_caught(tmp_path: Path, neighbours: Neighbours) -> N
         measured["feature_map"]["reserve"] = 0.02
 
     found = changed(bundle(tmp_path, neighbours), tmp_path, raised)
-    assert not found["measurements"].holds
-    assert "is the least" in found["measurements"].detail
+    assert _caught(found, neighbours)
 
 
 @pytest.mark.parametrize("value", [-0.01, 0.11, {"tag": "float", "value": "nan"}, "much", None])
@@ -111,9 +119,7 @@ def test_a_sensitivity_below_that_of_the_whole_map_is_caught(
             step["sensitivity"] = unit
 
     found = changed(bundle(tmp_path, neighbours), tmp_path, understated)
-    assert found["guarantee"].holds
-    assert not found["measurements"].holds
-    assert "is the least" in found["measurements"].detail
+    assert _caught(found, neighbours if reserve == 0.0 else Neighbours.REPLACE_ONE)
 
 
 def test_an_understated_stretch_of_an_extension_is_caught(tmp_path: Path) -> None:

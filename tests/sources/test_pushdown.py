@@ -96,7 +96,7 @@ def released(counts: ExactCounts, schema: Schema) -> bytes:
     method = Interactions(solver=MixtureSolver(components=5, steps=5))
     privacy = Privacy(epsilon=1.0, delta=1e-9, neighbours=Neighbours(schema.neighbours))
     budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=10**6, purpose="a test")
-    noisy = method.measure(counts, schema.columns, budget, noise=SeededNoise(0), seed=PublicSeed(0))
+    noisy = method.rounds(counts, schema.columns, budget, noise=SeededNoise(0), seed=PublicSeed(0))
     return b"".join(block.values.tobytes() for block in noisy.blocks)
 
 

@@ -155,7 +155,7 @@ def test_as_a_release_measures(epsilon):
             privacy=ke.Privacy(epsilon=epsilon, delta=1e-6),
             method=ke.Interactions(triples=0),
             noise=ke.SeededNoise(fresh(generator)),
-        ).blocks
+        ).measured
 
     def p_values(generator):
         noisy = blocks(shuffled(generator, 2_000), generator)

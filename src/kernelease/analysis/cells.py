@@ -8,8 +8,8 @@ from scipy.linalg import helmert
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.table import Column
+from kernelease.table.atom_kernel import LENGTHSCALE
 
 _NEGLIGIBLE = 1e-3  # eigenvalues below this share of the largest are left out of a smooth kernel
 _SPACED = 256  # places that a smooth kernel is computed from

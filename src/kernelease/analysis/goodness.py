@@ -14,10 +14,10 @@ from kernelease.analysis.outcome import TestResult
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table import Column, Integer, Number, Schema
+from kernelease.table.atom_kernel import LENGTHSCALE
 from kernelease.table.columns import nearest
 
 _LARGEST_COUNT = 2**40  # rows that are drawn at most: beyond, sampling is nothing beside the noise

@@ -21,10 +21,10 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
+from kernelease.table.atom_kernel import LENGTHSCALE
 
 POWERS = (1, 3)  # of the kernels: the second sees less detail, and less noise with it
 SELECTED = "This pair was measured because it looked dependent, and p does not account for that choice."

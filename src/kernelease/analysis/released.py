@@ -27,11 +27,11 @@ from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law
 from kernelease.table import Column
+from kernelease.table.atom_kernel import LENGTHSCALE
 
 
 class Coordinates(ABC):

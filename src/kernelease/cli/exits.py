@@ -18,6 +18,15 @@ REFUSED = 3
 """The privacy budget does not cover the request. Nothing was spent and nothing written."""
 
 
+INTERRUPTED = 130
+"""Control-C, as shells count it."""
+
+
+def notes(error: BaseException) -> list[str]:
+    """What was added to an error on its way: that budget is spent, and where its worth lies."""
+    return list(getattr(error, "__notes__", []))
+
+
 class Commands(TyperGroup):
     """The root of all commands: errors that kernelease raises on purpose become one line on stderr and an exit code."""
 
@@ -27,8 +36,12 @@ class Commands(TyperGroup):
             with _warnings_in_words():
                 return super().invoke(ctx)
         except KerneleaseError as error:
-            typer.echo(f"error: {error}", err=True)
-            raise typer.Exit(REFUSED if isinstance(error, BudgetError) else WRONG) from None
+            typer.echo(" ".join([f"error: {error}", *notes(error)]), err=True)
+            refused = isinstance(error, BudgetError) and not notes(error)
+            raise typer.Exit(REFUSED if refused else WRONG) from None
+        except KeyboardInterrupt as error:  # the bars are gone by now, so that what is said here stays on the screen
+            typer.echo(" ".join(["Interrupted.", *notes(error)]), err=True)
+            raise typer.Exit(INTERRUPTED) from None
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """`kernelease fit`: the public half of a release."""
 
+import dataclasses
 from typing import Annotated
 
 import typer
@@ -7,8 +8,10 @@ import typer
 from kernelease.cli.options import Bundle, Json, Out, Overwrite, Quiet, Rows, SigningKey
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
+from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.method import Method
 from kernelease.pipeline import fit as fit_measurements
 from kernelease.release.bundle import load_measurements, save
 from kernelease.release.container import check_target
@@ -44,9 +47,18 @@ def fit(
     screen = Screen(json=as_json, quiet=quiet)
     check_target(out, overwrite=overwrite)
     signing_key = None if key is None else load_private_key(key)
-    method = Interactions(solver=MixtureSolver(components=components, steps=steps, goal=goal))
     measurements = load_measurements(bundle)
+    method = _solved_by(measurements.method, MixtureSolver(components=components, steps=steps, goal=goal))
     with screen.progress() as progress:
         result = fit_measurements(measurements, method=method, rows=rows, seed=seed, progress=progress)
     save(result, out, key=signing_key, overwrite=overwrite)
     show_bundle(screen, result, out, key=signing_key)
+
+
+def _solved_by(method: Method, solver: MixtureSolver) -> Method:
+    """The method that measured, with the solver that was asked for. Only counts are fitted by a mixture."""
+    if isinstance(method, Interactions):
+        return dataclasses.replace(method, solver=solver)
+    if solver != _SOLVER:
+        raise ParameterError(f"--components, --steps, --goal: {type(method).__name__} fits no mixture. Leave them out.")
+    return method

@@ -26,10 +26,7 @@ from kernelease.cli.options import (
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
-from kernelease.errors import KerneleaseError, ParameterError
-from kernelease.pipeline import fit, release_with_public_rows
-from kernelease.release.release import Release
-from kernelease.sources.public import read_public
+from kernelease.errors import ParameterError
 
 
 @unique
@@ -98,11 +95,11 @@ def release(
         overwrite=overwrite,
         push_down=push_down,
         target=target,
+        public=public,
+        published=published_rows,
     )
-    if chosen is MethodName.SUBSPACE:
-        result = _with_public_rows(screen, request, public, published_rows)
-    else:
-        result = _by_interactions(screen, request, rows)
+    with screen.progress() as progress:
+        result = request.fit(request.measure(progress), rows, progress)
     show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
 
 
@@ -118,31 +115,3 @@ def choose(method: MethodName, public: Path | None, published: Path | None) -> t
     if given:
         return MethodName.SUBSPACE, "public rows were given, and are weighted to stand for the private ones"
     return MethodName.INTERACTIONS, "no public rows were given, so noisy counts of all pairs of columns are fitted"
-
-
-def _by_interactions(screen: Screen, request: Request, rows: int | None) -> Release:
-    with screen.progress() as progress:
-        measurements = request.measure(progress)
-        try:
-            result = fit(measurements, rows=rows, progress=progress)
-            request.replacing().save(result)
-        except (KerneleaseError, KeyboardInterrupt):
-            screen.note(f"The measurements are safe in {request.out}: `kernelease fit` makes rows from them.")
-            raise
-    return result
-
-
-def _with_public_rows(screen: Screen, request: Request, public: Path | None, published: Path | None) -> Release:
-    with screen.progress() as progress:
-        progress.stage("reading, adding noise and weighting")
-        result = release_with_public_rows(
-            request.source,
-            read_public(public or published or ""),
-            schema=request.schema,
-            privacy=request.privacy,
-            published=published is not None,
-            ledger=request.ledger,
-            seed=request.seed,
-        )
-    request.keep(result)
-    return result

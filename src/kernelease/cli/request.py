@@ -1,28 +1,31 @@
 """What `measure` and `release` are asked for: read and checked in full before any budget is spent."""
 
-import dataclasses
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.errors import BundleError
+from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.pipeline import measure
+from kernelease.methods.method import Method
+from kernelease.pipeline import fit, measure, weighting
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.progress import Progress
-from kernelease.release.bundle import Measurements, save
+from kernelease.release.bundle import save
 from kernelease.release.container import check_target
+from kernelease.release.keeping import not_lost
+from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source
+from kernelease.sources.public import read_public
 from kernelease.table import Schema
+from kernelease.table.domain import TableDomain
 
 
 @final
@@ -38,8 +41,8 @@ class Request:
     out: Path
     key: Ed25519PrivateKey | None
     overwrite: bool
+    method: Method
     push_down: bool = False
-    target: str | None = None
 
     @classmethod
     def read(
@@ -57,12 +60,15 @@ class Request:
         overwrite: bool,
         push_down: bool = False,
         target: str | None = None,
+        public: Path | None = None,
+        published: Path | None = None,
     ) -> "Request":
-        """The request in what was typed."""
+        """The request in what was typed. Public rows are read now: they decide what can be asked for."""
         declared = Schema.load(schema)
         privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
         check_target(out, overwrite=overwrite)
-        Interactions(target=target).check(declared.columns)
+        method = _method(declared, target=target, public=public, published=published, seed=seed)
+        method.check(TableDomain(declared))
         return cls(
             source=open_source(data, query=query),
             schema=declared,
@@ -74,8 +80,8 @@ class Request:
             out=out,
             key=None if key is None else load_private_key(key),
             overwrite=overwrite,
+            method=method,
             push_down=push_down,
-            target=target,
         )
 
     def measure(self, progress: Progress) -> Measurements:
@@ -84,35 +90,28 @@ class Request:
             self.source,
             schema=self.schema,
             privacy=self.privacy,
-            method=Interactions(target=self.target),
+            method=self.method,
             ledger=self.ledger,
             seed=self.seed,
             push_down=self.push_down,
             progress=progress,
         )
-        self.keep(measurements)
+        with not_lost(measurements):
+            save(measurements, self.out, key=self.key, overwrite=self.overwrite)
         return measurements
 
-    def save(self, content: Measurements | Release) -> None:
-        """Write the bundle."""
-        save(content, self.out, key=self.key, overwrite=self.overwrite)
+    def fit(self, measurements: Measurements, rows: int | None, progress: Progress) -> Release:
+        """Make rows of what was measured, and put the release in its place."""
+        with not_lost(measurements, self.out):
+            result = fit(measurements, rows=rows, progress=progress)
+            save(result, self.out, key=self.key, overwrite=True)
+        return result
 
-    def keep(self, content: Measurements | Release) -> None:
-        """Write a bundle that was paid for just now. Where that fails, a temporary folder takes it."""
-        try:
-            self.save(content)
-        except BundleError as error:
-            spent = "" if self.ledger is None else f" (entry {content.certificate.receipt} of the ledger)"
-            raise BundleError(f"{error} The budget is spent{spent}. {self._rescued(content)}") from error
 
-    def _rescued(self, content: Measurements | Release) -> str:
-        try:
-            refuge = Path(tempfile.mkdtemp(prefix="kernelease-"), self.out.name)
-            save(content, refuge, key=self.key)
-        except (BundleError, OSError):
-            return "What it paid for could not be written elsewhere either, and is lost."
-        return f"What it paid for is safe in {refuge}: move it to a place that lasts."
-
-    def replacing(self) -> "Request":
-        """The same, once a bundle of its own lies there."""
-        return dataclasses.replace(self, overwrite=True)
+def _method(schema: Schema, *, target: str | None, public: Path | None, published: Path | None, seed: int) -> Method:
+    if public is None and published is None:
+        return Interactions(target=target)
+    if target is not None:
+        raise ParameterError("--target: public rows are weighted, and weights serve every column alike. Leave it out.")
+    known = read_public(public or published or "")
+    return weighting(known, schema=schema, published=published is not None, seed=seed)

@@ -16,6 +16,7 @@ from kernelease.sources import Source, open_source
 from kernelease.sources.drafting import Found, draft_schema, measure_domain
 from kernelease.sources.public import read_public
 from kernelease.table import Schema, draft, draft_from_public, json_schema
+from kernelease.table.domain import TableDomain
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
 
@@ -75,7 +76,7 @@ def check(
 ) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     loaded = Schema.load(file)
-    Interactions().check(loaded.columns)
+    Interactions().check(TableDomain(loaded))
     atoms = sum(loaded.sizes)
     fields: dict[str, Any] = {
         "name": loaded.name,

@@ -7,8 +7,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.cli.screen import Screen, facts
 from kernelease.privacy.ledger import Ledger, remaining_in_words
-from kernelease.release.bundle import Measurements
 from kernelease.release.certificate import Certificate
+from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import fingerprint, short_fingerprint
 

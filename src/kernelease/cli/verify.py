@@ -9,6 +9,7 @@ from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
 from kernelease.release.signing import load_public_key
+from kernelease.release.verify import ON_TRUST
 from kernelease.release.verify import verify as verify_bundle
 
 
@@ -17,21 +18,26 @@ def verify(
     key: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The publisher's public key: the bundle must be signed by it.")
     ] = None,
+    refit: Annotated[
+        bool, typer.Option("--refit", help="Make the rows again from the measurements, and compare. Takes as long.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Check sums and signature, recompute the guarantee from the noise, and look at every row.
+    """Check sums and signature, recompute the guarantee from the noise, compare all documents, look at every row.
 
     The exit code is 0 if all of it holds, else 1.
     """
-    found = verify_bundle(bundle, trusted_key=None if key is None else load_public_key(key))
+    found = verify_bundle(bundle, trusted_key=None if key is None else load_public_key(key), refit=refit)
     holds = all(finding.holds for finding in found)
     fields = {
         "bundle": str(bundle),
         "holds": holds,
+        "on_trust": list(ON_TRUST),
         "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
     }
-    lines = facts((f"{'✓' if item.holds else '✗'} {item.check}", item.detail) for item in found)
+    shown = [(f"{'✓' if item.holds else '✗'} {item.check}", item.detail) for item in found]
+    lines = facts([*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(ON_TRUST))])
     Screen(json=as_json, quiet=quiet).summary(fields, lines)
     if not holds:
         raise typer.Exit(FAILED)

@@ -5,10 +5,12 @@ from enum import Enum, unique
 from typing import final
 
 import numpy as np
+import pyarrow as pa
 
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
+from kernelease.table.domain import Domain
 
 
 @final
@@ -68,6 +70,12 @@ class Solution:
     noise_floor: float
     outcome: Outcome
     iterations: int = 0
+
+    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
+        """The points with their weights; there are as many as were fitted."""
+        if count is not None:
+            raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
+        return domain.weighted(self.synthetic.points, self.synthetic.weights, generator)
 
     def __str__(self) -> str:
         return (

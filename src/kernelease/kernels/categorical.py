@@ -20,11 +20,13 @@ from kernelease.kernels.parameters import check_tuple
 from kernelease.kernels.rounding import sum_above
 
 
-class _Other(enum.Enum):
+class Other(enum.Enum):
+    """One value: what is outside a declared list."""
+
     OTHER = "other"
 
 
-OTHER: Final = _Other.OTHER
+OTHER: Final = Other.OTHER
 """The cell that stands for everything outside a declared list."""
 
 

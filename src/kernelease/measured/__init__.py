@@ -1,9 +1,21 @@
-"""Mean embeddings: exact (private, unprintable) and noisy (public).
+"""What has been paid for: noisy numbers, each of which saves, checks and describes itself. All public."""
 
-This module exports the public half only. Code that handles private rows imports `kernelease.private.embedding` by name,
-which the import contract forbids to the public packages.
-"""
-
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.gaussians import Gaussians
+from kernelease.measured.measured import Measured
+from kernelease.measured.selected import SelectedDatabase
 
-__all__ = ["NoisyEmbedding"]
+__all__ = [
+    "Block",
+    "Choice",
+    "Gaussians",
+    "Measured",
+    "NoisyBlock",
+    "NoisyBlocks",
+    "NoisyEmbedding",
+    "NoisyEmbeddings",
+    "SelectedDatabase",
+]

@@ -1,16 +1,27 @@
 """Noisy contingency blocks: the public side of counting."""
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.measured.choice import Choice
+from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, needed_by
+from kernelease.privacy.accounting import Loss
 from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
+from kernelease.privacy.step import Step
+from kernelease.table.domain import Domain
 
 MOST_COLUMNS = 3
+_MOST_COUNT = 2.0**47
+_LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: with these, squares fit every float
+_TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
+_FAR = 8.0  # standard deviations by which no honest sum is off
 
 
 @final
@@ -69,23 +80,90 @@ class NoisyBlock:
         """Standard deviation of the noise of each count."""
         return self.measurement.standard_deviation / self.unit
 
+    def check(self, sizes: tuple[int, ...]) -> None:
+        """Raise `ParameterError` unless the block is of these columns, and its numbers are those of its cells."""
+        block = self.block
+        if not all(0 <= column < len(sizes) for column in block.columns):
+            raise ParameterError("a table of counts is of columns that there are not.")
+        for column, cells in zip(block.columns, block.groups, strict=True):
+            if cells.shape != (sizes[column],) or not 0 <= int(cells.min()) <= int(cells.max()) < sizes[column]:
+                raise ParameterError("a table of counts groups the values of a column wrongly.")
+        if self.unit < 1 or self.measurement.step.coordinates != block.cells:
+            raise ParameterError("a table of counts has another size than its noise.")
+        check_integers(self.measurement.integers, block.cells)
+        if not _LEAST_NOISE < self.sigma < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
+            raise ParameterError("a count or its noise is beyond all bounds.")
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyBlocks:
-    """All that was measured of a table: noisy blocks, and the number of rows (noisy unless it is public)."""
+class NoisyBlocks(Measured):
+    """All that was counted of a table: noisy blocks, and the number of rows (noisy unless it is public)."""
 
     sizes: tuple[int, ...]  # atoms of each column
     blocks: tuple[NoisyBlock, ...]
-    neighbours: Neighbours
-    rows: float
+    neighbours: Neighbours = field()
+    rows: float = field()
     ordered: tuple[int, ...] = ()  # of each column, how many of its first atoms are in an order that means something
     selections: tuple[Selection, ...] = ()  # private choices of what to measure
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def steps(self) -> tuple[Step, ...]:
+        """Every block's, then every selection's."""
+        return (*(block.measurement.step for block in self.blocks), *(choice.step for choice in self.selections))
 
     @property
     def private(self) -> bool:
-        """Whether all noise came from the operating system. False means NOT PRIVATE."""
-        return all(block.measurement.private for block in self.blocks) and all(s.private for s in self.selections)
+        """Whether all noise came from the operating system."""
+        return all_private(block.measurement for block in self.blocks) and all_private(self.selections)
+
+    def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
+        """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""
+        if any(block.unit != unit for block in self.blocks):
+            raise ParameterError("a table of counts is of another unit than the one that is protected.")
+        least = block_sensitivity(neighbours, unit=unit)
+        blocks = (needed_by(block.measurement.step, least) for block in self.blocks)
+        return (*blocks, *(float(distance_sensitivity(neighbours, unit=unit)) for _ in self.selections))
+
+    def check(self, domain: Domain) -> None:
+        """Blocks of the declared columns, with as many numbers as cells, that agree on the number of rows."""
+        check_rows(self.rows)
+        if not self.blocks or domain.schema is None or self.sizes != domain.sizes:
+            raise ParameterError("there are none, or of other columns than the schema's.")
+        if self.ordered != tuple(column.in_order for column in domain.schema):
+            raise ParameterError("the columns' order is not the schema's.")
+        for block in self.blocks:
+            block.check(self.sizes)
+        self._check_count()
+
+    def check_shares(self, total: Loss) -> None:
+        """Of μ², or of a pure ε."""
+        pure = total.pure_epsilon < math.inf
+        for noisy in self.blocks:
+            loss = noisy.measurement.loss
+            part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
+            if not math.isclose(part, noisy.block.share, rel_tol=1e-6):
+                raise ParameterError("a table of counts was charged another share of the budget than it states.")
+
+    def _check_count(self) -> None:
+        """Every row is in one cell of every block: a noisy number of rows follows, a public one must be near."""
+        if self.neighbours is Neighbours.ADD_REMOVE and self.rows != estimated_rows(self.blocks):
+            raise ParameterError("the number of rows is not the one that the noisy counts give.")
+        far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in self.blocks)
+        if self.neighbours is Neighbours.REPLACE_ONE and any(far):
+            raise ParameterError("the noisy counts add up to another number of rows.")
+
+    @property
+    def accuracy(self) -> str:
+        """The noise of counts, smallest to largest."""
+        sigmas = sorted(block.sigma for block in self.blocks)
+        return (
+            f"{len(self.blocks):,} tables of counts were measured. The noise of a single count has a standard "
+            f"deviation of {sigmas[0]:.3g} to {sigmas[-1]:.3g} rows, depending on the table: a count of the middle "
+            f"table is within {_TWO_SIDED * sigmas[len(sigmas) // 2]:.3g} rows of the truth in 95 % of cases.\n"
+            "Counts of several cells add their variances."
+        )
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:

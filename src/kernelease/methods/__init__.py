@@ -2,7 +2,7 @@
 
 from kernelease.methods.adaptive.adaptive import Adaptive
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.method import Context, Measured, Method
+from kernelease.methods.method import Context, Method
 from kernelease.methods.random_features import RandomFeatures
 from kernelease.methods.small_database import SmallDatabase
 from kernelease.methods.subspace import PublishedRows, Subspace
@@ -11,7 +11,6 @@ __all__ = [
     "Adaptive",
     "Context",
     "Interactions",
-    "Measured",
     "Method",
     "PublishedRows",
     "RandomFeatures",

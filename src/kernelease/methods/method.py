@@ -2,77 +2,100 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, Protocol, final
 
-from kernelease.arrays import Rows
+import numpy as np
+import pyarrow as pa
+
 from kernelease.errors import ParameterError
-from kernelease.fit.gaussians.gaussians import Gaussians
-from kernelease.fit.solution import Solution
 from kernelease.kernels.kernel import Kernel
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.rules import Choice
+from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.step import Step
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
+from kernelease.table.domain import Domain
+from kernelease.table.schema import Schema
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Context:
-    """All that a method may know beside the rows: the kernel, the guarantee, the books, and two kinds of randomness."""
+    """All that a method may know beside the rows: what they are, the guarantee, the books, two kinds of randomness."""
 
-    kernel: Kernel
+    domain: Domain
     privacy: Privacy
     ledger: Ledger
     noise: NoiseSource
     seed: PublicSeed
     threads: int = 1
+    progress: Progress = SILENT
+
+    @property
+    def kernel(self) -> Kernel:
+        """How alike two rows are."""
+        return self.domain.kernel
+
+    def declared(self, owner: str) -> Schema:
+        """The declared columns, for a method that needs them."""
+        if self.domain.schema is None:
+            raise ParameterError(f"{owner}: needs declared columns. Give a schema, or another method.")
+        return self.domain.schema
 
     def open_budget(self, coordinates: int, purpose: str) -> PrivacyFilter:
         """Charge the ledger with the whole guarantee, once, before any noise."""
         return PrivacyFilter.open(self.privacy, ledger=self.ledger, coordinates=coordinates, purpose=purpose)
 
-    def public_rows(self, rows: Rows) -> int | None:
+    def public_rows(self, rows: PrivateRows) -> int | None:
         """N where the relation makes it public, else None: nothing may then depend on it."""
-        if self.privacy.neighbours is Neighbours.ADD_REMOVE:
-            return None
-        if len(rows) == 0:  # N is public under replace-one, so this says nothing private
-            raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
-        return len(rows)
+        return rows.public_count(self.privacy.neighbours)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measured:
-    """What came through the barrier, with everything public that led to it. Fitting it again costs nothing."""
+class Fitted(Protocol):
+    """What a fit gives: a law, or weighted points, that become rows."""
 
-    budget: PrivacyFilter
-    embedding: NoisyEmbedding | None  # None for a method that selects rather than measures
-    steps: tuple[Step, ...]
-    candidates: Rows  # public points that the fit may use
-    gaussians: Gaussians | None = None  # what explains the measurements, in units of the kernel's lengthscales
-    choices: tuple[Choice, ...] = ()
-    private: bool = True
-    published_rows: int = 0
-
-
-def refuse_other_columns(rows: Rows, columns: int, owner: str) -> None:
-    """Refuse a table whose columns are not those of the public points: asked of the shape, so of an empty table too."""
-    if rows.shape[1] != columns:
-        raise ParameterError(f"{owner}: the table has {rows.shape[1]} columns, but the public points have {columns}.")
+    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
+        """Synthetic rows with their weights: `count` of them (None: as many as the fit has, or says)."""
+        ...
 
 
 class Method(ABC):
     """A strategy for turning private rows into synthetic ones."""
 
+    uses_kernel: ClassVar[bool] = True  # whether the certificate names one
+
+    def check(self, domain: Domain) -> None:  # noqa: B027  # most methods have nothing to refuse so early
+        """Refuse, before anything is read, what the declarations alone make impossible."""
+
     @abstractmethod
-    def measure(self, rows: Rows, context: Context) -> Measured:
+    def measure(self, rows: PrivateRows, context: Context) -> Measured:
         """The private step: read rows, charge the ledger, add noise. Refuses bad input before anything is charged."""
 
     @abstractmethod
-    def fit(self, measured: Measured, context: Context) -> Solution:
-        """The public step: synthetic rows from noisy numbers. Free, and repeatable with other settings."""
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Fitted:
+        """The public step, from noisy numbers alone. Free, and repeatable with other settings."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownMethod(Method):
+    """A method that is not one of this package's: a bundle knows its name, and nothing else of it."""
+
+    name: str
+
+    def measure(self, rows: PrivateRows, context: Context) -> Measured:
+        """Refused."""
+        raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew.")
+
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Fitted:
+        """Refused."""
+        raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew to fit with it.")
+
+
+def refuse_other_columns(rows: PrivateRows, columns: int, owner: str) -> None:
+    """Refuse a table whose columns are not those of the public points: asked of the shape, so of an empty table too."""
+    if rows.width != columns:
+        raise ParameterError(f"{owner}: the table has {rows.width} columns, but the public points have {columns}.")

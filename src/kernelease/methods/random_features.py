@@ -5,7 +5,6 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -17,10 +16,16 @@ from kernelease.fit.solution import Solution
 from kernelease.fit.solver import PointSolver
 from kernelease.kernels.parameters import check_integer
 from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
-from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
+from kernelease.measured.choice import Choice
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.measured import Measured
+from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import Choice, number_of_features
+from kernelease.methods.rules import number_of_features
 from kernelease.private.embedding import ExactEmbedding
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
+from kernelease.seeds import PublicSeed
 
 
 @final
@@ -45,31 +50,27 @@ class RandomFeatures(Method):
         if self.features % 2:
             raise ParameterError(f"RandomFeatures: features must be even, got {self.features!r}.")
 
-    def measure(self, rows: Rows, context: Context) -> Measured:
+    def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum the rows' features exactly, then add noise."""
         feature_map, choice = self._feature_map(context, context.public_rows(rows))
         self._refuse(rows, feature_map, context)
-        exact = ExactEmbedding.of(rows, feature_map, threads=context.threads)
+        exact = ExactEmbedding.of(rows.array(), feature_map, threads=context.threads)
         budget = context.open_budget(feature_map.dimension + 1, "RandomFeatures (Algorithm 2)")
-        embedding = exact.privatise(budget, noise=context.noise)
-        return Measured(
-            budget=budget,
-            embedding=embedding,
-            steps=(embedding.measurement.step,),
+        return NoisyEmbeddings(
+            stages=(exact.privatise(budget, noise=context.noise),),
             candidates=np.empty((0, self.start.dimension)),
             choices=(choice,),
-            private=context.noise.private,
         )
 
-    def fit(self, measured: Measured, context: Context) -> Solution:
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Hand the noisy embedding to the reduced-set solver."""
-        if measured.embedding is None:
+        if not isinstance(measured, NoisyEmbeddings):
             raise ParameterError("RandomFeatures: can only fit a measured embedding.")
         noisy = measured.embedding
-        solution = self.solver.solve(noisy, self.estimator.estimate(noisy), self.start, context.seed)
+        solution = self.solver.solve(noisy, self.estimator.estimate(noisy), self.start, seed)
         return replace(solution, distance=solution.synthetic.distance(noisy.feature_map, noisy.mean))
 
-    def _refuse(self, rows: Rows, feature_map: FeatureMap, context: Context) -> None:
+    def _refuse(self, rows: PrivateRows, feature_map: FeatureMap, context: Context) -> None:
         """Find out now, with public things only, whether measuring or fitting would fail later."""
         refuse_other_columns(rows, self.start.dimension, "RandomFeatures")
         self.solver.check(feature_map, self.start)

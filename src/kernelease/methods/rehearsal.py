@@ -36,7 +36,6 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
         measurement=measurement,
         neighbours=privacy.neighbours,
         rows=1.0,
-        sum=np.zeros(feature_map.dimension),
     )
 
 

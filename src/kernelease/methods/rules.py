@@ -5,29 +5,15 @@ docs/proofs/rates.md) and J = N^(4/3) features. Both ask for millions at N = 100
 """
 
 import math
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats
+from kernelease.measured.choice import Choice
 
 POINTS_CAP = 4096  # the factorisation holds points × rank floats, at most 128 MiB
 FEATURES_CAP = 4096
 SLACK = 0.01  # the theorem's a: any positive number
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
-    """A number that a method chose by a public rule, and why."""
-
-    name: str
-    value: int
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.name} = {self.value}: {self.reason}"
 
 
 def number_of_points(rows: int | None, dimension: int, cap: int = POINTS_CAP) -> Choice:

@@ -11,18 +11,20 @@ from kernelease.arrays import Integers, Rows, as_rows
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_integer
-from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
+from kernelease.measured.choice import Choice
+from kernelease.measured.measured import Measured
+from kernelease.measured.selected import Scale, SelectedDatabase
+from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_selection
-from kernelease.methods.rules import Choice
 from kernelease.privacy.mechanisms import select
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
+from kernelease.seeds import PublicSeed
 
 CANDIDATES_CAP = 200_000
-_KERNEL_BITS = 20  # of the kernel's bound: its values become integers up to 2²⁰
 _COPIES = 4  # arrays with a cell per candidate and row that are held at once
-_SCORE_BITS = 10  # scores have 2¹⁰ steps per sensitivity, so that rounding them costs 0.1 %
 
 
 @final
@@ -52,40 +54,42 @@ class SmallDatabase(Method):
         """How many multisets of `size` rows the domain has."""
         return math.comb(len(self.domain) + self.size - 1, self.size)
 
-    def measure(self, rows: Rows, context: Context) -> Measured:
+    def measure(self, rows: PrivateRows, context: Context) -> SelectedDatabase:
         """Count the rows of each kind, score every candidate, draw one."""
-        self._refuse(context, rows)
-        gram = _integer_gram(context.kernel, context.kernel.admit(self.domain))
-        candidates = _multisets(len(self.domain), self.size)
-        scores, sensitivity = _scores(gram, _counts(self.domain, rows), candidates, len(rows), self.size)
-        rehearse_selection(sensitivity, context.privacy)
+        count = self._refuse(context, rows)
+        kernel = context.kernel
+        domain = kernel.admit(self.domain)
+        scale, candidates = Scale.of(kernel, domain, self.size), _multisets(len(domain), self.size)
+        scores = _scores(scale, _counts(self.domain, rows.array()), candidates, count, self.size)
+        rehearse_selection(scale.sensitivity, context.privacy)
         budget = context.open_budget(1, "SmallDatabase (exponential mechanism)")
         chosen = select(
-            scores, sensitivity, budget=budget, share=1.0, noise=context.noise, step="choice of a small database"
+            scores, scale.sensitivity, budget=budget, share=1.0, noise=context.noise, step="choice of a small database"
         )
-        points = np.repeat(self.domain, candidates[chosen.index], axis=0)
-        return Measured(
-            budget=budget,
-            embedding=None,
-            steps=(chosen.step,),
-            candidates=points,
+        return SelectedDatabase(
+            kernel=kernel,
+            domain=domain,
+            counts=candidates[chosen.index],
+            selection=chosen,
+            rows=float(count),
             choices=(Choice(name="candidates", value=len(candidates), reason="all multisets of the domain"),),
-            private=context.noise.private,
         )
 
-    def fit(self, measured: Measured, context: Context) -> Solution:
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """The drawn database with uniform weights; there is nothing left to fit."""
-        count = len(measured.candidates)
-        synthetic = SyntheticSet(points=measured.candidates, weights=np.full(count, 1.0 / count))
+        if not isinstance(measured, SelectedDatabase):
+            raise ParameterError("SmallDatabase: can only give back what SmallDatabase has drawn.")
+        synthetic = SyntheticSet(points=measured.points, weights=np.full(measured.size, 1.0 / measured.size))
         return Solution(synthetic=synthetic, distance=0.0, noise_floor=0.0, outcome=Outcome.SELECTED)
 
-    def _refuse(self, context: Context, rows: Rows) -> None:
+    def _refuse(self, context: Context, rows: PrivateRows) -> int:
+        """What can't be done, before anything is charged; else N."""
         if not context.privacy.pure:
             raise ParameterError("SmallDatabase: the exponential mechanism is pure; give a Privacy with delta = 0.")
         if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
             raise ParameterError("SmallDatabase: needs replace-one neighbours (its score uses the number of rows).")
-        if len(rows) == 0:
-            raise ParameterError("SmallDatabase: the table is empty; there is no row to describe.")
+        known = context.public_rows(rows)
+        assert known is not None  # replace-one makes it public
         refuse_other_columns(rows, self.domain.shape[1], "SmallDatabase")
         if (count := self.number_of_candidates) > CANDIDATES_CAP:
             raise CapacityError(
@@ -94,6 +98,7 @@ class SmallDatabase(Method):
             )
         what = f"SmallDatabase: {count:,} databases of {self.size} rows of {len(self.domain)} kinds"
         refuse_beyond_memory(what, count + len(self.domain), max(len(self.domain), self.size), _COPIES)
+        return known
 
 
 def _counts(domain: Rows, rows: Rows) -> Integers:
@@ -124,32 +129,15 @@ def _multisets(kinds: int, size: int) -> Integers:
     return counts
 
 
-def _integer_gram(kernel: Kernel, domain: Rows) -> Integers:
-    """K as integers up to 2²⁰, positive definite: rounding moves K by at most kinds/2 in norm; the diagonal gets that.
+def _scores(scale: Scale, counts: Integers, candidates: Integers, rows: int, size: int) -> list[int]:
+    """−‖μ_D − μ_R‖ in integers for every candidate R.
 
-    Scores are compared with their own sensitivity, so the unit of K is free: the power of two next to its bound.
+    With u = size·counts − rows·candidate, the squared distance is uᵀKu in units of (rows·size)⁻².
     """
-    unit = math.ldexp(1.0, _KERNEL_BITS - math.frexp(kernel.bound)[1])
-    gram = np.rint(kernel.gram(domain, domain) * unit).astype(np.int64)
-    gram = np.maximum(gram, gram.T)
-    margin = math.ceil(len(domain) * (0.5 + kernel.evaluation_error(domain.shape[1]) * unit)) + 1
-    return gram + margin * np.eye(len(domain), dtype=np.int64)
-
-
-def _scores(gram: Integers, counts: Integers, candidates: Integers, rows: int, size: int) -> tuple[list[int], int]:
-    """−‖μ_D − μ_R‖ in integers for every candidate R, and by how much one row can move it.
-
-    With u = size·counts − rows·candidate, the squared distance is uᵀKu in units of (rows·size)⁻². One row moves
-    μ_D by at most the integer kernel's own diameter, so the score by size·diameter in those units, exactly; the floor
-    of the square root adds less than one step.
-    """
+    gram = scale.gram
     pull = (gram @ counts).astype(object)
     own = int(counts.astype(object) @ pull)
     cross = candidates.astype(object) @ pull
     within = np.einsum("ci,ij,cj->c", candidates, gram, candidates, optimize=True).astype(object)
     squared = size**2 * own - 2 * size * rows * cross + rows**2 * within
-    diagonal = np.diagonal(gram)
-    diameter_squared = int((diagonal[:, None] + diagonal[None, :] - 2 * gram).max())
-    bits = max(0, _SCORE_BITS - (size**2 * diameter_squared).bit_length() // 2)
-    scores = [-math.isqrt(int(value) << (2 * bits)) for value in squared]
-    return scores, math.isqrt(size**2 * diameter_squared << (2 * bits)) + 2
+    return [-math.isqrt(int(value) << (2 * scale.bits)) for value in squared]

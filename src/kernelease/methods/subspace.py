@@ -14,12 +14,18 @@ from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Free
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
+from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.measured import Measured
+from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import POINTS_CAP, Choice, noise_optimal_rank, number_of_points
+from kernelease.methods.rules import POINTS_CAP, noise_optimal_rank, number_of_points
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.embedding import ExactEmbedding
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
+from kernelease.seeds import PublicSeed
 
 
 @final
@@ -35,6 +41,11 @@ class PublishedRows:
 
     def __post_init__(self) -> None:
         check_integer("PublishedRows: count", self.count, 1, 2**62)
+
+    @property
+    def published(self) -> int:
+        """How many rows have no guarantee."""
+        return self.count
 
 
 @final
@@ -66,35 +77,31 @@ class Subspace(Method):
         if self.order is Order.GIVEN and self.tolerance is None:
             raise ParameterError("Subspace: the order as given needs a tolerance (the authors' code has 1e-5).")
 
-    def measure(self, rows: Rows, context: Context) -> Measured:
+    def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum k(x, z) over rows, change to an orthonormal basis, add noise."""
-        candidates, choices = self._candidates(rows, context)
+        array = rows.array()
+        candidates, choices = self._candidates(rows, array, context)
         feature_map, choice = self._feature_map(candidates, context, context.public_rows(rows))
         self.estimator.estimate(rehearse_measurement(feature_map, context.privacy))
-        exact = ExactEmbedding.of(rows, feature_map, threads=context.threads)
+        exact = ExactEmbedding.of(array, feature_map, threads=context.threads)
         budget = context.open_budget(feature_map.dimension + 1, "Subspace (Algorithm 1)")
-        embedding = exact.privatise(budget, noise=context.noise)
-        return Measured(
-            budget=budget,
-            embedding=embedding,
-            steps=(embedding.measurement.step,),
+        return NoisyEmbeddings(
+            stages=(exact.privatise(budget, noise=context.noise),),
             candidates=candidates,
             choices=(*choices, choice),
-            private=context.noise.private,
-            published_rows=self.points.count if isinstance(self.points, PublishedRows) else 0,
+            published=self.points.published,
         )
 
-    def fit(self, measured: Measured, context: Context) -> Solution:
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Weights on the basis points (free), or on all candidates (constrained)."""
-        noisy = measured.embedding
-        if noisy is None or not isinstance(noisy.feature_map, Nystrom):
-            raise ParameterError("Subspace: can only fit what Subspace has measured.")
+        embeddings, basis = measured_subspace(measured, "Subspace")
+        noisy = embeddings.embedding
         target = self.estimator.estimate(noisy)
         if isinstance(self.constraint, Free):
-            return _re_expressed(noisy, noisy.feature_map, target)
+            return _re_expressed(noisy, basis, target)
         solver = WeightSolver(constraint=self.constraint, tolerance=tolerance_at_noise(noisy.noise_floor, target))
-        fitted = solver.solve(noisy.feature_map.evaluate(measured.candidates).T, target)
-        synthetic = SyntheticSet(points=measured.candidates, weights=fitted.weights)
+        fitted = solver.solve(basis.evaluate(embeddings.candidates).T, target)
+        synthetic = SyntheticSet(points=embeddings.candidates, weights=fitted.weights)
         return Solution(
             synthetic=synthetic,
             distance=synthetic.distance(noisy.feature_map, noisy.mean),
@@ -103,10 +110,11 @@ class Subspace(Method):
             iterations=fitted.iterations,
         )
 
-    def _candidates(self, rows: Rows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
+    def _candidates(self, rows: PrivateRows, array: Rows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
         if isinstance(self.points, PublishedRows):
             choice = Choice(name="points", value=self.points.count, reason="the published rows")
-            return admitted_rows(self.points, rows, context), (choice,)
+            return admitted_rows(self.points, array, context), (choice,)
+        refuse_publishing(self.points, context)
         refuse_other_columns(rows, self.points.dimension, "Subspace")
         choice = number_of_points(context.public_rows(rows), self.points.dimension)
         if self.count is not None:
@@ -139,11 +147,23 @@ class Subspace(Method):
 
 def admitted_rows(published: PublishedRows, rows: Rows, context: Context) -> Rows:
     """The part of the table that is public already, or a refusal."""
-    if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
-        raise ParameterError("PublishedRows: a published part of the table needs replace-one neighbours.")
+    refuse_publishing(published, context)
     if published.count > len(rows):
         raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(rows)} rows.")
     return context.kernel.admit(rows[: published.count])
+
+
+def measured_subspace(measured: Measured, owner: str) -> tuple[NoisyEmbeddings, Nystrom]:
+    """What was measured and its subspace, or a refusal of what another method has measured."""
+    if isinstance(measured, NoisyEmbeddings) and isinstance(basis := measured.embedding.feature_map, Nystrom):
+        return measured, basis
+    raise ParameterError(f"{owner}: can only fit what {owner} has measured.")
+
+
+def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> None:
+    """Published rows are fixed, and so is their place among all rows: that is replace-one."""
+    if points.published and context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+        raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")
 
 
 def _re_expressed(noisy: NoisyEmbedding, feature_map: Nystrom, target: Floats) -> Solution:

@@ -1,12 +1,12 @@
 """Exact contingency counts of a table: the private side of the Interactions method."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, TypeAlias, final
+from typing import TypeAlias, final
 
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.errors import ParameterError, PrivacyError
+from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import Selection, measure, select
@@ -15,12 +15,13 @@ from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
+from kernelease.private.private import Private
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 
 
 @final
-class ExactCounts:
+class ExactCounts(Private):
     """How many rows hold each combination of cells, for the blocks that are asked for. Private: it shows no value.
 
     Single columns are counted once, at the start; every other call is a pass over the rows. `privatise` and `choose`
@@ -116,24 +117,6 @@ class ExactCounts:
         """The exact grouped counts of each block, in its shape."""
         joint = iter(self._counter(several) if (several := [b for b in blocks if len(b.columns) > 1]) else [])
         return [next(joint) if len(block.columns) > 1 else block_of(self._singles, block) for block in blocks]
-
-    def __repr__(self) -> str:
-        return f"ExactCounts({len(self.sizes)} columns; private)"
-
-    def __len__(self) -> NoReturn:
-        raise PrivacyError("ExactCounts has no length: how many rows it holds may be private.")
-
-    def __iter__(self) -> NoReturn:
-        raise PrivacyError("ExactCounts can't be iterated: use privatise.")
-
-    def __bool__(self) -> NoReturn:
-        raise PrivacyError("ExactCounts has no truth value: use privatise.")
-
-    def __reduce__(self) -> Any:
-        raise PrivacyError("ExactCounts can't be pickled or copied: it holds private counts.")
-
-    def __getstate__(self) -> NoReturn:
-        raise PrivacyError("ExactCounts can't be pickled or copied: it holds private counts.")
 
 
 def joined(

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import Any, NoReturn, final
+from typing import final
 
 import numpy as np
 
@@ -11,18 +11,19 @@ from kernelease.arrays import BigIntegers, Rows, block_slices
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embedding import NoisyEmbedding, noisy_rows
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import Measurement, measure, resume
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from kernelease.private.private import Private
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
 
 
 @final
-class ExactEmbedding:
+class ExactEmbedding(Private):
     """Σ φ(x) over private rows, as exact integers. It prints no value, has no length and can't be pickled or iterated.
 
     The only ways out are `privatise`, which charges a budget before it draws noise, and `resume`, which reveals more of
@@ -108,32 +109,10 @@ class ExactEmbedding:
         return new
 
     def _noisy(self, measurement: Measurement, neighbours: Neighbours) -> NoisyEmbedding:
-        values, rows = measurement.values, float(self._count)
-        if neighbours is Neighbours.ADD_REMOVE:  # from here on only the noisy count is known
-            rows = max(1.0, values[-1] / count_increment(self.feature_map))
-            values = values[:-1]
+        counted = neighbours is Neighbours.ADD_REMOVE  # from here on only the noisy count is known then
         return NoisyEmbedding(
             feature_map=self.feature_map,
             measurement=measurement,
             neighbours=neighbours,
-            rows=rows,
-            sum=values * self.feature_map.step,
+            rows=noisy_rows(self.feature_map, measurement) if counted else float(self._count),
         )
-
-    def __repr__(self) -> str:
-        return f"ExactEmbedding({self.feature_map.dimension} coordinates; private)"
-
-    def __len__(self) -> NoReturn:
-        raise PrivacyError("An ExactEmbedding has no length: how many rows it holds may be private.")
-
-    def __iter__(self) -> NoReturn:
-        raise PrivacyError("An ExactEmbedding can't be iterated: use privatise.")
-
-    def __bool__(self) -> NoReturn:
-        raise PrivacyError("An ExactEmbedding has no truth value: use privatise.")
-
-    def __reduce__(self) -> Any:
-        raise PrivacyError("An ExactEmbedding can't be pickled or copied: it holds private sums.")
-
-    def __getstate__(self) -> NoReturn:
-        raise PrivacyError("An ExactEmbedding can't be pickled or copied: it holds private sums.")

@@ -1,27 +1,28 @@
 """Encoded private rows that can be read in several passes."""
 
 from collections.abc import Callable, Iterator
-from typing import Any, NoReturn, final
+from typing import final
 
 import numpy as np
 
-from kernelease.errors import PrivacyError
 from kernelease.private.counting import Batch
+from kernelease.private.private import Private
 
 MOST_KEPT = 2**28  # bytes: rows beyond it are read again from their source
 
 
 @final
-class EncodedRows:
+class EncodedRows(Private):
     """Batches of codes, kept in memory after the first pass where they are small. Private: no values, no length.
 
     A method that looks at noisy counts before it asks for more needs the rows again. A table whose codes take at most
     256 MiB (a byte or two a cell) is read once; a larger one is read from its source in every pass.
     """
 
-    __slots__ = ("_kept", "_read", "_type")
+    __slots__ = ("_kept", "_read", "_type", "weighted")
 
-    def __init__(self, read: Callable[[], Iterator[Batch]], sizes: tuple[int, ...]) -> None:
+    def __init__(self, read: Callable[[], Iterator[Batch]], sizes: tuple[int, ...], *, weighted: bool = False) -> None:
+        self.weighted = weighted  # whether rows are parts of persons
         self._read = read
         self._type = np.uint8 if max(sizes) <= 2**8 else np.uint16
         self._kept: list[Batch] | None = None
@@ -40,21 +41,3 @@ class EncodedRows:
                 held += narrow.nbytes + (0 if weights is None else weights.nbytes)
                 kept = [*kept, (narrow, weights)] if held <= MOST_KEPT else None
         self._kept = kept
-
-    def __repr__(self) -> str:
-        return "EncodedRows(private)"
-
-    def __len__(self) -> NoReturn:
-        raise PrivacyError("EncodedRows has no length: how many rows it holds may be private.")
-
-    def __iter__(self) -> NoReturn:
-        raise PrivacyError("EncodedRows can't be iterated: use batches.")
-
-    def __bool__(self) -> NoReturn:
-        raise PrivacyError("EncodedRows has no truth value.")
-
-    def __reduce__(self) -> Any:
-        raise PrivacyError("EncodedRows can't be pickled or copied: it holds private rows.")
-
-    def __getstate__(self) -> NoReturn:
-        raise PrivacyError("EncodedRows can't be pickled or copied: it holds private rows.")

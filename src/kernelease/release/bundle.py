@@ -2,39 +2,31 @@
 
 import io
 import json
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.errors import BundleError, KerneleaseError
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.errors import BundleError, KerneleaseError, ParameterError
+from kernelease.kernels.kernel import Kernel
+from kernelease.measured.measured import Measured
+from kernelease.methods.method import Method, UnknownMethod
+from kernelease.release import datasheet
 from kernelease.release.certificate import Certificate
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
-from kernelease.release.datasheet import datasheet
 from kernelease.release.documents import croissant, data_package, json_bytes, registry_record
-from kernelease.release.measured import check_measured
-from kernelease.release.release import WEIGHT, Release
+from kernelease.release.measurements import Measurements
+from kernelease.release.release import WEIGHT, FitSettings, Release
 from kernelease.release.sums import check_sums
+from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
+from kernelease.table.domain import Domain, TableDomain, VectorDomain
 
-FORMAT = 1
+FORMAT = 2
 LARGEST_TABLE = 2**28  # cells
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurements:
-    """What was measured, before or without a fit: fitting it costs nothing, as often as one likes."""
-
-    certificate: Certificate
-    blocks: NoisyBlocks
-    schema: Schema
 
 
 def save(
@@ -42,7 +34,7 @@ def save(
 ) -> Path:
     """Write a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
     target = Path(path)
-    write_bundle(target, _files(content), key=key, overwrite=overwrite)
+    write_bundle(target, documents(content), key=key, overwrite=overwrite)
     return target
 
 
@@ -51,22 +43,12 @@ def load(path: str | Path, *, limits: Limits | None = None) -> Release:
     files = checked_files(path, limits=limits)
     if "data.parquet" not in files:
         raise BundleError(f"{path}: holds measurements only. Make rows from them with `kernelease fit`.")
-    schema, certificate, measured = parts_of(files)
-    return Release(
-        table=table_of(files["data.parquet"]),
-        certificate=certificate,
-        schema=schema,
-        embedding=measured if isinstance(measured, NoisyEmbedding) else None,
-        blocks=measured if isinstance(measured, NoisyBlocks) else None,
-    )
+    return release_of(files)
 
 
 def load_measurements(path: str | Path, *, limits: Limits | None = None) -> Measurements:
     """Open the measurements of a bundle, with or without rows."""
-    schema, certificate, measured = parts_of(checked_files(path, limits=limits))
-    if schema is None or not isinstance(measured, NoisyBlocks):
-        raise BundleError(f"{path}: holds no measurements of a table that can be fitted again.")
-    return Measurements(certificate=certificate, blocks=measured, schema=schema)
+    return measurements_of(checked_files(path, limits=limits))
 
 
 def checked_files(path: str | Path, *, limits: Limits | None = None) -> dict[str, bytes]:
@@ -77,25 +59,53 @@ def checked_files(path: str | Path, *, limits: Limits | None = None) -> dict[str
     return files
 
 
-def _files(content: Release | Measurements) -> dict[str, bytes]:
-    schema, certificate = content.schema, content.certificate
-    name = schema.name if schema else "table"
+def documents(content: Release | Measurements, *, data: bytes | None = None) -> dict[str, bytes]:
+    """Every file of a bundle but its seals, from nothing but the objects: `verify` writes them again and compares.
+
+    `data` is data.parquet as it lies there: other versions of Arrow write the same rows in other bytes.
+    """
+    measurements = content.measurements if isinstance(content, Release) else content
+    certificate, domain = measurements.certificate, measurements.domain
     files = {
         "certificate.json": json_bytes({"format": FORMAT, "statement": str(certificate), **to_json(certificate)}),
-        "registry.yaml": registry_record(name, certificate),
+        "registry.yaml": registry_record(domain.name, certificate),
+        datasheet.NAME: datasheet.datasheet(measurements),
+        "measurements.json": _compact(
+            {
+                "format": FORMAT,
+                "kernel": None if domain.schema is not None else to_json(domain.kernel),
+                "method": _method_json(measurements.method),
+                "measured": to_json(measurements.measured),
+            }
+        ),
     }
-    measured = content.blocks if isinstance(content, Measurements) else content.blocks or content.embedding
-    files["datasheet.md"] = datasheet(name, certificate, schema, measured)
-    if measured is not None:
-        files["measurements.json"] = (json.dumps(to_json(measured), separators=(",", ":")) + "\n").encode()
-    if schema is not None:
-        files["schema.json"] = json_bytes({"format": FORMAT, **schema.to_dict()})
+    if domain.schema is not None:
+        files["schema.json"] = json_bytes({"format": FORMAT, **domain.schema.to_dict()})
     if isinstance(content, Release):
-        data = _parquet(content.table)
+        data = _parquet(content.table) if data is None else data
         files["data.parquet"] = data
-        files["datapackage.json"] = data_package(name, content.table.schema, data, certificate)
-        files["croissant.json"] = croissant(name, content.table.schema, data, certificate)
+        files["datapackage.json"] = data_package(domain.name, content.table.schema, data, certificate)
+        files["croissant.json"] = croissant(domain.name, content.table.schema, data, certificate)
+        if content.settings is not None:
+            files["fit.json"] = _compact(_fit_json(content.settings))
     return files
+
+
+def _compact(value: Any) -> bytes:
+    return (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
+
+
+def _fit_json(settings: FitSettings) -> dict[str, Any]:
+    fields = {"method": _method_json(settings.method), "seed": settings.seed.value, "rows": settings.rows}
+    return {"format": FORMAT, **fields}
+
+
+def _method_json(method: Method) -> Any:
+    """None for a method of the reader's own: what it measured can be kept, and it has to be given again to fit it."""
+    try:
+        return to_json(method)
+    except BundleError:
+        return None
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -129,24 +139,64 @@ def _owned(data: bytes) -> pa.Buffer:
     return sink.getvalue()
 
 
-def parts_of(files: dict[str, bytes]) -> tuple[Schema | None, Certificate, Any]:
-    """Schema, certificate and measurements, each through its own constructor."""
+def release_of(files: dict[str, bytes]) -> Release:
+    """The release in the files of a bundle, each part through its own constructor."""
+    return Release(
+        table=table_of(files["data.parquet"]),
+        measurements=measurements_of(files),
+        settings=_settings(files) if "fit.json" in files else None,
+    )
+
+
+def measurements_of(files: dict[str, bytes]) -> Measurements:
+    """The measurements in the files of a bundle, whose parts belong together."""
     certificate = _tagged(files, "certificate.json", drop=("format", "statement"))
     if not isinstance(certificate, Certificate):
         raise BundleError("certificate.json is not a certificate.")
-    schema = None
-    if "schema.json" in files:
-        content = _json(files, "schema.json")
-        _check_format(content, "schema.json")
-        try:
-            schema = Schema.from_dict({name: value for name, value in content.items() if name != "format"})
-        except KerneleaseError as error:
-            raise BundleError(f"schema.json: {error}") from error
-    measured = None
-    if "measurements.json" in files:
-        measured = _tagged(files, "measurements.json")
-        check_measured(measured, schema)
-    return schema, certificate, measured
+    content = _json(files, "measurements.json")
+    _check_format(content, "measurements.json")
+    measured, kernel = (from_json(content.get(name)) for name in ("measured", "kernel"))
+    domain = _domain(files, kernel)
+    if not isinstance(measured, Measured):
+        raise BundleError("measurements.json holds something else than measurements.")
+    try:
+        measured.check(domain)
+    except ParameterError as error:
+        raise BundleError(f"measurements.json can't be used: {error}") from error
+    method = _method(content.get("method"), certificate.method)
+    return Measurements(certificate=certificate, domain=domain, method=method, measured=measured)
+
+
+def _domain(files: dict[str, bytes], kernel: Any) -> Domain:
+    if "schema.json" not in files:
+        if not isinstance(kernel, Kernel):
+            raise BundleError("The bundle has no schema.json, and measurements.json has no kernel.")
+        return VectorDomain(kernel)
+    content = _json(files, "schema.json")
+    _check_format(content, "schema.json")
+    try:
+        return TableDomain(Schema.from_dict({name: value for name, value in content.items() if name != "format"}))
+    except KerneleaseError as error:
+        raise BundleError(f"schema.json: {error}") from error
+
+
+def _method(content: Any, name: str) -> Method:
+    method = UnknownMethod(name=name) if content is None else from_json(content)
+    if not isinstance(method, Method):
+        raise BundleError("A method in this bundle is something else than a method.")
+    return method
+
+
+def _settings(files: dict[str, bytes]) -> FitSettings:
+    content = _json(files, "fit.json")
+    _check_format(content, "fit.json")
+    seed, rows = content.get("seed"), content.get("rows")
+    if type(seed) is not int or not (rows is None or (type(rows) is int and rows >= 1)):
+        raise BundleError("fit.json: seed and rows must be whole numbers.")
+    try:
+        return FitSettings(method=_method(content.get("method"), "unknown"), seed=PublicSeed(seed), rows=rows)
+    except ParameterError as error:
+        raise BundleError(f"fit.json: {error}") from error
 
 
 def _tagged(files: dict[str, bytes], name: str, drop: tuple[str, ...] = ()) -> Any:
@@ -169,5 +219,11 @@ def _json(files: dict[str, bytes], name: str) -> dict[str, Any]:
 
 
 def _check_format(content: dict[str, Any], name: str) -> None:
-    if content.get("format") != FORMAT:
-        raise BundleError(f"{name}: format {content.get('format')!r} is not one that this kernelease reads ({FORMAT}).")
+    given = content.get("format")
+    if given == 1:
+        raise BundleError(
+            f"{name}: this bundle is of format 1, which kernelease 0.1 wrote. Open it with that version, or ask the "
+            "publisher to make it anew from the measurements: it costs no budget."
+        )
+    if given != FORMAT:
+        raise BundleError(f"{name}: format {str(given)[:20]!r} is not one that this kernelease reads ({FORMAT}).")

@@ -8,10 +8,16 @@ from scipy.special import ndtr, ndtri
 
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import Loss
+from kernelease.measured.measured import Measured
+from kernelease.methods.method import Method
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Step
+from kernelease.release.described import described
+from kernelease.seeds import PublicSeed
+from kernelease.table.domain import Domain
 
 NOT_PROMISED = (
     "That nothing can be learned about a person: what holds for people like them can be learned without them, too.",
@@ -33,6 +39,7 @@ class Certificate:
     calibration: Calibration
     mu: float
     method: str
+    settings: str  # of the method, as `described` writes them
     kernel: str | None
     unit: str  # whom the guarantee protects
     steps: tuple[Step, ...]
@@ -42,6 +49,36 @@ class Certificate:
     seed: int
     choices: tuple[str, ...]
     version: str = __version__
+
+    @classmethod
+    def of(
+        cls,
+        measured: Measured,
+        privacy: Privacy,
+        receipt: Receipt,
+        domain: Domain,
+        method: Method,
+        seed: PublicSeed,
+    ) -> "Certificate":
+        """What a method's measurements are worth, and what they cost."""
+        return cls(
+            private=measured.private,
+            epsilon=privacy.epsilon,
+            delta=privacy.delta,
+            neighbours=privacy.neighbours,
+            calibration=privacy.calibration,
+            mu=receipt.charge.loss.mu,
+            method=type(method).__name__,
+            settings=described(method),
+            kernel=domain.kernel_name if method.uses_kernel else None,
+            unit=domain.protected,
+            steps=measured.steps,
+            rows=measured.rows,
+            published_rows=measured.published_rows,
+            receipt=receipt.number,
+            seed=seed.value,
+            choices=tuple(str(choice) for choice in measured.choices),
+        )
 
     def __post_init__(self) -> None:
         if not (0.0 < self.epsilon < math.inf and 0.0 <= self.delta < 1.0 and 0.0 <= self.mu < math.inf):
@@ -75,7 +112,7 @@ class Certificate:
         )
 
     def __str__(self) -> str:
-        lines = [self.headline, f"method: {self.method}"]
+        lines = [self.headline, f"method: {self.settings}"]
         lines += [f"kernel: {self.kernel}"] if self.kernel else []
         lines += [f"  {choice}" for choice in self.choices]
         lines.append(f"noisy numbers: {self.coordinates:,} in {len(self.steps)} steps")

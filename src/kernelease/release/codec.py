@@ -15,6 +15,23 @@ import numpy as np
 
 from kernelease.errors import BundleError
 from kernelease.features import Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
+from kernelease.features.cholesky import Order
+from kernelease.fit import (
+    EmpiricalMean,
+    FixedPoints,
+    Free,
+    GreedyPreimages,
+    L1Ball,
+    MixtureSolver,
+    NormalPoints,
+    PublicPoints,
+    Shrinkage,
+    Simplex,
+    SlidingFrankWolfe,
+    SyntheticSet,
+    Tilting,
+    UniformPoints,
+)
 from kernelease.kernels import (
     DotProduct,
     Gaussian,
@@ -31,9 +48,19 @@ from kernelease.kernels import (
     WeightedSum,
 )
 from kernelease.kernels.atoms import AtomProduct
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.privacy import Calibration, Law, Loss, Measurement, Neighbours, Privacy, Selection, Sensitivity, Step
+from kernelease.kernels.categorical import Other
+from kernelease.measured import (
+    Block,
+    Choice,
+    Gaussians,
+    NoisyBlock,
+    NoisyBlocks,
+    NoisyEmbedding,
+    NoisyEmbeddings,
+    SelectedDatabase,
+)
+from kernelease.methods import Adaptive, Interactions, PublishedRows, RandomFeatures, SmallDatabase, Subspace
+from kernelease.privacy import Calibration, Law, Measurement, Neighbours, Selection, Step
 from kernelease.release.certificate import Certificate
 from kernelease.release.declared_types import is_declared
 from kernelease.seeds import PublicSeed
@@ -41,8 +68,11 @@ from kernelease.seeds import PublicSeed
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, Measurement, Sensitivity, Loss, Privacy, PublicSeed),
-        *(Calibration, Certificate, Law, Neighbours, Selection, Step),
+        *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
+        *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, PublicSeed),
+        *(Interactions, MixtureSolver, Subspace, PublishedRows, RandomFeatures, SmallDatabase, Adaptive, Tilting),
+        *(NormalPoints, UniformPoints, PublicPoints, Free, Simplex, L1Ball, EmpiricalMean, Shrinkage, SyntheticSet),
+        *(GreedyPreimages, FixedPoints, SlidingFrankWolfe, Order, Other),
         *(Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning),
         *(Gaussian, Laplace, Matern32, Matern52, RationalQuadratic, Polynomial, DotProduct),
         *(AtomProduct, Kronecker, Similarity, Spectrum, WeightedSum, Product, OnColumns),
@@ -138,7 +168,7 @@ def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
 
 def _scalar(item: Any, tag: str) -> Any:
     value = from_json(item)
-    allowed: tuple[type, ...] = (int,) if tag == "integers" else (int, float, str, bool, type(None))
+    allowed: tuple[type, ...] = (int,) if tag == "integers" else (int, float, str, bool, type(None), Other)
     if not isinstance(value, allowed):
         raise TypeError(tag)
     return value

@@ -20,10 +20,10 @@ from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import systematic
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.atom_kernel import LENGTHSCALE
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Schema
+from kernelease.table.atom_kernel import LENGTHSCALE
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
 

@@ -21,9 +21,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kernelease.errors import BundleError, ParameterError
 from kernelease.release.exchange import exchange
 from kernelease.release.signing import public_pem, sign
-from kernelease.release.sums import PUBLIC_KEY, SIGNATURE, SUMS, sums_file
+from kernelease.release.sums import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, sums_file
 
-SEALS = frozenset({SUMS, SIGNATURE, PUBLIC_KEY})  # the files that `write_bundle` adds itself
+__all__ = ["NAMES", "SEALS", "Limits", "check_target", "read_bundle", "write_bundle"]
+
 NAMES = SEALS | {
     "README.md",
     "certificate.json",
@@ -31,8 +32,8 @@ NAMES = SEALS | {
     "data.parquet",
     "datapackage.json",
     "datasheet.md",
+    "fit.json",
     "measurements.json",
-    "measurements.parquet",
     "registry.yaml",
     "report.html",
     "schema.json",

@@ -8,37 +8,36 @@ measurements, which are in the bundle too: whoever has those can write the same 
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.measured import Measured
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step
 from kernelease.release.certificate import NOT_PROMISED, Certificate
+from kernelease.release.measurements import Measurements
 from kernelease.table import Column, Schema
 
 NAME = "datasheet.md"
-_TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
 _SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>#|~&"} | {"\n": " ", "\r": " "})
 _FORMULAS = {
     Calibration.ANALYTIC: "the analytic Gaussian mechanism (Balle and Wang, 2018)",
     Calibration.CLASSIC: "the classic formula, sqrt(2 ln(1.25/delta)) / epsilon",
 }
 
-Measured: TypeAlias = NoisyBlocks | NoisyEmbedding | None
 Lines: TypeAlias = Iterator[str]
 
 
-def datasheet(name: str, certificate: Certificate, schema: Schema | None, measured: Measured) -> bytes:
-    """The sheet as Markdown. `measured` is None for methods that publish a selection and no noisy numbers."""
+def datasheet(measurements: Measurements) -> bytes:
+    """The sheet as Markdown."""
+    certificate, schema = measurements.certificate, measurements.schema
     lines = [
-        f"# Data sheet: synthetic rows in place of {_plain(name)}",
+        f"# Data sheet: synthetic rows in place of {_plain(measurements.domain.name)}",
         "",
         f"**{certificate.headline}.**" if certificate.private else f"**{certificate.headline}**",
         *_section("Guarantee", _guarantee(certificate)),
         *_section("Who is protected", _unit(certificate, schema)),
         *_section("How it was made", _mechanism(certificate)),
         *_section("Which data went in", _data(certificate, schema)),
-        *_section("How accurate it is", _utility(measured, schema)),
+        *_section("How accurate it is", _utility(measurements.measured, schema)),
         *_section("Hazards", _hazards(certificate, schema)),
         *_section("Not promised", (f"- {item}" for item in NOT_PROMISED)),
         *_section("What the guarantee rests on", _ground(certificate)),
@@ -85,7 +84,7 @@ def _unit(certificate: Certificate, schema: Schema | None) -> Lines:
 
 
 def _mechanism(certificate: Certificate) -> Lines:
-    yield f"- Method: {_plain(certificate.method)}."
+    yield f"- Method: {_plain(certificate.settings)}."
     if certificate.kernel is not None:
         yield f"- Kernel: {_plain(certificate.kernel)}."
     yield from (f"- {_plain(choice)}." for choice in certificate.choices)
@@ -132,23 +131,8 @@ def _column(column: Column) -> str:
 
 
 def _utility(measured: Measured, schema: Schema | None) -> Lines:
-    if isinstance(measured, NoisyBlocks) and measured.blocks:
-        sigmas = sorted(block.sigma for block in measured.blocks)
-        yield (
-            f"{len(measured.blocks):,} tables of counts were measured. The noise of a single count has a standard "
-            f"deviation of {sigmas[0]:.3g} to {sigmas[-1]:.3g} rows, depending on the table: a count of the middle "
-            f"table is within {_TWO_SIDED * sigmas[len(sigmas) // 2]:.3g} rows of the truth in 95 % of cases."
-        )
-        yield "Counts of several cells add their variances."
-    elif isinstance(measured, NoisyEmbedding):
-        yield (
-            f"A mean of {measured.feature_map.dimension:,} features was measured; the noise of each has a standard "
-            f"deviation of {measured.sigma:.3g}, together {measured.noise_floor:.3g} in the norm of the kernel."
-        )
-    else:
-        yield "A selection among candidates was published. There are no noisy numbers to compare it with."
-    if measured is not None:
-        yield "measurements.json holds these numbers: intervals come from them, and can't come from the rows alone."
+    yield from measured.accuracy.split("\n")
+    yield "measurements.json holds what was measured: intervals come from it, and can't come from the rows alone."
     if schema is not None:
         yield "Synthetic rows follow what was measured. What was not measured, such as a rare joint event, is a guess."
 

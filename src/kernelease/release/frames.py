@@ -13,14 +13,16 @@ from kernelease.analysis.variables import Origin, RandomVariable
 from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
-from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.method import Method
 from kernelease.release.export import export_table
+from kernelease.release.measurements import Measurements
 from kernelease.release.released import Released
-from kernelease.release.replicates import WEIGHT, Samples, point_samples, table_samples
+from kernelease.release.replicates import Samples, point_samples, table_samples
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder
 from kernelease.table.columns import nearest
+from kernelease.table.domain import WEIGHT
 
 _MOST_COORDINATES = 1024  # in which thinning keeps the balance
 
@@ -31,6 +33,10 @@ class Exported(Released, Protocol):
     @property
     def table(self) -> pa.Table:
         """Synthetic rows, weights last."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """What the rows were made from, and by which method."""
 
 
 class Frames:
@@ -86,7 +92,7 @@ class Frames:
         *,
         target: Target | str = Target.POPULATION,
         rows: int | None = None,
-        method: Interactions | None = None,
+        method: Method | None = None,
         seed: int = 0,
     ) -> Samples:
         """Several data sets that differ as the release differs from the truth, with a rule to combine their results.
@@ -97,7 +103,7 @@ class Frames:
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
         if self.blocks is not None and self.schema is not None:
-            chosen = Interactions() if method is None else method
+            chosen = self.measurements.method if method is None else method
             return table_samples(
                 self.table,
                 self.blocks,

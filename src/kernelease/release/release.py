@@ -1,7 +1,6 @@
 """A release: synthetic rows with weights, the noisy numbers behind them, and the certificate."""
 
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import final
 
@@ -17,14 +16,30 @@ from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.measured import Measured
+from kernelease.methods.method import Method
+from kernelease.progress import SILENT, Progress
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
 from kernelease.release.estimates import Estimates
 from kernelease.release.frames import Frames, encoded_rows
-from kernelease.release.replicates import WEIGHT
-from kernelease.table import Schema
+from kernelease.release.measurements import Measurements
+from kernelease.seeds import PublicSeed
+from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.schema import Schema
 
-__all__ = ["WEIGHT", "Release", "points_table"]
+__all__ = ["WEIGHT", "FitSettings", "Release"]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitSettings:
+    """What rows were made with. With the measurements it says all: the same settings give the same rows."""
+
+    method: Method
+    seed: PublicSeed
+    rows: int | None = None  # how many were asked for, where rows are drawn
 
 
 @final
@@ -33,21 +48,55 @@ class Release(Comparisons, Estimates, Frames):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
     `table` holds the synthetic rows, and last a column `weight` (the weights of a distribution add up to 1).
+    `settings` is None where rows were changed after they had been fitted.
     """
 
     table: pa.Table
-    certificate: Certificate
-    schema: Schema | None = None
-    embedding: NoisyEmbedding | None = None  # of methods that measure a feature map
-    blocks: NoisyBlocks | None = None  # of methods that measure contingency counts
+    measurements: Measurements
+    settings: FitSettings | None = None
     solution: Solution | None = None  # of methods that fit points; not kept in a bundle
 
     @classmethod
-    def of_points(cls, solution: Solution, embedding: NoisyEmbedding | None, certificate: Certificate) -> "Release":
-        """A release of weighted points without a schema, in columns x0, x1 and so on."""
+    def fitted(cls, measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> "Release":
+        """The rows that these settings make of the measurements."""
+        result = settings.method.fit(measurements.measured, settings.seed, progress)
+        progress.stage("drawing rows")
         return cls(
-            table=points_table(solution.synthetic), certificate=certificate, embedding=embedding, solution=solution
+            table=result.table(measurements.domain, settings.rows, settings.seed.generator("rows")),
+            measurements=measurements,
+            settings=settings,
+            solution=result if isinstance(result, Solution) else None,
         )
+
+    @property
+    def certificate(self) -> Certificate:
+        """The guarantee."""
+        return self.measurements.certificate
+
+    @property
+    def domain(self) -> Domain:
+        """What rows are."""
+        return self.measurements.domain
+
+    @property
+    def schema(self) -> Schema | None:
+        """The declared columns; vectors have none."""
+        return self.measurements.schema
+
+    @property
+    def measured(self) -> Measured:
+        """The noisy numbers that everything here was made from."""
+        return self.measurements.measured
+
+    @property
+    def blocks(self) -> NoisyBlocks | None:
+        """Noisy counts, of methods that count."""
+        return self.measured if isinstance(self.measured, NoisyBlocks) else None
+
+    @property
+    def embedding(self) -> NoisyEmbedding | None:
+        """The noisy mean of a feature map, of methods that measure one."""
+        return self.measured.embedding if isinstance(self.measured, NoisyEmbeddings) else None
 
     @property
     def points(self) -> Rows:
@@ -86,7 +135,8 @@ class Release(Comparisons, Estimates, Frames):
         design = self.embedding.feature_map.evaluate(encoded_rows(self)).T
         solver = WeightSolver(constraint=Simplex() if constraint is None else constraint)
         weights = solver.solve(design, self.embedding.mean).weights
-        return replace(self, table=self.rows.append_column(WEIGHT, pa.array(weights)), solution=None)
+        table = self.rows.append_column(WEIGHT, pa.array(weights))
+        return replace(self, table=table, settings=None, solution=None)
 
     def as_float32(self) -> "Release":
         """The release with points rounded to float32; it reports its own distance."""
@@ -106,29 +156,5 @@ class Release(Comparisons, Estimates, Frames):
         assert self.solution is not None  # _measured has looked
         distance = synthetic.distance(noisy.feature_map, noisy.mean)
         solution = replace(self.solution, synthetic=synthetic, distance=distance, outcome=Outcome.CONVERTED)
-        return replace(self, table=points_table(synthetic), solution=solution)
-
-
-def points_table(synthetic: SyntheticSet) -> pa.Table:
-    """Points and weights as an Arrow table: x0, x1, …, weight."""
-    columns = {f"x{index}": _column(synthetic.points[:, index]) for index in range(synthetic.points.shape[1])}
-    return pa.table({**columns, WEIGHT: synthetic.weights})
-
-
-def _column(cells: Rows) -> pa.Array:
-    """One column of the table: as it is where one plain type serves all its cells, else text. It refuses nothing."""
-    values = [cell.value if isinstance(cell, Enum) else cell for cell in cells.tolist()]
-    try:
-        column = pa.array(values)
-    except (pa.ArrowException, ValueError, TypeError, OverflowError):
-        column = None
-    if column is not None and not pa.types.is_nested(column.type):
-        return column
-    return pa.array([None if value is None else _text(value) for value in values])
-
-
-def _text(value: object) -> str:
-    try:
-        return str(value).encode(errors="replace").decode()
-    except Exception:  # noqa: BLE001  # by now the budget is charged, and a cell's own __str__ must not cost the release
-        return type(value).__name__
+        table = self.domain.weighted(synthetic.points, synthetic.weights, np.random.default_rng(0))
+        return replace(self, table=table, settings=None, solution=solution)

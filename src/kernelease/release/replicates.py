@@ -14,7 +14,6 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, final
 
 import numpy as np
@@ -25,20 +24,17 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.limits import Interval, Limits
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows
-from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Schema
-from kernelease.table.rows import lawful_rows
+from kernelease.table.domain import WEIGHT, TableDomain
 
-WEIGHT = "weight"
 REPLICATE = "replicate_"
 
 
@@ -134,7 +130,7 @@ def table_samples(
     schema: Schema,
     count: int,
     *,
-    method: Interactions,
+    method: Method,
     target: Target,
     rows: int | None,
     seed: int,
@@ -148,14 +144,9 @@ def table_samples(
         public = PublicSeed(seed + index)
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
-        mixture = method.fit(_renoised(blocks, codes, shares, generator), public)
-        drawn = lawful_rows(schema, partial(_draw, mixture, generator), size, generator)
-        replicates.append(drawn.append_column(WEIGHT, pa.array(np.full(size, 1.0 / size))))
+        fitted = method.fit(_renoised(blocks, codes, shares, generator), public)
+        replicates.append(fitted.table(TableDomain(schema), size, generator))
     return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
-
-
-def _draw(mixture: Mixture, generator: np.random.Generator, count: int) -> Integers:
-    return draw_rows(mixture, count, generator).T
 
 
 def point_samples(

@@ -22,6 +22,7 @@ from kernelease.release.signing import fingerprint, parse_public_key, short_fing
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
 PUBLIC_KEY = "public_key.pem"
+SEALS = frozenset({SUMS, SIGNATURE, PUBLIC_KEY})  # the files that seal the others
 _NOT_COVERED = (SUMS, SIGNATURE)
 _LINE = re.compile(rb"([0-9a-f]{64})  ([A-Za-z0-9_.-]{1,100})")
 _LARGEST_SUMS = 1 << 20  # bytes

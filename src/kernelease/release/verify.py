@@ -1,33 +1,30 @@
-"""Check a bundle without trusting it: sums, signature, the guarantee recomputed from the noise, every row."""
+"""Check a bundle without trusting it: everything that it states against everything else that it states."""
 
-import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease._version import __version__
-from kernelease.errors import BundleError, KerneleaseError
-from kernelease.features import Nystrom
-from kernelease.features.feature_map import FeatureMap
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, sum_sensitivity
-from kernelease.privacy.step import Law, Step
-from kernelease.release import datasheet
-from kernelease.release.bundle import parts_of, table_of
+from kernelease.errors import BundleError, KerneleaseError, ParameterError
+from kernelease.privacy.accounting import Privacy
+from kernelease.release.bundle import documents, measurements_of, release_of
 from kernelease.release.certificate import Certificate
 from kernelease.release.container import Limits, read_bundle
-from kernelease.release.release import WEIGHT
-from kernelease.release.sums import SignatureState, check_signature, check_sums
-from kernelease.table import Column, Schema
+from kernelease.release.described import described
+from kernelease.release.measurements import Measurements
+from kernelease.release.release import Release
+from kernelease.release.row_checks import row_problems, same_rows
+from kernelease.release.sums import SEALS, SignatureState, check_signature, check_sums
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
+ON_TRUST = (
+    "that noise was drawn as stated, and from the operating system",
+    "that the ledger was honest, and which entry this is",
+    "that bounds, categories, kernel and public rows were not read off the private rows",
+)
 
 
 @final
@@ -41,12 +38,17 @@ class Finding:
 
 
 def verify(
-    path: str | Path, *, trusted_key: Ed25519PublicKey | None = None, limits: Limits | None = None
+    path: str | Path,
+    *,
+    trusted_key: Ed25519PublicKey | None = None,
+    refit: bool = False,
+    limits: Limits | None = None,
 ) -> tuple[Finding, ...]:
     """All that can be said about a bundle. Everything holds only if every finding holds.
 
-    It can't show that the noise was really drawn, nor that the ledger was honest: for that one has to trust the owner.
-    It does show that what is stated is consistent, that rows fit the schema, and that nothing was changed since.
+    It shows that what is stated is consistent, that rows fit the schema, and that nothing was changed since. With
+    `refit` the rows are made again from the measurements, and must be the same: nothing else can have gone into them.
+    What a bundle can't show is listed in `ON_TRUST`.
     """
     try:
         files = read_bundle(path, limits=limits)
@@ -54,14 +56,21 @@ def verify(
         return (Finding(check="files", holds=False, detail=str(error)),)
     found = [_sums(files), _signature(files, trusted_key)]
     try:
-        schema, certificate, measured = parts_of(files)
-        found += [_private(certificate), _guarantee(certificate), _measured(certificate, measured)]
-        if "data.parquet" in files:
-            found.append(_rows(table_of(files["data.parquet"]), schema))
-        if datasheet.NAME in files:
-            found.append(_datasheet(files[datasheet.NAME], certificate, schema, measured))
+        content = release_of(files) if "data.parquet" in files else measurements_of(files)
     except KerneleaseError as error:
-        found.append(Finding(check="content", holds=False, detail=str(error)))
+        return (*found, Finding(check="content", holds=False, detail=str(error)))
+    measurements = content.measurements if isinstance(content, Release) else content
+    found += [
+        _version(measurements.certificate),
+        _private(measurements),
+        _guarantee(measurements.certificate),
+        _measured(measurements),
+        _agreement(measurements),
+        _documents(files, content),
+    ]
+    if isinstance(content, Release):
+        found.append(_rows(content))
+        found += [_refitted(content)] if refit else []
     return tuple(found)
 
 
@@ -77,12 +86,24 @@ def _signature(files: dict[str, bytes], trusted_key: Ed25519PublicKey | None) ->
     return Finding(check="signature", holds=holds, detail=result.message)
 
 
-def _private(certificate: Certificate) -> Finding:
+def _version(certificate: Certificate) -> Finding:
+    if certificate.version == __version__:
+        return Finding(check="version", holds=True, detail=f"written by kernelease {__version__}")
+    written = f"{certificate.version[:40]!a}"
+    detail = f"written by kernelease {written}, whose documents this version ({__version__}) can't write again: take it"
+    return Finding(check="version", holds=False, detail=detail)
+
+
+def _private(measurements: Measurements) -> Finding:
+    certificate, measured = measurements.certificate, measurements.measured
+    if certificate.private != measured.private:
+        detail = "the certificate and the measurements do not agree on whether the noise came from a seed"
+        return Finding(check="noise", holds=False, detail=detail)
     return Finding(check="noise", holds=certificate.private, detail=certificate.headline)
 
 
 def _guarantee(certificate: Certificate) -> Finding:
-    """δ(ε) from the steps' sensitivities and scales alone."""
+    """δ(ε) from the steps' sensitivities and scales alone, and μ from ε and δ alone."""
     delta = certificate.spent.delta(certificate.epsilon)
     holds = delta <= certificate.delta * _SLACK and certificate.spent.mu <= certificate.mu * _SLACK
     detail = (
@@ -92,92 +113,86 @@ def _guarantee(certificate: Certificate) -> Finding:
     return Finding(check="guarantee", holds=holds and bool(certificate.steps), detail=detail)
 
 
-def _measured(certificate: Certificate, measured: Any) -> Finding:
+def _measured(measurements: Measurements) -> Finding:
     """The steps are those of the measurements, and their sensitivities no smaller than the relation demands."""
+    certificate, measured = measurements.certificate, measurements.measured
     try:
-        for step, (measured_step, least) in zip(certificate.steps, _steps(measured), strict=True):
-            _check_step(step, measured_step, least)
-    except (BundleError, ValueError, TypeError, IndexError, ArithmeticError) as error:  # points may be anything
+        total = _promise(certificate).total(certificate.coordinates)
+        measured.check_shares(total)
+        needed = measured.needed(certificate.neighbours, measurements.domain.unit_weight)
+        if measured.steps != certificate.steps:
+            raise BundleError("a step differs from its measurement.")
+        for step, least in zip(certificate.steps, needed, strict=True):
+            if step.sensitivity * _SLACK < least:
+                raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {least:.6g} is the least.")
+    except (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError) as error:  # points may be anything
         return Finding(check="measurements", holds=False, detail=f"certificate and measurements disagree: {error}")
     return Finding(check="measurements", holds=True, detail="sensitivities and noise agree with the certificate")
 
 
-def _steps(measured: Any) -> Iterator[tuple[Step, float]]:
-    """Each crossing of the barrier, and the least sensitivity that the relation demands of it."""
-    if isinstance(measured, NoisyEmbedding):
-        _check_map(measured.feature_map)
-        step = measured.measurement.step
-        yield step, _needed(step, sum_sensitivity(measured.feature_map, measured.neighbours))
-    elif isinstance(measured, NoisyBlocks):
-        for block in measured.blocks:
-            step = block.measurement.step
-            yield step, _needed(step, block_sensitivity(measured.neighbours, unit=block.unit))
-        unit = max((block.unit for block in measured.blocks), default=1)
-        for selection in measured.selections:
-            yield selection.step, distance_sensitivity(measured.neighbours, unit=unit)
-    elif measured is not None:
-        raise BundleError("measurements.json holds something else than measurements.")
+def _agreement(measurements: Measurements) -> Finding:
+    """What is stated twice is stated alike."""
+    try:
+        odd = [what for what, one, other in _stated_twice(measurements) if one != other]
+    except ParameterError as error:
+        return Finding(check="agreement", holds=False, detail=str(error))
+    detail = f"the documents disagree about {', '.join(odd)}" if odd else "what is stated twice is stated alike"
+    return Finding(check="agreement", holds=not odd, detail=detail)
 
 
-def _check_map(feature_map: FeatureMap) -> None:
-    """The one number in a feature map that shrinks its diameter, and that a file could understate."""
-    if isinstance(feature_map, Nystrom) and feature_map.stretch * _SLACK < feature_map.least_stretch:
-        raise BundleError("the stretch of the subspace is understated.")
+def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
+    certificate, measured, domain = measurements.certificate, measurements.measured, measurements.domain
+    yield "the neighbour relation", certificate.neighbours, measured.neighbours
+    if domain.schema is not None:
+        yield "the declared neighbour relation", certificate.neighbours.value, domain.schema.neighbours
+    yield "the unit of protection", certificate.unit, domain.protected
+    yield "the number of rows", certificate.rows, measured.rows
+    yield "the published rows", certificate.published_rows, measured.published_rows
+    yield "the method", certificate.method, type(measurements.method).__name__
+    yield "the method's settings", certificate.settings, described(measurements.method)
+    yield "the kernel", certificate.kernel, domain.kernel_name if measurements.method.uses_kernel else None
+    yield "the choices", certificate.choices, tuple(str(choice) for choice in measured.choices)
+    promised = _promise(certificate).total(certificate.coordinates).mu
+    yield "mu", True, abs(certificate.mu - promised) <= 1e-9 * promised
 
 
-def _needed(step: Step, least: Sensitivity) -> float:
-    return least.l2 if step.law is Law.GAUSSIAN else least.l1
+def _promise(certificate: Certificate) -> Privacy:
+    return Privacy(
+        epsilon=certificate.epsilon,
+        delta=certificate.delta,
+        neighbours=certificate.neighbours,
+        calibration=certificate.calibration,
+    )
 
 
-def _check_step(step: Step, measured: Step, needed: float) -> None:
-    if measured != step:
-        raise BundleError("a step differs from its measurement.")
-    if step.sensitivity * _SLACK < needed:
-        raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {needed:.6g} is the least.")
+def _documents(files: dict[str, bytes], content: Release | Measurements) -> Finding:
+    """What people and other tools read says what the numbers say: each file is written again, and compared."""
+    again = documents(content, data=files.get("data.parquet"))
+    present = {name for name in files if name not in SEALS}
+    odd = sorted(name for name in present | set(again) if again.get(name) != files.get(name))
+    detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each is what the others give"
+    return Finding(check="documents", holds=not odd, detail=detail)
 
 
-def _datasheet(sheet: bytes, certificate: Certificate, schema: Schema | None, measured: Any) -> Finding:
-    """What people read says what the numbers say: the sheet is written again from them, and compared."""
-    if certificate.version != __version__:
-        detail = f"not compared: another version of kernelease ({certificate.version[:40]!a}) wrote it"
-        return Finding(check="data sheet", holds=True, detail=detail)
-    holds = sheet == datasheet.datasheet(schema.name if schema else "table", certificate, schema, measured)
-    detail = "says what the certificate says" if holds else "does not say what certificate and schema say"
-    return Finding(check="data sheet", holds=holds, detail=detail)
-
-
-def _rows(table: pa.Table, schema: Schema | None) -> Finding:
-    weights = table.column(WEIGHT).to_numpy()
-    problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
-    if schema is not None:
-        problems += list(_schema_problems(table, schema))
-    detail = "; ".join(problems) or f"{table.num_rows:,} rows, each within its declared columns"
+def _rows(release: Release) -> Finding:
+    problems = row_problems(release.table, release.schema)
+    detail = "; ".join(problems) or f"{release.table.num_rows:,} rows, each within its declared columns"
     return Finding(check="rows", holds=not problems, detail=detail)
 
 
-def _schema_problems(table: pa.Table, schema: Schema) -> Iterator[str]:
-    if table.column_names != [*schema.names, WEIGHT]:
-        yield "the columns are not those of the schema, in its order, and weight"
-        return
-    for column in schema:
-        values = table.column(column.name)
-        if values.type != column.arrow_type:
-            yield f"column {column.name!r} is of type {values.type}, declared is {column.arrow_type}"
-        elif values.null_count and not column.nullable:
-            yield f"column {column.name!r} holds NULLs, but is not nullable"
-        elif not _within(column, values):
-            yield f"column {column.name!r} holds values outside its declaration"
-    for rule in schema.constraints:
-        if not rule.holds(table).all():
-            yield f"a row breaks the constraint {rule.text!r}"
-
-
-def _within(column: Column, values: pa.ChunkedArray) -> bool:
-    """Whether every value is one that the column could have decoded."""
-    low, high = getattr(column, "min", None), getattr(column, "max", None)
-    if low is None or high is None:
-        again = column.decode(column.encode(values), np.random.default_rng(0))
-        return bool(pc.all(pc.equal(values.combine_chunks(), again), min_count=0).as_py())
-    keys = pc.min_max(column.keys(values)).as_py()
-    lowest, highest = (column.key(str(bound) if isinstance(bound, datetime.date) else bound) for bound in (low, high))
-    return keys["min"] is None or bool(lowest <= keys["min"] and keys["max"] <= highest)
+def _refitted(release: Release) -> Finding:
+    """The rows follow from the measurements, and from nothing else."""
+    if release.settings is None:
+        detail = "the bundle does not say how its rows were fitted, so they can't be made again"
+        return Finding(check="refit", holds=False, detail=detail)
+    try:
+        again = Release.fitted(release.measurements, release.settings)
+    except KerneleaseError as error:
+        return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
+    if same_rows(again.table, release.table):
+        return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
+    detail = (
+        "made again from the measurements, the rows differ: they were changed or came from elsewhere, or the fit ran "
+        "on another kind of machine (its floats may round differently there)"
+    )
+    return Finding(check="refit", holds=False, detail=detail)

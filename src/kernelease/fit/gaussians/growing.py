@@ -6,9 +6,9 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.landscape import Landscape
 from kernelease.fit.gaussians.levenberg_marquardt import Settled, Settling
+from kernelease.measured.gaussians import Gaussians
 
 _FIRST_WIDTH = 0.3  # of Gaussians that nothing is known about, in lengthscales
 _PROMISING = 12.0  # χ² that a place must promise to be tried

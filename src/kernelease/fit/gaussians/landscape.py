@@ -10,7 +10,7 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Rows
-from kernelease.fit.gaussians.gaussians import Gaussians
+from kernelease.measured.gaussians import Gaussians
 
 
 @final

@@ -8,8 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.landscape import Landscape
+from kernelease.measured.gaussians import Gaussians
 
 LEAST = 1e-5  # weights below are none
 _NARROWEST = 0.03  # widths, in lengthscales: narrower ones can't be told from points

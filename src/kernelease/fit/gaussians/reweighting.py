@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.landscape import Landscape
 from kernelease.fit.weights.active_set import nearest_in_hull
+from kernelease.measured.gaussians import Gaussians
 
 _LEAST = 1e-6  # weights below are none
 

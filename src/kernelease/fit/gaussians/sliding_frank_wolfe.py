@@ -16,15 +16,15 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.gaussians.climbing import climb, distinct
 from kernelease.fit.gaussians.fourier import WaveLandscape
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.landscape import Landscape
 from kernelease.fit.gaussians.levenberg_marquardt import Settling
 from kernelease.fit.gaussians.reweighting import reweighted
 from kernelease.fit.points.source import PointSource
-from kernelease.fit.solution import Outcome, Solution
+from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.solver import PointSolver
 from kernelease.kernels.parameters import check_integer, check_number
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.gaussians import Gaussians
 from kernelease.seeds import PublicSeed
 
 SIGNIFICANCE = 4.0  # standard deviations of the noise
@@ -67,7 +67,8 @@ class SlidingFrankWolfe(PointSolver):
         gaussians = self.gaussians(
             landscape_of(noisy, target), lambda count: finite_numbers(source.draw(count, generator)), generator
         )
-        synthetic = gaussians.crosses()
+        points, weights = gaussians.crosses()
+        synthetic = SyntheticSet(points=points, weights=weights)
         distance = synthetic.distance(noisy.feature_map, target)
         return Solution(
             synthetic=synthetic,

@@ -22,6 +22,11 @@ class PointSource(ABC):
     def dimension(self) -> int:
         """d: number of columns."""
 
+    @property
+    def published(self) -> int:
+        """How many rows of the private table these are, if any: they then have no guarantee."""
+        return 0
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,15 +83,24 @@ class UniformPoints(PointSource):
 
 
 @final
+@dataclass(frozen=True, slots=True, repr=False, eq=False)
 class PublicPoints(PointSource):
-    """Given public rows, in their order. `--public FILE`: every private row stays protected."""
+    """Given public rows, in their order.
 
-    __slots__ = ("points",)
+    By default they are auxiliary knowledge (`--public FILE`), and every private row stays protected. `published` says
+    that so many rows of the private table itself are out already (`--published-rows FILE`), these among them: they have
+    no guarantee, and which they are must not depend on private values.
+    """
 
-    def __init__(self, points: Rows) -> None:
-        self.points = as_rows(points)
+    points: Rows
+    published: int = 0
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "points", as_rows(self.points))
         if len(self.points) == 0:
             raise ParameterError("PublicPoints: needs at least one public row, got none.")
+        if self.published < 0:
+            raise ParameterError(f"PublicPoints: published must be at least 0, got {self.published!r}.")
 
     def __repr__(self) -> str:
         return f"PublicPoints({len(self.points)} rows)"

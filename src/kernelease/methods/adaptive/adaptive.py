@@ -12,7 +12,6 @@ from kernelease.features.extension import extended
 from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import WIDENING, Nystrom, factorise, well_conditioned_rank
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.landscape import Landscape
 from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
@@ -20,15 +19,20 @@ from kernelease.fit.weights.tilting import Tilted, Tilting, matched
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_integer
 from kernelease.kernels.shift_invariant import ShiftInvariant
+from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.gaussians import Gaussians
+from kernelease.measured.measured import Measured
 from kernelease.methods.adaptive.explorer import Explorer, subspace_landscape
 from kernelease.methods.adaptive.stages import MOST_ROUNDS, Stages, plan_stages
-from kernelease.methods.method import Context, Measured, Method, refuse_other_columns
+from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import Choice
-from kernelease.methods.subspace import PublishedRows, admitted_rows
+from kernelease.methods.subspace import PublishedRows, admitted_rows, measured_subspace, refuse_publishing
 from kernelease.privacy.accounting import Privacy
 from kernelease.private.embedding import ExactEmbedding
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
 FEATURES = 4096
@@ -93,11 +97,12 @@ class Adaptive(Method):
             check_integer("Adaptive.plan: rows", rows, 1, 2**62)
         return (*self._stages(self.points, kernel, privacy, rows, PublicSeed(seed)).choices, cap)
 
-    def measure(self, rows: Rows, context: Context) -> Measured:
+    def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Two stages where there is something to look for and a way to do it, else one."""
         if isinstance(self.points, PublishedRows):
-            public = admitted_rows(self.points, rows, context)
+            public = admitted_rows(self.points, rows.array(), context)
             return self._one_stage(rows, public, context, "the published rows say where to look")
+        refuse_publishing(self.points, context)
         refuse_other_columns(rows, self.points.dimension, "Adaptive")
         if isinstance(context.kernel, ShiftInvariant):
             return self._two_stages(rows, self.points, context.kernel, context)
@@ -107,14 +112,13 @@ class Adaptive(Method):
         )
         return self._one_stage(rows, public, context, reason)
 
-    def fit(self, measured: Measured, context: Context) -> Solution:
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
         """Weights for the candidates, as far from the best guess as the noise lets be seen."""
-        noisy = measured.embedding
-        if noisy is None or not isinstance(noisy.feature_map, Nystrom):
-            raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
-        points, tilted = self._tilted(measured, noisy, noisy.feature_map, context)
+        embeddings, basis = measured_subspace(measured, "Adaptive")
+        noisy = embeddings.embedding
+        points, tilted = self._tilted(embeddings, basis, seed)
         synthetic = SyntheticSet(points=points, weights=tilted.weights)
-        distance = synthetic.distance(noisy.feature_map, noisy.mean)
+        distance = synthetic.distance(basis, noisy.mean)
         return Solution(
             synthetic=synthetic,
             distance=distance,
@@ -123,14 +127,13 @@ class Adaptive(Method):
             iterations=round(tilted.freedom),
         )
 
-    def _tilted(
-        self, measured: Measured, noisy: NoisyEmbedding, basis: Nystrom, context: Context
-    ) -> tuple[Rows, Tilted]:
+    def _tilted(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
         """Points and their weights: near the Gaussians' law, near published rows, or near equal weights."""
-        target, candidates = noisy.mean / noisy.sigma, measured.candidates
+        noisy, candidates = measured.embedding, measured.candidates
+        target = noisy.mean / noisy.sigma
         around = None
-        if measured.gaussians is not None:
-            around = self._around(measured.gaussians, noisy, basis, context)
+        if measured.law is not None:
+            around = self._around(measured.law, noisy, basis, seed)
             if around[1].risk < around[1].freedom + math.sqrt(
                 0.5 * basis.dimension
             ):  # as if the Gaussians were the law
@@ -146,13 +149,13 @@ class Adaptive(Method):
         return (candidates, free) if free.surpasses(around[1], _DOUBT) else around
 
     def _around(
-        self, gaussians: Gaussians, noisy: NoisyEmbedding, basis: Nystrom, context: Context
+        self, gaussians: Gaussians, noisy: NoisyEmbedding, basis: Nystrom, seed: PublicSeed
     ) -> tuple[Rows, Tilted]:
         """Points of the Gaussians' law, with weights near it; the Gaussians' parameters have followed the noise too."""
-        kernel = context.kernel
+        kernel = basis.kernel
         if not isinstance(kernel, ShiftInvariant):
             raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
-        drawn = gaussians.spread(_RELEASED, context.seed.generator("adaptive: released points"))
+        drawn = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
         points = kernel.admit(drawn * kernel.lengthscale)
         features = basis.evaluate(points) / noisy.sigma
         landscape = subspace_landscape(noisy, kernel.lengthscale)
@@ -163,20 +166,16 @@ class Adaptive(Method):
         followed = float(gaussians.parameters)
         return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
 
-    def _one_stage(self, rows: Rows, public: Rows, context: Context, reason: str) -> Measured:
+    def _one_stage(self, rows: PrivateRows, public: Rows, context: Context, reason: str) -> NoisyEmbeddings:
         basis = self._subspace(public[:_SPANNING], context.kernel)
         rehearse_measurement(basis, context.privacy)
-        exact = ExactEmbedding.of(rows, basis, threads=context.threads)
+        exact = ExactEmbedding.of(rows.array(), basis, threads=context.threads)
         budget = context.open_budget(basis.dimension + 1, "Adaptive, one stage")
-        noisy = exact.privatise(budget, noise=context.noise)
-        return Measured(
-            budget=budget,
-            embedding=noisy,
-            steps=(noisy.measurement.step,),
+        return NoisyEmbeddings(
+            stages=(exact.privatise(budget, noise=context.noise),),
             candidates=public,
             choices=(Choice(name="stages", value=1, reason=reason), _rank_choice(basis)),
-            private=context.noise.private,
-            published_rows=self.points.count if isinstance(self.points, PublishedRows) else 0,
+            published=self.points.published,
         )
 
     def _stages(
@@ -185,8 +184,11 @@ class Adaptive(Method):
         draws = kernel.columns_checked(source.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         return plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features, rounds=self.rounds)
 
-    def _two_stages(self, rows: Rows, source: PointSource, kernel: ShiftInvariant, context: Context) -> Measured:
-        stages = self._stages(source, kernel, context.privacy, context.public_rows(rows), context.seed)
+    def _two_stages(
+        self, private: PrivateRows, source: PointSource, kernel: ShiftInvariant, context: Context
+    ) -> NoisyEmbeddings:
+        stages = self._stages(source, kernel, context.privacy, context.public_rows(private), context.seed)
+        rows = private.array()
         waves = _waves(kernel, stages, context)
         rehearse_measurement(waves, context.privacy)
         exact = ExactEmbedding.of(rows, waves, threads=context.threads)
@@ -218,14 +220,11 @@ class Adaptive(Method):
             seen = explorer.panorama(coarse, fine)
             gaussians = explorer.grown(seen, cloud, gaussians)
             places = np.concatenate([places, cloud])
-        return Measured(
-            budget=budget,
-            embedding=fine,
-            steps=(coarse.measurement.step, fine.measurement.step),
+        return NoisyEmbeddings(
+            stages=(coarse, fine),
             candidates=kernel.admit(places * explorer.scale),
-            gaussians=gaussians if stages.gaussians else None,
+            law=gaussians if stages.gaussians else None,
             choices=(*stages.choices, _rank_choice(basis)),
-            private=context.noise.private,
         )
 
     def _subspace(self, points: Rows, kernel: Kernel, *, reserve: float = 0.0) -> Nystrom:

@@ -11,7 +11,6 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.fourier import WaveLandscape
-from kernelease.fit.gaussians.gaussians import Gaussians
 from kernelease.fit.gaussians.growing import Growing
 from kernelease.fit.gaussians.landscape import Landscape, Panorama
 from kernelease.fit.gaussians.levenberg_marquardt import Settling
@@ -20,6 +19,7 @@ from kernelease.fit.gaussians.subspace import SubspaceLandscape
 from kernelease.fit.points.source import PointSource
 from kernelease.kernels.shift_invariant import ShiftInvariant
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.gaussians import Gaussians
 from kernelease.methods.adaptive.stages import Stages
 
 _NEAR, _FAR = 0.2, 0.7  # how far points are from where mass was seen, in lengthscales

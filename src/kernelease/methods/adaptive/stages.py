@@ -23,7 +23,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.gaussians.sliding_frank_wolfe import SIGNIFICANCE
 from kernelease.kernels.numeric import Gaussian
 from kernelease.kernels.shift_invariant import ShiftInvariant
-from kernelease.methods.rules import Choice
+from kernelease.measured.choice import Choice
 from kernelease.privacy.accounting import Privacy
 
 WORTH_SEEING = 0.03

@@ -2,18 +2,24 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import ClassVar, final
+
+import numpy as np
+import pyarrow as pa
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import triples as triple_blocks
 from kernelease.methods.interactions.pairs import Noise
 from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, in_order, single_blocks, smallest_block
+from kernelease.methods.interactions.singles import LONG, single_blocks, smallest_block
+from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import Selection, noise_scale
@@ -21,14 +27,30 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table import Column
+from kernelease.table.domain import Domain
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interactions:
+class FittedTable:
+    """A mixture of products, and how many rows it stands for."""
+
+    mixture: Mixture
+    rows: float
+
+    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
+        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count)."""
+        wanted = max(1, round(self.rows)) if count is None else count
+        return domain.drawn(lambda number: draw_rows(self.mixture, number, generator).T, wanted, generator)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Interactions(Method):
     """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
@@ -36,6 +58,8 @@ class Interactions:
     it, which costs no more noise, only more cells. `triples` is how many sets of three are chosen (None: as many as the
     budget can show; 0: none).
     """
+
+    uses_kernel: ClassVar[bool] = False
 
     solver: MixtureSolver = MixtureSolver()
     target: str | None = None
@@ -45,10 +69,12 @@ class Interactions:
         if self.triples is not None and self.triples < 0:
             raise ParameterError(f"Interactions: triples must be at least 0, got {self.triples!r}.")
 
-    def check(self, columns: Sequence[Column]) -> None:
+    def check(self, domain: Domain) -> None:
         """Refuse, before anything is read or spent, a target that is not there and a table that is too wide."""
-        self._target(columns)
-        pair_blocks.check_width(columns)
+        if domain.schema is None:
+            raise ParameterError("Interactions: needs declared columns. Give a schema, or another method.")
+        self._target(domain.schema.columns)
+        pair_blocks.check_width(domain.schema.columns)
 
     def most_numbers(self, columns: Sequence[Column]) -> int:
         """The most noisy numbers of a release, whatever the counts turn out to be."""
@@ -56,7 +82,19 @@ class Interactions:
         pairs = pair_blocks.most_numbers(sizes, self._target(columns))
         return 4 * sum(sizes) + pairs + triple_blocks.most_numbers(sizes, self.triples)
 
-    def measure(
+    def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
+        """Charge the ledger, then count in rounds."""
+        self.check(context.domain)
+        schema, counts = context.declared("Interactions"), rows.counts()
+        if (known := context.public_rows(rows)) is not None:  # an empty table is refused here
+            context.privacy.warn_if_weak(known)
+        budget = context.open_budget(self.most_numbers(schema.columns), f"Interactions on {schema.name}")
+        context.progress.stage("adding noise")
+        return self.rounds(
+            counts, schema.columns, budget, noise=context.noise, seed=context.seed, progress=context.progress
+        )
+
+    def rounds(
         self,
         counts: ExactCounts,
         columns: Sequence[Column],
@@ -67,8 +105,7 @@ class Interactions:
         progress: Progress = SILENT,
     ) -> NoisyBlocks:
         """Rounds of noisy counts, each planned from the noisy counts of those before it."""
-        self.check(columns)
-        neighbours, ordered = budget.privacy.neighbours, tuple(in_order(column) for column in columns)
+        neighbours, ordered = budget.privacy.neighbours, tuple(column.in_order for column in columns)
         parts: list[NoisyBlock] = []
         rows = counts.public_rows(neighbours)
         if rows is None:
@@ -87,7 +124,7 @@ class Interactions:
         noisy = joined(parts, counts, neighbours, ordered=ordered)
         if shares.count == 0:
             return noisy
-        mixture = self.fit(noisy, seed, progress)
+        mixture = self.solver.solve(noisy, seed, progress)
         blocks, most = triple_blocks.candidates(noisy, mixture, count=shares.count, share=shares.triples, noise=level)
         progress.stage("adding noise")
         selections: tuple[Selection, ...] = ()
@@ -105,9 +142,11 @@ class Interactions:
         parts += counts.privatise(blocks, budget, noise=noise, stage=1)
         return joined(parts, counts, neighbours, ordered=ordered, selections=selections)
 
-    def fit(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> FittedTable:
         """The public step: free, and repeatable with another solver."""
-        return self.solver.solve(noisy, seed, progress)
+        if not isinstance(measured, NoisyBlocks):
+            raise ParameterError("Interactions: can only fit noisy counts.")
+        return FittedTable(mixture=self.solver.solve(measured, seed, progress), rows=measured.rows)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
         """How the budget is parted."""

@@ -11,7 +11,6 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.blocks import Block
 from kernelease.methods.interactions.resolution import cells_of, width
-from kernelease.methods.interactions.singles import in_order
 from kernelease.table import Column
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
@@ -82,4 +81,4 @@ def _sets(count: int, target: int | None) -> list[tuple[int, ...]]:
 def _cells(column: Column, distribution: Floats, least: float, whole: bool) -> Integers:
     if whole and column.size <= MOST_CLASSES:
         return np.arange(column.size)
-    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES) if whole else least, in_order(column))
+    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES) if whole else least, column.in_order)

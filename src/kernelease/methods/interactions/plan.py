@@ -19,6 +19,7 @@ from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.encoded import MOST_KEPT
 from kernelease.table import Column, Schema
+from kernelease.table.domain import TableDomain
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FALSE_POSITIVES = (0.01, 0.05)
@@ -83,7 +84,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
     chosen = Interactions() if method is None else method
     promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
-    chosen.check(schema.columns)
+    chosen.check(TableDomain(schema))
     blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
     numbers = sum(block.cells for block in blocks)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)

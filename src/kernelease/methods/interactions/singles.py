@@ -14,11 +14,6 @@ RUN = 16
 COARSE = 1.0 / 3.0  # of a long column's share, for the runs
 
 
-def in_order(column: Column) -> int:
-    """How many of a column's first atoms are in an order that means something (NULL and the like come last)."""
-    return int(np.count_nonzero(~np.isnan(column.centres()))) if column.ordered else 0
-
-
 def single_blocks(columns: Sequence[Column], share: float) -> tuple[Block, ...]:
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
@@ -27,7 +22,7 @@ def single_blocks(columns: Sequence[Column], share: float) -> tuple[Block, ...]:
     powers = np.array([float(column.size) ** POWER for column in columns])
     blocks = []
     for index, (column, part) in enumerate(zip(columns, share * powers / powers.sum(), strict=True)):
-        ordered = in_order(column)
+        ordered = column.in_order
         fine = part * (1.0 - COARSE) if ordered > LONG else part
         blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine)))
         if ordered > LONG:

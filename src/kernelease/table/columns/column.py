@@ -100,6 +100,11 @@ class Column(ABC):
     def centres(self) -> Floats:
         """A number for each atom, for statistics; NaN for atoms that have none: (size,)."""
 
+    @property
+    def in_order(self) -> int:
+        """How many of the first atoms are in an order that means something (NULL and the like come last)."""
+        return int(np.count_nonzero(~np.isnan(self.centres()))) if self.ordered else 0
+
     def encode(self, array: pa.Array | pa.ChunkedArray) -> Codes:
         """The code of every cell of an Arrow array of any type: (n,) int32. No value makes it raise."""
         if isinstance(array, pa.ChunkedArray):

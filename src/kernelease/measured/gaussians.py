@@ -10,7 +10,6 @@ from scipy.stats import qmc
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.fit.solution import SyntheticSet
 
 _TAIL = 1e-9  # a Sobol sequence may hold 0, where the normal law has no quantile
 
@@ -21,8 +20,8 @@ class Gaussians:
     """Σ w_k·N(z_k, s_k²·I): centres z (K, d), widths s (K,), weights w (K,) on the probability simplex.
 
     >>> pair = Gaussians(centres=np.zeros((2, 3)), widths=np.array([0.0, 1.0]), weights=np.array([0.5, 0.5]))
-    >>> len(pair), len(pair.crosses())
-    (2, 12)
+    >>> len(pair), pair.crosses()[0].shape
+    (2, (12, 3))
     """
 
     centres: Floats
@@ -61,16 +60,14 @@ class Gaussians:
             centres=self.centres[kept], widths=self.widths[kept], weights=weights[kept] / weights[kept].sum()
         )
 
-    def crosses(self) -> SyntheticSet:
-        """Each Gaussian as 2d points z ± s·√d·e_i of equal weight.
+    def crosses(self) -> tuple[Floats, Floats]:
+        """Each Gaussian as 2d points z ± s·√d·e_i of equal weight: (2dK, d) and (2dK,).
 
         They have its mean and covariance, so its embedding up to the fourth order in s over the lengthscale.
         """
         dimension = self.centres.shape[1]
         points = self.centres[:, None, :] + self.widths[:, None, None] * cross(dimension)
-        return SyntheticSet(
-            points=points.reshape(-1, dimension), weights=np.repeat(self.weights / (2 * dimension), 2 * dimension)
-        )
+        return points.reshape(-1, dimension), np.repeat(self.weights / (2 * dimension), 2 * dimension)
 
     def sample(self, count: int, generator: np.random.Generator, *, jitter: float = 0.0) -> Floats:
         """Points of the mixture with every width raised to √(s² + jitter²), in numbers ∝ weight: (count, d)."""

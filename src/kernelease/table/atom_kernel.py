@@ -7,7 +7,7 @@ import numpy as np
 from kernelease.arrays import Floats
 from kernelease.kernels import Kernel, Similarity
 from kernelease.kernels.atoms import AtomProduct
-from kernelease.table import Column
+from kernelease.table.columns import Column
 
 CONTRAST = 0.5  # two rows that agree nowhere in a column still keep 1 − this of their likeness
 LENGTHSCALE = 0.2  # of a column's declared range

@@ -1,0 +1,112 @@
+"""Private rows, as a method gets them."""
+
+from abc import abstractmethod
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Rows
+from kernelease.errors import ParameterError
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.private.counts import ExactCounts
+from kernelease.private.encoded import EncodedRows
+from kernelease.private.private import Private
+
+
+class PrivateRows(Private):
+    """The rows of a private table or array. A method takes them apart with `counts` or `array`, behind the barrier."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def width(self) -> int:
+        """Number of columns: public."""
+
+    @abstractmethod
+    def public_count(self, neighbours: Neighbours) -> int | None:
+        """N where the relation makes it public, else None: nothing may then depend on it.
+
+        Raises `ParameterError` for an empty table where the number is public.
+        """
+
+    @abstractmethod
+    def array(self) -> Rows:
+        """All rows in memory: (n, d). Private."""
+
+    @abstractmethod
+    def counts(self) -> ExactCounts:
+        """The rows, ready to be counted. Private."""
+
+
+@final
+class PrivateArray(PrivateRows):
+    """Vectors, or rows of any objects that a kernel compares."""
+
+    __slots__ = ("_rows",)
+
+    def __init__(self, rows: Rows) -> None:
+        self._rows = rows
+
+    @property
+    def width(self) -> int:
+        """Asked of the shape, so of an empty array too."""
+        return int(self._rows.shape[1])
+
+    def public_count(self, neighbours: Neighbours) -> int | None:
+        """N under replace-one."""
+        return _public(len(self._rows), neighbours)
+
+    def array(self) -> Rows:
+        """As they were given."""
+        return self._rows
+
+    def counts(self) -> ExactCounts:
+        """Refused: there are no atoms to count."""
+        raise ParameterError("Interactions: counts need declared columns. Give a schema, or another method.")
+
+
+@final
+class PrivateTable(PrivateRows):
+    """The encoded rows of a declared table; a row of `array` holds an atom code for each column.
+
+    `encoded` is None where a database counts by itself, and its rows stay there.
+    """
+
+    __slots__ = ("_counts", "_encoded", "_width")
+
+    def __init__(self, counts: ExactCounts, encoded: EncodedRows | None = None) -> None:
+        self._counts = counts
+        self._encoded = encoded
+        self._width = len(counts.sizes)
+
+    @property
+    def width(self) -> int:
+        """Number of declared columns."""
+        return self._width
+
+    def public_count(self, neighbours: Neighbours) -> int | None:
+        """The number of rows (or persons) under replace-one."""
+        known = self._counts.public_rows(neighbours)
+        return None if known is None else round(known)
+
+    def array(self) -> Rows:
+        """Every row's codes; refused for persons with several rows, and for rows that stay in a database."""
+        if self._encoded is None:
+            raise ParameterError("This method has to see the rows, so the database can't count: leave push-down out.")
+        if self._counts.unit != 1 or self._encoded.weighted:
+            raise ParameterError("This method protects rows, not persons. Take the Interactions method.")
+        parts = [codes.T.astype(np.int64) for codes, _ in self._encoded.batches()]
+        return np.concatenate([np.empty((0, self._width), dtype=np.int64), *parts])
+
+    def counts(self) -> ExactCounts:
+        """The table's counts."""
+        return self._counts
+
+
+def _public(count: int, neighbours: Neighbours) -> int | None:
+    if neighbours is Neighbours.ADD_REMOVE:
+        return None
+    if count == 0:  # N is public under replace-one, so this says nothing private
+        raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
+    return count

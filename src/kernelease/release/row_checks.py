@@ -1,0 +1,64 @@
+"""Whether released rows are ones that the declared columns could have."""
+
+import datetime
+from collections.abc import Iterator
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernelease.table import Column, Schema
+from kernelease.table.domain import WEIGHT
+
+_ROUNDING = 1e-6  # relative: what another order of additions does to fitted weights, and far below what matters
+
+
+def row_problems(table: pa.Table, schema: Schema | None) -> list[str]:
+    """What is wrong with the rows, in words; vectors have nothing declared but finite weights."""
+    weights = table.column(WEIGHT).to_numpy()
+    problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
+    return problems if schema is None else [*problems, *_against(table, schema)]
+
+
+def same_rows(one: pa.Table, other: pa.Table) -> bool:
+    """Whether two tables hold the same rows; weights and the coordinates of points up to the rounding of a fit."""
+    if one.schema != other.schema or one.num_rows != other.num_rows:
+        return False
+    return all(_alike(first, second) for first, second in zip(one.columns, other.columns, strict=True))
+
+
+def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
+    if one.equals(other):
+        return True
+    if not pa.types.is_floating(one.type) or one.null_count or other.null_count:
+        return False
+    first, second = one.to_numpy(), other.to_numpy()
+    return bool(np.allclose(first, second, rtol=_ROUNDING, atol=_ROUNDING * float(np.abs(second).max(initial=0.0))))
+
+
+def _against(table: pa.Table, schema: Schema) -> Iterator[str]:
+    if table.column_names != [*schema.names, WEIGHT]:
+        yield "the columns are not those of the schema, in its order, and weight"
+        return
+    for column in schema:
+        values = table.column(column.name)
+        if values.type != column.arrow_type:
+            yield f"column {column.name!r} is of type {values.type}, declared is {column.arrow_type}"
+        elif values.null_count and not column.nullable:
+            yield f"column {column.name!r} holds NULLs, but is not nullable"
+        elif not _within(column, values):
+            yield f"column {column.name!r} holds values outside its declaration"
+    for rule in schema.constraints:
+        if not rule.holds(table).all():
+            yield f"a row breaks the constraint {rule.text!r}"
+
+
+def _within(column: Column, values: pa.ChunkedArray) -> bool:
+    """Whether every value is one that the column could have decoded."""
+    low, high = getattr(column, "min", None), getattr(column, "max", None)
+    if low is None or high is None:
+        again = column.decode(column.encode(values), np.random.default_rng(0))
+        return bool(pc.all(pc.equal(values.combine_chunks(), again), min_count=0).as_py())
+    keys = pc.min_max(column.keys(values)).as_py()
+    lowest, highest = (column.key(str(bound) if isinstance(bound, datetime.date) else bound) for bound in (low, high))
+    return keys["min"] is None or bool(lowest <= keys["min"] and keys["max"] <= highest)

@@ -1,0 +1,41 @@
+"""A source as private rows: encoded, capped per person, and counted here or by the database itself."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from kernelease.private.counting import Batch
+from kernelease.private.counts import ExactCounts
+from kernelease.private.encoded import EncodedRows
+from kernelease.private.rows import PrivateTable
+from kernelease.seeds import PublicSeed
+from kernelease.sources.ahead import one_ahead
+from kernelease.sources.opening import open_source
+from kernelease.sources.pushdown import count_by_sql
+from kernelease.sources.source import Source
+from kernelease.table import Encoder, Schema, UnitCap
+
+
+def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateTable:
+    """The rows of a file, a folder, a database or a data frame, as a schema declares them.
+
+    With `push_down` the database counts, and its rows never leave it; the counts are the same to the bit.
+    """
+    source = open_source(data)  # opened once: every pass must find the file as it was at the first
+    if push_down:
+        return PrivateTable(count_by_sql(source, schema))
+    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    weighted = schema.unit is not None
+    unit = UnitCap.of(schema, seed).total if weighted else 1
+    rows = EncodedRows(lambda: _batches(source, schema, seed), schema.sizes, weighted=weighted)
+    return PrivateTable(ExactCounts.of(rows, schema.sizes, unit=unit), rows)
+
+
+def _batches(source: Source, schema: Schema, seed: PublicSeed) -> Iterator[Batch]:
+    """One pass: codes (columns, n), and the rows' weights where persons have several."""
+    encoder = Encoder(schema)
+    batches = source.batches([*schema.names, *([schema.unit] if schema.unit else [])])
+    if schema.unit is None:
+        return one_ahead((encoder.encode(batch).T, None) for batch in batches)
+    return ((codes.T, weights) for codes, weights in UnitCap.of(schema, seed).apply(batches, encoder))
