@@ -31,7 +31,8 @@ from kernelease.release.bundle import load, load_measurements
 from kernelease.release.container import SEALS, Limits, read_bundle, write_bundle
 from kernelease.release.verify import verify
 from kernelease.sources import CsvFormat, Source, open_source
-from kernelease.table import Encoder, Schema
+from kernelease.table import Encoder, Rule, Schema
+from kernelease.table.expressions import Condition, parse
 
 SECRET = "Zaphod Beeblebrox"
 SMALL = Limits(file_bytes=1 << 20, total_bytes=4 << 20, files=20)
@@ -40,7 +41,7 @@ SCHEMA_TEXT = """\
 [table]
 name = "people"
 neighbours = "add-remove"
-constraints = ["if smoker == true then age >= 18", "hours < 90"]
+constraints = ["if smoker == true then age >= 18", "hours < 90", "hours is null or age + hours < 170"]
 
 [columns.age]
 type = "integer"
@@ -81,6 +82,7 @@ nullable = true
 type = "boolean"
 """
 QUERY = "age > 30 and (sex == 'f' or hours is null) and not grade in ('low', 'high') and born < '2000-01-01'"
+RULE = "if smoker == true then age * 2 + 1 >= hours / 4 - -1.5 or (hours is not null and age not in (1, 2))"
 CSV = f'age,hours,sex\n34,7.5,f\n51,"NA",m\n"x ""y""",{SECRET},"f\n\n7,,{SECRET},more\n'.encode()
 
 
@@ -112,13 +114,26 @@ def read_schema(data: bytes, folder: Path) -> None:
 
 
 def read_query(data: bytes, _: Path) -> None:
-    """A condition of an analyst's query. What is accepted can be asked of a table."""
-    schema = declared()
+    """A condition of an analyst's query, and as such a rule of a schema. What is accepted can be asked of a table."""
+    text, schema = data.decode(errors="surrogateescape"), declared()
     try:
-        condition = parse_condition(data.decode(errors="surrogateescape"), schema)
+        condition = Rule.parse(text, schema).condition
     except KerneleaseError:
-        return
-    assert len(condition.holds(_synthetic())) == 4
+        condition = None
+    try:
+        asked = parse_condition(text, schema)
+    except KerneleaseError:
+        asked = None
+    assert asked in (None, condition)  # one language: analysts are refused some of it, and see nothing else in it
+    if condition is not None:
+        assert len(condition.holds(_synthetic())) == len(condition.allows(_synthetic())) == 4
+        _print_again(condition)
+
+
+def _print_again(condition: Condition) -> None:
+    """A condition as text is the same condition; it may be longer or deeper than what may be read."""
+    with suppress(KerneleaseError):
+        assert parse(str(condition), declared()) == condition
 
 
 @cache
@@ -301,6 +316,12 @@ _QUERY_WORDS: tuple[bytes, ...] = (
     b"`",
     b"1e999",
     b"9" * 99,
+    b" + ",
+    b" - ",
+    b" * ",
+    b" / ",
+    b"if ",
+    b" then ",
 )
 _QUERY_WORDS += (
     b"born",
@@ -331,7 +352,7 @@ _CSV_WORDS: tuple[bytes, ...] = (
 
 TARGETS = {
     "schema files": Target(read=read_schema, seeds=lambda: (SCHEMA_TEXT.encode(),), words=_TOML_WORDS),
-    "queries": Target(read=read_query, seeds=lambda: (QUERY.encode(),), words=_QUERY_WORDS),
+    "queries": Target(read=read_query, seeds=lambda: (QUERY.encode(), RULE.encode()), words=_QUERY_WORDS),
     "CSV files": Target(read=read_csv, seeds=lambda: (CSV,), words=_CSV_WORDS),
     "rows of CSV files": Target(read=read_csv_body, seeds=lambda: (CSV.split(b"\n", 1)[1],), words=_CSV_WORDS),
     "Parquet files": Target(read=read_parquet, seeds=lambda: (_parquet(),)),

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.analysis.conditions import DEEPEST, LONGEST, parse_condition
+from kernelease.analysis.conditions import parse_condition
 from kernelease.errors import KerneleaseError, ParameterError
 from kernelease.table import Schema
+from kernelease.table.expressions import DEEPEST, LONGEST
 
 SCHEMA = Schema.parse(
     """
@@ -82,7 +83,10 @@ TABLE = pa.table(
         ('"is null" == true', "1000"),
         ("`is null` is null", "0000"),
         ("works == true or works == false and age > 50", "0111"),
-        ("((age) is null)".replace("(age)", "age"), "0010"),
+        ("((age) is null)", "0010"),
+        ("age > (30)", "0101"),
+        ("age > 2 * (10 + 5)", "0101"),  # numbers alone are computed at once
+        ("if works == true then age > 50", "1001"),
     ],
 )
 def test_conditions(text, expected):
@@ -93,18 +97,17 @@ def test_conditions(text, expected):
     ("text", "message"),
     [
         ("", "it ends too early"),
-        ("age", "it ends too early"),
+        ("age", "'age' is no condition"),
         ("age = 30", "can't be read"),
         ("age > 30 sex", "'sex' is not expected there"),
-        ("age > (30)", "a column or a value is expected, not '('"),
         ("age >> 30", "a column or a value is expected, not '>'"),
-        ("age and works", "a comparison is expected, not 'and'"),
+        ("age and works", "'age' is no condition: compare it with something"),
         ("and", "a column or a value is expected, not 'and'"),
         ("(age > 3", "')' is expected, not the end"),
         ("age not 3", "'in' is expected, not '3'"),
         ("age is 3", "'null' is expected, not '3'"),
         ("age in 3", "'(' is expected, not '3'"),
-        ("age in (limit)", "takes literals"),
+        ("age in (limit)", "takes values, not 'limit'"),
         ("1 < 2", "needs a column"),
         ("agee > 3", "Did you mean age?"),
         ("sex > 'male'", "has no order"),
@@ -114,6 +117,8 @@ def test_conditions(text, expected):
         ("born > 3", "dates like"),
         ("age == sex", "do not compare"),
         ("pain == worst", "do not compare"),
+        ("age + 5 > limit", "'age + 5 > limit' computes with columns"),
+        ("sex == 'male' or age - limit == 0", "'age - limit == 0' computes with columns"),
         ("age > 3; drop", "can't be read"),
         ("(" * (DEEPEST + 1) + "age > 3", "nested more than"),
         ("not " * (DEEPEST + 1) + "age > 3", "nested more than"),
@@ -121,10 +126,16 @@ def test_conditions(text, expected):
     ],
 )
 def test_what_is_no_condition_is_told(text, message):
+    """Never with more than a few hundred characters, whatever was given."""
     with pytest.raises(ParameterError, match="condition") as caught:
         parse_condition(text, SCHEMA)
     assert message in str(caught.value)
     assert len(str(caught.value)) < 600
+
+
+def test_a_condition_is_a_text():
+    with pytest.raises(ParameterError, match="condition 5: must be a string"):
+        parse_condition(5, SCHEMA)
 
 
 @given(st.text(alphabet="age sxin(),'\"`<>=!0123.notrullbdor\n", max_size=40) | st.text(max_size=40))

@@ -3,6 +3,7 @@
 The readers are those of `audits.targets`; `make fuzz` feeds them for longer, guided by coverage.
 """
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -38,7 +39,8 @@ def test_the_honest_examples_are_read(name: str) -> None:
 
 
 def test_the_honest_examples_are_accepted(tmp_path: Path) -> None:
-    assert len(targets.Schema.parse(targets.SCHEMA_TEXT).constraints) == 2
+    assert len(targets.Schema.parse(targets.SCHEMA_TEXT).constraints) == 3
+    assert targets.Rule.parse(targets.RULE, targets.declared()).columns == ("smoker", "age", "hours")
     assert targets.parse_condition(targets.QUERY, targets.declared()) is not None
     assert {"certificate.json", "measurements.json", "data.parquet", "datasheet.md"} <= set(targets.honest_files())
     bundle = targets.write_bundle(tmp_path / "bundle", targets.honest_files())
@@ -122,6 +124,12 @@ WORDS += [
     "1e999",
     "''",
     '"age"',
+    "+",
+    "-",
+    "*",
+    "/",
+    "if",
+    "then",
 ]
 WORDS += ["9" * 400, "\x00", "\ud800", "`", "é", "'\ud800'", "'9999999-01-01'"]
 
@@ -132,10 +140,34 @@ def test_sentences_of_the_query_language(words: list[str]) -> None:
     read("queries", " ".join(words).encode(errors="surrogatepass"))
 
 
-@given(depth=st.integers(0, 4000), word=st.sampled_from(["(", "not ", "age > 3 and ("]))
+@given(
+    depth=st.integers(0, 4000), word=st.sampled_from(["(", "not ", "-", "age > 3 and (", "age + (", "if age > 3 then "])
+)
 @BOUNDED
 def test_deep_nesting_ends(depth: int, word: str) -> None:
     read("queries", (word * depth + "age > 3" + ")" * depth).encode())
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "age > " + "9" * 5000,
+        "age == " + "9" * 5000 + " + 1",
+        "(" * 100_000 + "age > 3" + ")" * 100_000,
+        "age" + " + age" * 3000 + " > 3",
+        "sex == '" + "x" * 100_000 + "'",
+        "age > 3\x00",
+        "age > 3\ud800",
+    ],
+)
+def test_rules_of_a_stranger(rule: str, tmp_path: Path) -> None:
+    """They come with the schema of a bundle, and a recipient opens it before anything was verified."""
+    files = dict(targets.honest_files())
+    files["schema.json"] = json.dumps({**json.loads(files["schema.json"]), "constraints": [rule]}).encode()
+    bundle = targets.write_bundle(tmp_path / "bundle", files)
+    assert targets.verify(bundle)
+    with contextlib.suppress(targets.KerneleaseError):
+        assert targets.load(bundle).schema.constraints[0].text == rule
 
 
 # ---------------------------------------------------------------------------------------------------------------- rows

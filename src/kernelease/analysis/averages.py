@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from typing import Any
 
-from kernelease.analysis.conditions import Condition, present
+from kernelease.analysis.conditions import present
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.expectation import average
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.integrand import Amount, Columns, Function, Integrand, Whether, columns_read
 from kernelease.analysis.question import Question
+from kernelease.table.expressions import Condition
 
 
 def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str | None = None) -> Estimate | Groups:

@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelease.analysis.conditions import Condition, Leaf
 from kernelease.analysis.representatives import Representatives, representatives
 from kernelease.arrays import Integers
 from kernelease.table import Column
+from kernelease.table.expressions import Condition, Leaf
 
 
 @final

@@ -8,7 +8,7 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import Condition, InCell, parse_condition
+from kernelease.analysis.conditions import InCell, parse_condition
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.integrand import Integrand, Whether
 from kernelease.analysis.marginal import Counts, Marginal, marginals
@@ -18,6 +18,7 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Column, Schema
+from kernelease.table.expressions import Condition
 
 
 @final

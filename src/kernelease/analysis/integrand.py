@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import Condition
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table import Column, Schema
+from kernelease.table.expressions import Condition
 
 NUMERIC = ("integer", "number", "boolean")
 

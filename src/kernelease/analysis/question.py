@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from typing import final
 
-from kernelease.analysis.conditions import Compared, Condition
 from kernelease.analysis.integrand import Amount, Function, Integrand
 from kernelease.table import Column
+from kernelease.table.expressions import Compared, Condition
 
 
 @final

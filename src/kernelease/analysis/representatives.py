@@ -8,10 +8,10 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import Compared, Condition
 from kernelease.arrays import Floats, Integers
 from kernelease.table import Column, Date, Datetime, Integer, Number
 from kernelease.table.columns import Celled, Stepped
+from kernelease.table.expressions import Compared, Condition
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # microseconds

@@ -12,11 +12,11 @@ from kernelease.table.columns import (
     Ordinal,
     String,
 )
-from kernelease.table.constraints import Comparison, Constraint
 from kernelease.table.decode import Decoder
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.encode import Encoder
 from kernelease.table.jsonschema import json_schema
+from kernelease.table.rules import Rule
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
 
@@ -25,8 +25,6 @@ __all__ = [
     "Category",
     "Codes",
     "Column",
-    "Comparison",
-    "Constraint",
     "Date",
     "Datetime",
     "Decoder",
@@ -34,6 +32,7 @@ __all__ = [
     "Integer",
     "Number",
     "Ordinal",
+    "Rule",
     "Schema",
     "String",
     "UnitCap",

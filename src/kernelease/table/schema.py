@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kernelease.errors import SchemaError
 from kernelease.table.columns import Column, column_from_dict, column_to_dict, nearest
-from kernelease.table.constraints import Constraint
+from kernelease.table.rules import Rule
 from kernelease.table.toml import locate, toml_key, toml_value
 
 NEIGHBOURS = ("replace-one", "add-remove")
@@ -57,7 +57,7 @@ class Schema:
     unit: str | None = None
     max_rows_per_unit: int | None = None
     rows_without_unit: str = "drop"
-    constraints: tuple[Constraint, ...] = ()
+    constraints: tuple[Rule, ...] = ()
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -111,8 +111,7 @@ class Schema:
         given = self._given("constraints")
         if not isinstance(given, tuple | list):
             raise _error("constraints", f"constraints must be a list of strings, got {given!r}.")
-        columns = {column.name: column for column in self.columns}
-        rules = (Constraint.parse(rule.text if isinstance(rule, Constraint) else rule, columns) for rule in given)
+        rules = (Rule.parse(rule.text if isinstance(rule, Rule) else rule, self.columns) for rule in given)
         object.__setattr__(self, "constraints", tuple(rules))
 
     def __iter__(self) -> Iterator[Column]:

@@ -11,9 +11,9 @@ from kernelease.table.columns.registry import (
     column_from_dict,
     column_keys,
     column_to_dict,
-    nearest,
     required_keys,
 )
+from kernelease.table.columns.spelling import closest, nearest
 from kernelease.table.columns.stepped import Stepped
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
@@ -36,6 +36,7 @@ __all__ = [
     "Ordinal",
     "Stepped",
     "String",
+    "closest",
     "column_from_dict",
     "column_keys",
     "column_to_dict",

@@ -4,7 +4,6 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -13,6 +12,7 @@ import pyarrow.compute as pc
 
 from kernelease.arrays import Floats
 from kernelease.table.columns.column import NULL_LABEL, Codes, Column, is_encodable
+from kernelease.table.columns.spelling import closest
 from kernelease.table.reading import (
     as_bytes,
     dense,
@@ -88,8 +88,9 @@ class Listed(Column):
             raise self.error("default", f"default must be one of the values, got {self.default!r}.{near}")
 
     def _near(self, value: object) -> str:
-        near = get_close_matches(str(value), [str(known) for known in self.vocabulary], 1)
-        return f" Did you mean {near[0]!r}?" if near else ""
+        by_text = {str(known): known for known in self.vocabulary}
+        near = closest(str(value), by_text, least=0.6)
+        return f" Did you mean {by_text[near]!r}?" if near is not None else ""
 
     @property
     def _size_key(self) -> str:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from difflib import get_close_matches
 from typing import Any
 
 from kernelease.errors import SchemaError
@@ -10,6 +9,7 @@ from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category, Ordinal
 from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
 
@@ -66,16 +66,6 @@ def column_to_dict(column: Column) -> dict[str, Any]:
             result[field.name] = list(value) if isinstance(value, tuple) else value
     order = ("type", "min", "max", "resolution", "cells", "values", "max_length", "other", "nullable", "default")
     return {key: result[key] for key in order if key in result}
-
-
-def nearest(word: str, known: tuple[str, ...]) -> str:
-    """A suggestion for a misspelt word, or nothing.
-
-    >>> nearest("mni", ("min", "max"))
-    ' Did you mean min?'
-    """
-    near = get_close_matches(word, known, 1, 0.5)
-    return f" Did you mean {near[0]}?" if near else ""
 
 
 def _check_keys(name: str, kind: type[Column], keys: Mapping[str, object]) -> None:

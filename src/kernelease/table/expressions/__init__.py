@@ -1,0 +1,45 @@
+"""The language of conditions on one row: the rules of a schema, and what an analyst asks about.
+
+    condition   "if" condition "then" condition | any
+    any         every { "or" every }
+    every       negation { "and" negation }
+    negation    "not" negation | test
+    test        term ("==" | "!=" | "<" | "<=" | ">" | ">=") term
+                | column ["not"] "in" "(" literal { "," literal } ")"
+                | column "is" ["not"] "null"
+                | "(" condition ")"
+    term        factor { ("+" | "-") factor }
+    factor      sign { ("*" | "/") sign }
+    sign        ["+" | "-"] sign | column | literal | "(" term ")"
+
+Literals are numbers, 'text' (dates are text: '2024-12-31'), true and false. A column whose name is no plain word, or is
+a word of the language, goes in double quotes or backticks. Logic is that of SQL: a test of NULL is neither true nor
+false. Nothing is evaluated but this grammar, in time that grows with the length of the text.
+
+The tree has no more kinds than it needs: `x in (a, b)` is `x == a or x == b`, `if a then b` is `not a or b`,
+`x is not null` is `not x is null`, `-x` is `0 - x`, `5 < x` is `x > 5`, and numbers alone are computed at once.
+"""
+
+from kernelease.table.expressions.comparisons import Compared, Computed, Missing
+from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
+from kernelease.table.expressions.parser import DEEPEST, MOST_SIGNS, parse
+from kernelease.table.expressions.terms import Arithmetic, Literal, Term
+from kernelease.table.expressions.tokens import LONGEST, shown
+
+__all__ = [
+    "DEEPEST",
+    "LONGEST",
+    "MOST_SIGNS",
+    "Arithmetic",
+    "Compared",
+    "Computed",
+    "Condition",
+    "Joined",
+    "Leaf",
+    "Literal",
+    "Missing",
+    "Negated",
+    "Term",
+    "parse",
+    "shown",
+]
