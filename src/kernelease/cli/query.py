@@ -22,7 +22,7 @@ _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 @unique
-class Question(StrEnum):
+class Statistic(StrEnum):
     """What can be asked."""
 
     MEAN = "mean"
@@ -35,16 +35,16 @@ class Question(StrEnum):
 
 
 _OPERANDS = {
-    Question.MEAN: (1, "a column: mean age"),
-    Question.COUNT: (0, 'no operand: count --where "age > 30"'),
-    Question.PROBABILITY: (1, 'a condition: probability "age > 30"'),
-    Question.QUANTILE: (2, "a column and a share: quantile hours 0.9"),
-    Question.CORRELATION: (2, "two columns: correlation age hours"),
-    Question.CROSSTAB: (2, "two columns: crosstab sex income"),
-    Question.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
+    Statistic.MEAN: (1, "a column: mean age"),
+    Statistic.COUNT: (0, 'no operand: count --where "age > 30"'),
+    Statistic.PROBABILITY: (1, 'a condition: probability "age > 30"'),
+    Statistic.QUANTILE: (2, "a column and a share: quantile hours 0.9"),
+    Statistic.CORRELATION: (2, "two columns: correlation age hours"),
+    Statistic.CROSSTAB: (2, "two columns: crosstab sex income"),
+    Statistic.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
 }
-_GROUPED = (Question.MEAN, Question.COUNT, Question.PROBABILITY)
-_CONDITIONED = (*_GROUPED, Question.CROSSTAB)
+_GROUPED = (Statistic.MEAN, Statistic.COUNT, Statistic.PROBABILITY)
+_CONDITIONED = (*_GROUPED, Statistic.CROSSTAB)
 
 
 def query(
@@ -90,17 +90,17 @@ def query(
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))
 
 
-def _read(question: str, operands: list[str]) -> tuple[Question, list[str]]:
+def _read(question: str, operands: list[str]) -> tuple[Statistic, list[str]]:
     """The question and its operands, written as words or as a call."""
     call = _CALL.fullmatch(question)
     if call is not None and not operands:
         question = call[1]
         several = question in ("crosstab", "correlation", "quantile")
         operands = [part.strip() for part in call[2].split(",")] if several else [call[2].strip()]
-    names = tuple(item.value for item in Question)
+    names = tuple(item.value for item in Statistic)
     if question not in names:
         raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
-    asked = Question(question)
+    asked = Statistic(question)
     operands = [operand for operand in operands if operand]
     needed, example = _OPERANDS[asked]
     if len(operands) != needed:
@@ -108,7 +108,7 @@ def _read(question: str, operands: list[str]) -> tuple[Question, list[str]]:
     return asked, operands
 
 
-def _refuse(asked: Question, *, where: str | None, by: str | None) -> None:
+def _refuse(asked: Statistic, *, where: str | None, by: str | None) -> None:
     if by is not None and asked not in _GROUPED:
         raise ParameterError(f"query: {asked.value} takes no --by.")
     if where is not None and asked not in _CONDITIONED:
@@ -117,7 +117,7 @@ def _refuse(asked: Question, *, where: str | None, by: str | None) -> None:
 
 def _answer(
     release: Release,
-    asked: Question,
+    asked: Statistic,
     about: list[str],
     *,
     where: str | None,
@@ -126,19 +126,19 @@ def _answer(
     spread: Spread,
 ) -> Estimate | Mapping[str, Estimate] | EstimateTable:
     match asked:
-        case Question.MEAN:
+        case Statistic.MEAN:
             return release.mean(about[0], where=where, by=by, target=target, spread=spread)
-        case Question.COUNT:
+        case Statistic.COUNT:
             return release.count(where, by=by, target=target, spread=spread)
-        case Question.PROBABILITY:
+        case Statistic.PROBABILITY:
             return release.probability(about[0], where=where, by=by, target=target, spread=spread)
-        case Question.QUANTILE:
+        case Statistic.QUANTILE:
             return release.quantile(about[0], _share(about[1]), target=target)
-        case Question.CORRELATION:
+        case Statistic.CORRELATION:
             return release.correlation(about[0], about[1], target=target, spread=spread)
-        case Question.CROSSTAB:
+        case Statistic.CROSSTAB:
             return release.crosstab(about[0], about[1], where=where, target=target, spread=spread)
-        case Question.REGRESSION:
+        case Statistic.REGRESSION:
             return release.regression(about[0], target=target, spread=spread)
 
 
