@@ -69,11 +69,8 @@ out = "people.toml"
 
 ## Conditions
 
-`query` reads conditions such as `age > 30 and (sex == 'female' or hours is null)`: `and`, `or`, `not`, parentheses, the
-comparisons `==` `!=` `<` `<=` `>` `>=` between a column and a value or another column, `in ('a', 'b')`, `not in`, `is
-null`, `is not null`. Text and dates go in single quotes; a column whose name is no plain word goes in double quotes.
-Ordinals compare in their declared order. As in SQL, a comparison with NULL is neither true nor false, and only rows of
-which the condition is true count.
+`query` reads conditions such as `age > 30 and (sex == 'female' or hours is null)`. [Their language](expressions.md) is
+that of the rules in a schema. Text and dates go in single quotes; only rows of which a condition is surely true count.
 """
 
 

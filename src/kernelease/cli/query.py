@@ -79,7 +79,8 @@ def query(
     """Ask a release for means, counts, probabilities, quantiles, correlations, cross-tables and regressions.
 
     A condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in
-    single quotes. Answers come from the noisy measurements, with an interval that holds the truth as often as it says.
+    single quotes (docs/expressions.md). Answers come from the noisy measurements, with an interval that holds the truth
+    as often as it says.
     """
     asked, about = _read(question, operands or [])
     _refuse(asked, where=where, by=by)
