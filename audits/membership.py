@@ -50,7 +50,7 @@ def look_alikes(bundle: Release) -> float:
 
 def noisy_counts(bundle: Release) -> float:
     """The likelihood ratio's statistic: what each noisy block has in the canary's cell, by the block's precision."""
-    blocks = bundle.blocks
+    blocks = bundle.measured
     assert blocks is not None
     codes = Encoder(SCHEMA).encode(table(CANARY, OTHER))
     score = 0.0

@@ -24,14 +24,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 import kernelease as ke
 from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, linked, measured, people
-from kernelease.analysis.discrepancy import energy
+from kernelease.analysis.comparisons.column_tests import independence_test
+from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors, sample_of_table
+from kernelease.analysis.comparisons.two_sample import AgainstSample, squared_norm
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.fluctuation import Sampled, fluctuation
-from kernelease.analysis.independence import independence_test
-from kernelease.analysis.released import common_coordinates
-from kernelease.analysis.samples import sample_of_table
-from kernelease.analysis.scatter import Scatter
-from kernelease.analysis.two_sample import AgainstSample
 
 ROWS = 20_000
 LEVEL = 0.05
@@ -66,8 +63,8 @@ def plain_two_sample(generator: np.random.Generator, *, rows: int = ROWS, **chan
     (mean,) = common_coordinates([exact], SCHEMA.columns)
     scatter = Scatter.of(sample, [part.coordinates for part in mean.parts], generator)
     difference = [part.mean - other for part, other in zip(mean.parts, scatter.means, strict=True)]
-    null = fluctuation([mean], [Sampled(scatter=scatter, rate=2.0 / rows)], difference, generator, draws=DRAWS)
-    return float(1 + (null.energies >= energy(difference)).sum()) / (1 + DRAWS)
+    null = draw_errors([mean], [ScaledScatter(scatter=scatter, rate=2.0 / rows)], difference, generator, draws=DRAWS)
+    return float(1 + (null.squares >= squared_norm(difference)).sum()) / (1 + DRAWS)
 
 
 def independence(

@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 import kernelease as ke
 from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, people
-from kernelease.analysis.marginals import marginal_errors
-from kernelease.analysis.released import common_coordinates
+from kernelease.analysis.comparisons.contingency import marginal_errors
+from kernelease.analysis.comparisons.mean_embedding import common_coordinates
 from kernelease.table import Encoder
 
 ROWS = 20_000
@@ -60,8 +60,8 @@ class Losses:
     """Distances of a sample from the release that it was taken from."""
 
     def __init__(self, release: ke.Release) -> None:
-        assert release.blocks is not None
-        (mean,) = common_coordinates([release.blocks], SCHEMA.columns)
+        assert release.measured is not None
+        (mean,) = common_coordinates([release.measured], SCHEMA.columns)
         self._parts = [part.coordinates for part in mean.parts]
         self._codes = self._encode(release.rows)
         self._means = [part.features(self._codes).mean(axis=0) for part in self._parts]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.marginals import MarginalErrors, marginal_errors
+from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
 from kernelease.arrays import as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.points.source import PublicPoints

@@ -100,7 +100,7 @@ def noisy_blocks(exact, rows, sigma, generator, *, neighbours=Neighbours.REPLACE
 
 
 def evidence_of(blocks, schema=SCHEMA, **options):
-    return Evidence(schema=schema, total=blocks.rows, blocks=blocks, **options)
+    return Evidence(schema=schema, measured=blocks, **options)
 
 
 def simple(table, sigma=5.0, *, seed=1, schema=SCHEMA, **options):

@@ -5,12 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from kernelease.analysis.averages import count, expectation, mean, probability
-from kernelease.analysis.crosstab import crosstab
-from kernelease.analysis.estimate import Target
+from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
+from kernelease.analysis.estimate import EstimateTable, Groups, Target
 from kernelease.analysis.evidence import Spread
-from kernelease.analysis.groups import EstimateTable, Groups
-from kernelease.errors import CapacityError, ParameterError, SchemaError
+from kernelease.errors import ParameterError, SchemaError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from tests.analysis.tables import SCHEMA, people, simple
@@ -20,7 +18,6 @@ TABLE = people(ROWS)
 T = {name: TABLE.column(name).to_numpy() for name in TABLE.column_names}
 CLEAR = simple(TABLE, 1e-4)  # hardly any noise
 NOISY = simple(TABLE, 20.0)
-
 EXACT = {
     "age": (lambda e: mean(e, "age"), T["age"].mean()),
     "age of women": (lambda e: mean(e, "age", where="sex == 'F'"), T["age"][T["sex"] == "F"].mean()),
@@ -103,38 +100,6 @@ def test_groups_of_numbers_are_as_fine_as_they_were_measured():
     assert next(iter(groups)) == "18..25"
     assert groups["18..25"].margin() < 1e-3
     assert float(groups["18..25"]) == pytest.approx((T["sex"][T["age"] <= 25] == "F").mean(), abs=1e-3)
-
-
-def test_columns_that_were_not_measured_together_are_bounded():
-    estimate = probability(CLEAR, "age >= 40 and sex == 'F' and kids >= 1")
-    truth = ((T["age"] >= 40) & (T["sex"] == "F") & (T["kids"] >= 1)).mean()
-    low, high = estimate.interval()
-    assert low <= truth <= high
-    assert high - low < 0.2
-    assert "not measured together" in estimate.remark
-    group = mean(CLEAR, "hours", where="age >= 40 and sex == 'F'")
-    low, high = group.interval()
-    assert low <= np.nanmean(T["hours"][(T["age"] >= 40) & (T["sex"] == "F")]) <= high
-    alone = simple(TABLE, 1e-4, sets=[(i,) for i in range(5)])
-    low, high = probability(alone, "sex == 'F' and kids == 0").interval()
-    women, none = (T["sex"] == "F").mean(), (T["kids"] == 0).mean()
-    assert low == pytest.approx(max(0.0, women + none - 1.0), abs=1e-3)  # Fréchet's bounds
-    assert high == pytest.approx(min(women, none), abs=1e-3)
-    low, high = count(alone, "sex == 'F' and kids == 0").interval()
-    assert high == pytest.approx(ROWS * min(women, none), abs=2.0)
-
-
-def test_noise_so_strong_that_facts_contradict_each_other_still_gives_an_interval():
-    low, high = probability(simple(TABLE, 3_000.0, seed=3), "age >= 40 and sex == 'F' and kids >= 1").interval()
-    assert 0.0 <= low <= high <= 1.0
-
-
-def test_too_many_columns_at_once_are_refused():
-    many = " or ".join(f"age == {year} and hours > {year}" for year in range(20, 60)) + " or kids == 1 and sex == 'F'"
-    with pytest.raises(CapacityError, match="fewer of them"):
-        expectation(
-            CLEAR, lambda t: t["age"] + t["hours"] + t["kids"] + (t["sex"] == "F") + (t["school"] == "none"), where=many
-        )
 
 
 def test_under_add_remove_the_number_of_rows_is_an_estimate():

@@ -1,12 +1,16 @@
 """The combination of blocks, against generalised least squares written out."""
 
+import pickle
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelease.analysis.averages import probability
-from kernelease.analysis.marginal import common_coarsening
-from kernelease.errors import ParameterError
+from kernelease.analysis.averages import mean, probability
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.marginal import DENSE, REMEMBERED, Marginal, common_coarsening, tabulation
+from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
@@ -16,7 +20,7 @@ ROWS = 500
 
 def dense(evidence, columns):
     """The design matrix, data and variances of all blocks, over the joint cells of all columns in them."""
-    schema, blocks = evidence.schema, evidence.blocks.blocks
+    schema, blocks = evidence.schema, evidence.measured.blocks
     sizes = [schema.columns[c].size for c in columns]
     matrix, data, variances = [], [], []
     atoms = np.indices(sizes).reshape(len(sizes), -1)
@@ -31,8 +35,10 @@ def dense(evidence, columns):
     return np.vstack(matrix), np.concatenate(data), np.concatenate(variances)
 
 
+@pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration
 @pytest.mark.parametrize("known", [True, False])
-def test_it_is_generalised_least_squares(known):
+def test_it_is_generalised_least_squares(known, most, monkeypatch):
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
     table = people(ROWS)
     neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
     sets = [(1,), (2,), (1, 2)]
@@ -130,3 +136,43 @@ def test_nothing_measured_is_spread_evenly():
     (marginal,) = evidence.marginals((1,))
     marginal.__dict__["counts"] = np.array([-1.0, -2.0])
     np.testing.assert_allclose(marginal.shares, [0.5, 0.5])
+
+
+def test_equations_that_do_not_converge(monkeypatch):
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", 0)
+    monkeypatch.setattr("kernelease.analysis.marginal.cg", lambda _, function, **options: (function, 1))
+    (marginal,) = simple(people(ROWS)).marginals((0,))
+    with pytest.raises(CapacityError, match="did not converge"):
+        marginal.joint([np.arange(48.0)])
+
+
+def test_the_counts_of_a_release_are_read_once():
+    exact = exact_blocks(people(ROWS))
+    one, other = (noisy_blocks(exact, ROWS, 5.0, np.random.default_rng(seed)) for seed in (0, 1))
+    assert tabulation(one) is tabulation(one)
+    assert tabulation(one) is not tabulation(other)
+    assert tabulation(one) is not tabulation(replace(one))  # another release, though it holds the same
+    first, second = (evidence_of(one, target=target).marginals((0, 1)) for target in Target)
+    assert first[0] is second[0]
+
+
+def test_a_question_is_solved_once(monkeypatch):
+    blocks = noisy_blocks(exact_blocks(people(ROWS)), ROWS, 5.0, np.random.default_rng(0))
+    before = mean(evidence_of(blocks), "age").interval()
+    monkeypatch.delattr(Marginal, "_inverse")  # nothing is left to solve
+    assert mean(evidence_of(blocks), "age").interval() == before
+    with pytest.raises(AttributeError):
+        mean(evidence_of(blocks), "kids")
+
+
+def test_an_estimate_can_be_kept():
+    estimate = mean(simple(people(ROWS)), "age")
+    assert pickle.loads(pickle.dumps(estimate)).interval() == estimate.interval()
+
+
+def test_only_a_few_solutions_are_kept():
+    (marginal,) = simple(people(ROWS)).marginals((1,))
+    functions = [np.array([1.0, value]) for value in range(REMEMBERED + 3)]
+    values = [marginal.joint([function])[0][0] for function in functions]
+    assert len(marginal._solved) <= REMEMBERED
+    assert [marginal.joint([function])[0][0] for function in functions] == values

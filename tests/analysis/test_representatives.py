@@ -4,7 +4,6 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelease.analysis.classes import classes
 from kernelease.analysis.conditions import parse_condition
 from kernelease.analysis.representatives import representatives, weighted
 from kernelease.table import Schema
@@ -64,8 +63,8 @@ def test_each_is_in_its_own_atom(name, text):
     np.testing.assert_array_equal(column.encode(points.values), points.atoms)
     np.testing.assert_array_equal(np.unique(points.atoms), np.arange(column.size))
     np.testing.assert_array_equal(np.unique(points.atoms[points.weights > 0]), np.arange(column.size))
-    heavy = weighted(points, np.arange(column.size) + 1.0)
-    np.testing.assert_allclose(np.bincount(heavy.atoms, heavy.weights), np.arange(column.size) + 1.0)
+    tilted = weighted(points, np.arange(column.size) + 1.0)
+    np.testing.assert_allclose(np.bincount(tilted.atoms, tilted.weights), np.arange(column.size) + 1.0)
     assert np.all(np.diff(points.atoms) >= 0)
 
 
@@ -78,13 +77,3 @@ def test_they_show_what_can_happen_in_a_cell(text):
     shown = condition.holds(pa.table({"count": points.values}))
     for cell in range(column.size):
         assert set(truth[cells == cell]) == set(shown[points.atoms == cell])
-
-
-def test_classes_hold_atoms_that_a_condition_can_not_tell_apart():
-    column = SCHEMA.column("count")
-    found = classes(column, [parse_condition("count >= 500", SCHEMA)], parts=1)
-    assert len(np.unique(found.groups)) == 3  # below, in the middle of it, above
-    assert len(found.points.atoms) == 4
-    finer = classes(column, [], parts=4)
-    assert len(np.unique(finer.groups)) == 4
-    assert len(np.unique(classes(SCHEMA.column("kind"), [], parts=2).groups)) == 3

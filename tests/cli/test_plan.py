@@ -12,7 +12,7 @@ PLAN = ("plan", "--schema", "people.toml", "--rows", "400", *PROMISE)
 def test_the_plan_is_what_a_release_has(bundle, run):
     planned = run.json(*PLAN)
     release = load(bundle)
-    single = [block.sigma for block in release.blocks.blocks if len(block.block.columns) == 1]
+    single = [block.sigma for block in release.measured.blocks if len(block.block.columns) == 1]
     assert [item["count"] for item in planned["noise"]][: len(single)] == pytest.approx(single)
     assert planned["attacker"]["0.05"] == pytest.approx(release.certificate.attacker[0.05])
 

@@ -58,7 +58,6 @@ def test_a_mixture_is_recovered(solver: PointSolver, constraint: Constraint, ort
     method = RandomFeatures(start=START, features=400, solver=solver, orthogonal=orthogonal)
     measured = method.measure(PrivateArray(ROWS), setting)
     solution = method.fit(measured, setting.seed)
-    assert measured.embedding is not None
     nothing = math.sqrt(KERNEL.gram(ROWS, ROWS).mean())
     blind = START.draw(300, np.random.default_rng(0))
     guess = kernel_distance(KERNEL, SyntheticSet(points=blind, weights=np.full(300, 1 / 300)), ROWS)
@@ -86,7 +85,6 @@ def test_more_budget_is_closer() -> None:
 
 def test_without_noise_the_embedding_is_the_mean_of_the_features() -> None:
     measured = _measured(RandomFeatures(start=START, features=100))
-    assert measured.embedding is not None
     expected = measured.embedding.feature_map.evaluate(ROWS).mean(axis=0)
     assert measured.embedding.mean == pytest.approx(expected, abs=1e-4)
 
@@ -127,7 +125,6 @@ def test_a_map_of_one_s_own() -> None:
     setting = context(noise=SeededNoise(0))
     method = RandomFeatures(start=PublicPoints(mixture(400, seed=5)), features=binning, solver=FixedPoints(points=400))
     measured = method.measure(PrivateArray(ROWS), setting)
-    assert measured.embedding is not None
     assert measured.embedding.feature_map is binning
     assert str(measured.choices[0]) == f"features = {binning.dimension}: the map given"
     assert kernel_distance(KERNEL, method.fit(measured, setting.seed).synthetic, ROWS) < 0.1
@@ -152,7 +149,6 @@ def test_every_law_and_relation(privacy: Privacy, neighbours: Neighbours) -> Non
     setting = context(privacy=promised, noise=SeededNoise(0))
     method = RandomFeatures(start=START, features=20)
     measured = method.measure(PrivateArray(ROWS), setting)
-    assert measured.embedding is not None
     assert measured.embedding.rows == pytest.approx(3000, rel=0.05)
     assert kernel_distance(KERNEL, method.fit(measured, setting.seed).synthetic, ROWS) < 0.5
 

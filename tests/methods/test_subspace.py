@@ -81,7 +81,6 @@ def test_without_noise_the_weights_are_those_of_the_projection(kernel: Kernel, p
 def test_without_noise_the_coordinates_are_the_exact_integers() -> None:
     setting = context()
     measured = Subspace(points=PublicPoints(POINTS)).measure(PrivateArray(ROWS), setting)
-    assert measured.embedding is not None
     phi = measured.embedding.feature_map
     exact = phi.project(phi.total(ROWS).astype(object))
     assert measured.embedding.sum.tolist() == [int(value) * phi.step for value in exact]
@@ -152,7 +151,6 @@ def test_constrained_weights_are_the_best_there_are(constraint: Constraint, seed
     method = Subspace(points=PublicPoints(FEW), tolerance=1e-4, constraint=constraint)
     measured = method.measure(PrivateArray(ROWS[:25]), setting)
     solution = method.fit(measured, setting.seed)
-    assert measured.embedding is not None
     features = measured.embedding.feature_map.evaluate(FEW)
     assert solution.synthetic.points.tolist() == FEW.tolist()
     assert solution.distance == pytest.approx(_best(constraint, features, measured.embedding.mean), abs=1e-6)
@@ -197,7 +195,6 @@ def test_the_distance_is_to_the_noisy_embedding_after_shrinkage_too(constraint: 
     method = Subspace(points=PublicPoints(POINTS), constraint=constraint, estimator=Shrinkage(guess))
     measured = method.measure(PrivateArray(ROWS[:40]), setting)
     solution = method.fit(measured, setting.seed)
-    assert measured.embedding is not None
     found = solution.synthetic.distance(measured.embedding.feature_map, measured.embedding.mean)
     assert solution.distance == pytest.approx(found, abs=1e-9)
     assert found > 1e-3
@@ -214,7 +211,6 @@ def test_published_rows_are_the_first_of_the_table_and_counted() -> None:
     assert measured.published_rows == 30
     assert measured.candidates.tolist() == ROWS[:30].tolist()
     assert str(measured.choices[0]) == "points = 30: the published rows"
-    assert measured.embedding is not None
     assert measured.embedding.rows == 300.0  # N counts them too
 
 
@@ -259,7 +255,6 @@ def test_choices_say_which_limit_was_active() -> None:
 def test_a_rank_beyond_conditioning_is_cut_and_said_so() -> None:
     line = PublicPoints(np.linspace(0.0, 1.0, 60)[:, None])
     measured = Subspace(points=line, rank=50).measure(PrivateArray(ROWS[:, :1]), context())
-    assert measured.embedding is not None
     phi = measured.embedding.feature_map
     assert phi.dimension < 15
     assert phi.diameter < math.sqrt(2.0) * 1.001

@@ -47,8 +47,9 @@ def made(request: pytest.FixtureRequest) -> Release:
 
 def _distance(made: Release, points: Any, weights: Any) -> float:
     """To the noisy embedding, from the published points and weights alone."""
-    assert made.embedding is not None
-    return float(np.linalg.norm(weights @ made.embedding.feature_map.evaluate(points) - made.embedding.mean))
+    return float(
+        np.linalg.norm(weights @ made.measured.embedding.feature_map.evaluate(points) - made.measured.embedding.mean)
+    )
 
 
 @EVERY_FORM
@@ -67,13 +68,12 @@ def test_points_weights_and_table_agree(made: Release) -> None:
 def test_uniform_weights_report_their_own_distance(made: Release, count: int) -> None:
     uniform = made.uniform(count)
     assert uniform.solution is not None
-    assert made.embedding is not None
     assert uniform.weights.tolist() == [1.0 / count] * count
     assert set(map(tuple, uniform.points)) <= set(map(tuple, made.points))
     assert uniform.solution.distance == pytest.approx(_distance(made, uniform.points, uniform.weights))
     assert (
         uniform.points.tolist()
-        == herd(made.embedding.feature_map, made.embedding.mean, made.points, count).points.tolist()
+        == herd(made.measured.embedding.feature_map, made.measured.embedding.mean, made.points, count).points.tolist()
     )
 
 
@@ -141,7 +141,7 @@ def test_selected_rows_have_no_embedding_to_match() -> None:
     method = SmallDatabase(domain=np.eye(2), size=3)
     made = release(np.eye(2), kernel=KERNEL, method=method, privacy=Privacy(epsilon=1.0), noise=SeededNoise(0))
     for form in (lambda: made.uniform(3), made.as_float32):
-        with pytest.raises(ParameterError, match="noisy embedding"):
+        with pytest.raises(ParameterError, match="no noisy measurements"):
             form()
     assert made.table.num_rows == 3
 

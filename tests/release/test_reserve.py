@@ -60,7 +60,7 @@ def test_a_release_in_rounds_is_saved_verified_and_loaded(tmp_path: Path, neighb
     path = bundle(tmp_path, neighbours)
     findings = ke.verify(path)
     assert all(finding.holds for finding in findings), findings
-    loaded = ke.load(path).embedding
+    loaded = ke.load(path).measured.embedding
     assert loaded is not None
     assert isinstance(loaded.feature_map, Nystrom)
     assert loaded.feature_map.reserve == 0.01

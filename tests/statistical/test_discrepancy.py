@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.analysis.comparisons.sampling import sample_of_table
+from kernelease.analysis.comparisons.two_sample import AgainstSample
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.released import common_coordinates
-from kernelease.analysis.samples import sample_of_table
-from kernelease.analysis.two_sample import AgainstSample
 
 pytestmark = pytest.mark.statistical
 

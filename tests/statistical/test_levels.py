@@ -14,12 +14,11 @@ from scipy import stats
 
 import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
+from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.analysis.comparisons.sampling import SampleRows, sample_of_table
+from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.goodness import column_goodness
-from kernelease.analysis.independence import independence_test
-from kernelease.analysis.released import common_coordinates
-from kernelease.analysis.samples import SampleRows, sample_of_table
-from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
 from kernelease.measured.blocks import NoisyBlocks
 
 pytestmark = pytest.mark.statistical

@@ -8,13 +8,12 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.conditions import present
+from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence, Spread
-from kernelease.analysis.integrand import NUMERIC, Whether, numbers_of
-from kernelease.analysis.limits import Interval, Limits, Unknown, critical
+from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.ratio import Ratio
-from kernelease.analysis.representatives import LEAST, representatives, weighted
+from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table import Column
@@ -29,10 +28,10 @@ def correlation(evidence: Evidence, first: str, second: str) -> Estimate:
         raise ParameterError(f"correlation: needs two different columns, got {first!r} twice.")
     about = f"correlation of {first} and {second}"
     ordered = sorted(columns, key=lambda column: evidence.schema.names.index(column.name))
-    hosts = evidence.marginals(evidence.positions((first, second)))
-    if not hosts:
+    measured = evidence.marginals(evidence.positions((first, second)))
+    if not measured:
         return _unmeasured(evidence, ordered, about)
-    return _Moments.of(max(hosts, key=lambda host: host.size), ordered, evidence).estimate(about)
+    return _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
 
 
 @final
@@ -49,7 +48,7 @@ class _Moments:
     noise: Ratio  # without sampling errors
     turn: float
     target: Target
-    heavy: bool
+    laplace: bool
 
     @classmethod
     def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
@@ -64,37 +63,35 @@ class _Moments:
             math.asin(min(1.0, math.sqrt(float(shares @ half**2)) / s)) for half, s in zip(halves, scale, strict=True)
         )
         return cls(
-            ratio=_ratio(numbers, gradient @ total @ gradient.T),
-            noise=_ratio(numbers, gradient @ covariance @ gradient.T),
+            ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
+            noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
             turn=0.0 if evidence.spread is Spread.EVEN else turn,
             target=evidence.target,
-            heavy=marginal.heavy,
+            laplace=marginal.laplace,
         )
 
     def estimate(self, about: str) -> Estimate:
         """The estimate."""
         value = min(max(self.ratio.value, -1.0), 1.0)
-        error = self.noise.standard_error
-        both = self.ratio.standard_error
-        parts = Parts(
-            noise=error,
-            sampling=math.sqrt(max(0.0, both**2 - error**2)) if math.isfinite(both) else 0.0,
+        parts = Parts.of(
+            self.ratio.standard_error,
+            noise=self.noise.standard_error,
             bias=0.0
             if math.isnan(value) or self.turn == 0.0
             else max(value - _turned(value, self.turn), _turned(value, -self.turn) - value),
         )
-        limits = _Limits(moments=self)
+        limits = _CorrelationLimits(moments=self)
         value = 0.0 if math.isnan(value) else value
         return Estimate(value=value, parts=parts, limits=limits, target=self.target, about=about, possible=WHOLE)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Limits(Limits):
+class _CorrelationLimits(ConfidenceLimits):
     moments: _Moments
 
     def at(self, level: float) -> Interval:
-        low, high = self.moments.ratio.interval(critical(level, heavy=self.moments.heavy))
+        low, high = self.moments.ratio.interval(critical_value(level, laplace=self.moments.laplace))
         return _turned(max(low, -1.0), self.moments.turn), _turned(min(high, 1.0), -self.moments.turn)
 
 
@@ -127,9 +124,7 @@ def _middle(column: Column, groups: Integers, shares: Floats) -> tuple[Floats, F
     points = weighted(representatives(column), shares + LEAST)
     numbers = numbers_of(column, pa.table({column.name: points.values}))
     cells, known = groups[points.atoms], ~np.isnan(numbers)
-    low, high = np.full((2, int(groups.max()) + 1), np.nan)
-    np.fmin.at(low, cells, numbers)  # a number wins over NaN
-    np.fmax.at(high, cells, numbers)
+    low, high = cell_ranges(numbers, cells)
     weights = points.weights * known
     total, sums = (
         np.bincount(cells, weights=weights * part, minlength=len(low)) for part in (1.0, np.nan_to_num(numbers))
@@ -169,20 +164,11 @@ def _linearised(values: Floats) -> tuple[Floats, Floats]:
     return np.array([cov, spread]), np.stack([gradients[0], 0.5 * spread * (gradients[1] / vx + gradients[2] / vy)])
 
 
-def _ratio(numbers: Floats, covariance: Floats) -> Ratio:
-    return Ratio(
-        numerator=float(numbers[0]),
-        denominator=float(numbers[1]),
-        variances=(float(covariance[0, 0]), float(covariance[1, 1])),
-        covariance=float(covariance[0, 1]),
-    )
-
-
 def _unmeasured(evidence: Evidence, columns: list[Column], about: str) -> Estimate:
     """The synthetic rows' correlation, with no limits: nothing that was measured says how the columns go together."""
     value = 0.0
     if evidence.rows is not None and evidence.weights is not None:
-        known = Whether(tuple(part for column in columns for part in present(column))).of(evidence.rows)
+        known = Indicator(tuple(part for column in columns for part in present(column))).of(evidence.rows)
         numbers = np.nan_to_num(np.stack([numbers_of(column, evidence.rows) for column in columns]))
         covariance = np.cov(numbers, aweights=np.maximum(evidence.weights * known, 0.0))
         spread = math.sqrt(covariance[0, 0] * covariance[1, 1])
@@ -190,7 +176,7 @@ def _unmeasured(evidence: Evidence, columns: list[Column], about: str) -> Estima
     return Estimate(
         value=value,
         parts=Parts(noise=0.0, bias=1.0 + abs(value)),
-        limits=Unknown(WHOLE),
+        limits=UnknownLimits(WHOLE),
         target=evidence.target,
         about=about,
         possible=WHOLE,

@@ -1,7 +1,10 @@
-"""What a release says about a private table."""
+"""What a release says about a private table, and which questions it can answer."""
 
+import html
+import itertools
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import final
 
@@ -9,16 +12,22 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.conditions import InCell, parse_condition
+from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.integrand import Integrand, Whether
-from kernelease.analysis.marginal import Counts, Marginal, marginals
+from kernelease.analysis.inference import CONFIDENCE, critical_value
+from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Column, Schema
 from kernelease.table.expressions import Condition
+
+USABLE = 0.25  # of the count: half the length of a usable 95 % interval
+HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
 @final
@@ -40,29 +49,39 @@ class Evidence:
     """
 
     schema: Schema
-    total: float  # rows, or persons: public, or a noisy count
-    blocks: NoisyBlocks | None = None
-    embedding: NoisyEmbedding | None = None
+    measured: Measured
     rows: pa.Table | None = None
     weights: Floats | None = None
     target: Target = Target.TABLE
     spread: Spread = Spread.ANY
-    _counts: list[Counts] = field(default_factory=list, repr=False, compare=False)
-    _marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def total(self) -> float:
+        """Rows, or persons: public, or a noisy count."""
+        return self.measured.rows
 
     @property
     def public_total(self) -> bool:
         """Whether `total` is known without noise."""
-        measured = self.blocks or self.embedding
-        return measured is not None and measured.neighbours is Neighbours.REPLACE_ONE
+        return self.measured.neighbours is Neighbours.REPLACE_ONE
+
+    @property
+    def counted(self) -> bool:
+        """Whether columns were counted, so that answers come from counts."""
+        return isinstance(self.measured, NoisyBlocks)
+
+    @property
+    def embedding(self) -> NoisyEmbedding | None:
+        """The noisy mean of features, where one was measured."""
+        return self.measured.embedding if isinstance(self.measured, NoisyEmbeddings) else None
 
     def column(self, name: str) -> Column:
         """A declared column, or an error that suggests one."""
         return self.schema.column(name)
 
-    def where(self, text: str | None) -> Whether:
+    def where(self, text: str | None) -> Indicator:
         """A condition in words, as a function of rows; None holds for all of them."""
-        return Whether(()) if text is None else Whether((parse_condition(text, self.schema),))
+        return Indicator(()) if text is None else Indicator((parse_condition(text, self.schema),))
 
     def groups(self, name: str, others: Iterable[str] = ()) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
@@ -70,8 +89,8 @@ class Evidence:
         Cells are as fine as the column was measured together with the other columns.
         """
         column, index = self.column(name), self.schema.names.index(name)
-        hosts = self.marginals(self.positions({name, *others}))
-        cells = hosts[0].groups[hosts[0].columns.index(index)] if hosts else np.arange(column.size)
+        measured = self.marginals(self.positions({name, *others}))
+        cells = measured[0].groups[measured[0].columns.index(index)] if measured else np.arange(column.size)
         members = sorted(tuple(np.flatnonzero(cells == cell).tolist()) for cell in np.unique(cells))
         labels = column.labels()
         join = _range_label if column.ordered else " or ".join
@@ -79,10 +98,10 @@ class Evidence:
 
     def shares(self, index: int) -> Floats:
         """About how the rows are distributed over the atoms of a column: (atoms,)."""
-        hosts = self.marginals((index,))
-        if not hosts:
+        measured = self.marginals((index,))
+        if not measured:
             return np.ones(self.schema.columns[index].size)
-        finest = max(hosts, key=lambda host: host.size)
+        finest = max(measured, key=lambda one: one.size)
         return (finest.shares / np.bincount(finest.groups[0]))[finest.groups[0]]
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -91,19 +110,13 @@ class Evidence:
         return tuple(index for index, name in enumerate(self.schema.names) if name in wanted)
 
     @property
-    def counts(self) -> Sequence[Counts]:
+    def counts(self) -> Sequence[BlockCounts]:
         """The noisy blocks as plain numbers, in their order."""
-        if not self._counts and self.blocks is not None:
-            self._counts.extend(Counts.of(noisy) for noisy in self.blocks.blocks)
-        return self._counts
+        return tabulation(self.measured).counts if isinstance(self.measured, NoisyBlocks) else ()
 
     def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
         """What was measured of some columns jointly, by each round that did; none where none did."""
-        if self.blocks is None:
-            return ()
-        if columns not in self._marginals:
-            self._marginals[columns] = marginals(self.counts, columns, self.total if self.public_total else None)
-        return self._marginals[columns]
+        return tabulation(self.measured).marginals(columns) if isinstance(self.measured, NoisyBlocks) else ()
 
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""
@@ -124,6 +137,97 @@ class Evidence:
         if column.tag not in tags:
             raise ParameterError(f"{what}: column {name!r} is of type {column.tag}; it must be {' or '.join(tags)}.")
         return column
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answerable:
+    """What is known about a column, or about how two go together: from their own finest block, else a larger one.
+
+    `noise` is the standard deviation of the count of one of its `cells`, in rows. `smallest` is how many rows a group
+    that is one cell must have for the 95 % interval of its size to reach at most a quarter of it to either side; a
+    group of k cells needs √k times as many. All three are None where the columns were not measured together.
+    """
+
+    columns: tuple[str, ...]
+    cells: int | None
+    noise: float | None
+    smallest: float | None
+
+    @property
+    def measured(self) -> bool:
+        """Whether the columns were measured, together if there are two."""
+        return self.noise is not None
+
+    def share(self, rows: float) -> float | None:
+        """`smallest` as a share of all rows."""
+        return None if self.smallest is None else self.smallest / rows
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """Every column and every pair of columns of a release; `rows` is how many rows the private table has."""
+
+    rows: float
+    items: tuple[Answerable, ...]
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> Answerable:
+        wanted = {names} if isinstance(names, str) else set(names)
+        for item in self.items:
+            if set(item.columns) == wanted:
+                return item
+        raise KeyError(names)
+
+    @property
+    def lines(self) -> list[tuple[str, str, str, str]]:
+        """Columns, cells, noise of a count, smallest group; as text."""
+        return [(" × ".join(item.columns), *self._told(item)) for item in self.items]
+
+    def _told(self, item: Answerable) -> tuple[str, str, str]:
+        if item.cells is None or item.noise is None or item.smallest is None:
+            return "not measured", "-", "-"
+        if item.smallest > self.rows:
+            return f"{item.cells:,}", f"{item.noise:,.1f}", "none: the noise hides every single cell"
+        return f"{item.cells:,}", f"{item.noise:,.1f}", f"{item.smallest:,.0f} rows ({item.smallest / self.rows:.1%})"
+
+    def __str__(self) -> str:
+        lines = [HEADER, *self.lines]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(HEADER))]
+        return "\n".join("  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        def row(cells: tuple[str, ...], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
+
+        body = "".join(row(line, "td") for line in self.lines)
+        return f"<table><thead>{row(HEADER, 'th')}</thead><tbody>{body}</tbody></table>"
+
+
+def answers(evidence: Evidence) -> Answers:
+    """Look through everything that was measured."""
+    count = len(evidence.schema)
+    sets = [(index,) for index in range(count)] + list(itertools.combinations(range(count), 2))
+    return Answers(evidence.total, tuple(_answerable(evidence, columns) for columns in sets))
+
+
+def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
+    names = tuple(evidence.schema.names[index] for index in columns)
+    measured = [part for part in evidence.counts if part.covers(columns)]
+    if not measured:
+        return Answerable(columns=names, cells=None, noise=None, smallest=None)
+    best = min(measured, key=lambda part: (len(part.block.columns), -math.prod(part.sizes(columns)), part.sigma))
+    noise = _deviation(best, columns)
+    factor = critical_value(CONFIDENCE, laplace=best.laplace) / USABLE
+    return Answerable(columns=names, cells=math.prod(best.sizes(columns)), noise=noise, smallest=factor * noise)
+
+
+def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
+    """Of the noise of one cell of these columns, a sum over the block's other columns."""
+    return counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
 
 
 def _range_label(labels: list[str]) -> str:

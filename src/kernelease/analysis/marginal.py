@@ -1,48 +1,52 @@
-"""What all noisy counts together say about a few columns: the best linear unbiased estimate."""
+"""What all noisy counts of a release together say about a few columns: the best linear unbiased estimate."""
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.blocks import Block, NoisyBlock
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 
 REMEMBERED = 16  # solved functions of a marginal
+DENSE = 512  # cells up to which a marginal's equations are factored, once; beyond, each function is iterated
+KEPT = 8  # releases whose counts stay read
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Counts:
+class BlockCounts:
     """A noisy block as plain numbers: `values` in rows or persons, each with independent noise of `sigma`."""
 
     block: Block
     values: Floats
     sigma: float
     round: int
-    heavy: bool  # Laplace noise
+    laplace: bool  # Laplace noise
 
     @classmethod
-    def of(cls, noisy: NoisyBlock) -> "Counts":
+    def of(cls, noisy: NoisyBlock) -> "BlockCounts":
         """Read a released block, once."""
         return cls(
             block=noisy.block,
             values=noisy.values,
             sigma=noisy.sigma,
             round=noisy.round,
-            heavy=noisy.measurement.law is Law.LAPLACE,
+            laplace=noisy.measurement.law is Law.LAPLACE,
         )
 
-    def hosts(self, columns: tuple[int, ...]) -> bool:
+    def covers(self, columns: tuple[int, ...]) -> bool:
         """Whether the block has all these columns."""
         return set(columns) <= set(self.block.columns)
 
@@ -53,10 +57,10 @@ class Counts:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class View:
+class NoisySums:
     """Noisy sums over the cells of a marginal: `index[c]` is the sum that cell c is in; independent, with `precision`.
 
-    A block that holds only some of the columns, or has coarser cells, sees the marginal through such sums.
+    They are how a block that holds only some of the columns, or has coarser cells, views the marginal.
     """
 
     index: Integers  # (cells,)
@@ -79,43 +83,37 @@ class Marginal:
         M λ + a₀ 1 = h,   Σλ = 0,   M = Σ_v G_vᵀ P_v G_v,   u = Σ_v G_vᵀ P_v y_v
 
     (a₀ = 0 and no condition on Σλ where N is not known), and two such estimates have the covariance λ_h·k. M has few
-    distinct eigenvalues, so that conjugate gradients need few steps.
+    distinct eigenvalues, so that conjugate gradients need few iterations where it is large.
     """
 
     def __init__(
         self,
         columns: tuple[int, ...],
         groups: tuple[Integers, ...],
-        views: tuple[View, ...],
+        views: tuple[NoisySums, ...],
         total: float | None,
-        sources: tuple[tuple[int, Counts], ...],
+        sources: tuple[tuple[int, BlockCounts], ...],
     ) -> None:
         self.columns = columns
         self.groups = groups  # atom → cell, for each column
         self.views = views
         self.total = total  # the public number of rows; None where it is private
         self.sources = sources  # the blocks behind the views, and their positions in the release
-        self.heavy = any(part.heavy for _, part in sources)  # whether some noise is Laplace
+        self.laplace = any(part.laplace for _, part in sources)  # whether some noise is Laplace
+        self.shape = tuple(int(group.max()) + 1 for group in groups)  # cells along each column
+        self.size = math.prod(self.shape)
         self._solved: dict[bytes, tuple[Floats, float]] = {}
 
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of cells along each column."""
-        return tuple(int(group.max()) + 1 for group in self.groups)
-
-    @property
-    def size(self) -> int:
-        """Number of cells."""
-        return math.prod(self.shape)
-
     def solve(self, function: Floats) -> tuple[Floats, float]:
-        """(λ, a₀) of a function of the cells: (cells,) → (cells,), scalar. The last few are remembered."""
+        """(λ, a₀) of a function of the cells: (cells,) → (cells,), scalar. A few are remembered."""
         key = function.tobytes()
-        if key not in self._solved:
+        found = self._solved.get(key)
+        if found is None:
+            found = self._solve(function)
             if len(self._solved) >= REMEMBERED:
-                self._solved.pop(next(iter(self._solved)))
-            self._solved[key] = self._solve(function)
-        return self._solved[key]
+                self._solved.clear()
+            self._solved[key] = found
+        return found
 
     def _solve(self, function: Floats) -> tuple[Floats, float]:
         if self.total is not None and self.size == 1:  # one cell holds everybody: nothing is left to estimate
@@ -129,7 +127,7 @@ class Marginal:
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
         """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
         solved = [self.solve(function) for function in functions]
-        values = [float(weight @ self._evidence) + constant * (self.total or 0.0) for weight, constant in solved]
+        values = [float(weight @ self._weighted_sums) + constant * (self.total or 0.0) for weight, constant in solved]
         covariance = np.array([[float(weight @ other) for other in functions] for weight, _ in solved])
         return np.array(values), 0.5 * (covariance + covariance.T)
 
@@ -154,7 +152,7 @@ class Marginal:
         """The estimate of the count of every cell: (cells,). It may be negative."""
         if self.total is not None and self.size == 1:
             return np.array([self.total])
-        free = self._inverse(self._evidence)
+        free = self._inverse(self._weighted_sums)
         if self.total is None:
             return free
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
@@ -172,12 +170,22 @@ class Marginal:
         return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
 
     @cached_property
-    def _evidence(self) -> Floats:
+    def _weighted_sums(self) -> Floats:
+        """u."""
         return self._apply([view.precision * view.values for view in self.views])
 
     @cached_property
     def _ones(self) -> Floats:
         return self._inverse(np.ones(self.size))
+
+    @cached_property
+    def _factor(self) -> tuple[Floats, bool]:
+        """The Cholesky factor of M."""
+        information = np.zeros((self.size, self.size))
+        for view in self.views:
+            information += np.where(view.index[:, None] == view.index, view.precision[view.index], 0.0)
+        factor: tuple[Floats, bool] = cho_factor(information)
+        return factor
 
     def _apply(self, sums: Sequence[Floats]) -> Floats:
         result = np.zeros(self.size)
@@ -190,6 +198,9 @@ class Marginal:
         norm = float(np.linalg.norm(function))
         if norm == 0.0:
             return np.zeros(self.size)
+        if self.size <= DENSE:
+            solved: Floats = cho_solve(self._factor, function)
+            return solved
         diagonal = self._apply([view.precision for view in self.views])
         information = LinearOperator(
             (self.size, self.size),
@@ -204,36 +215,77 @@ class Marginal:
         return solution
 
 
-def marginals(counts: Sequence[Counts], columns: tuple[int, ...], total: float | None) -> tuple[Marginal, ...]:
-    """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
+@final
+class Tabulation:
+    """All noisy counts of a release, and the marginals of whatever columns were asked for: each is made once."""
 
-    Blocks of different rounds are never mixed: which blocks a later round has was decided in sight of the noise of
-    earlier ones, so that given the choice, only its own noise is known to be centred on 0. `total` is the public
-    number of rows.
-    """
-    rounds = sorted({part.round for part in counts if part.hosts(columns)})
-    numbered = tuple(enumerate(counts))
-    return tuple(_marginal([item for item in numbered if item[1].round == one], columns, total) for one in rounds)
+    def __init__(self, noisy: NoisyBlocks) -> None:
+        self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
+        self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
+        self._marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = {}
+
+    def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
+        """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
+
+        Blocks of different rounds are never mixed: which blocks a later round has was decided in sight of the noise of
+        earlier ones, so that given the choice, only its own noise is known to be centred on 0.
+        """
+        found = self._marginals.get(columns)
+        if found is None:
+            rounds = sorted({part.round for part in self.counts if part.covers(columns)})
+            found = tuple(self._marginal(columns, number) for number in rounds)
+            self._marginals[columns] = found
+        return found
+
+    def _marginal(self, columns: tuple[int, ...], number: int) -> Marginal:
+        counts = [item for item in enumerate(self.counts) if item[1].round == number]
+        return _marginal(counts, columns, self.total)
 
 
-def _marginal(counts: Sequence[tuple[int, Counts]], columns: tuple[int, ...], total: float | None) -> Marginal:
-    hosts = [part for _, part in counts if part.hosts(columns)]
-    host = max(hosts, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
-    groups = tuple(host.block.groups[host.block.columns.index(column)] for column in columns)
+def tabulation(noisy: NoisyBlocks) -> Tabulation:
+    """The counts of a release, read once: questions that follow find them, and what was computed from them."""
+    return _tabulation(_Same(noisy))
+
+
+@lru_cache(maxsize=KEPT)
+def _tabulation(noisy: "_Same") -> Tabulation:
+    return Tabulation(noisy.blocks)
+
+
+@final
+class _Same:
+    """A key that only the very same object equals. It holds the object, whose identity no other can take meanwhile."""
+
+    __slots__ = ("blocks",)
+
+    def __init__(self, blocks: NoisyBlocks) -> None:
+        self.blocks = blocks
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.blocks is other.blocks
+
+    def __hash__(self) -> int:
+        return id(self.blocks)
+
+
+def _marginal(counts: Sequence[tuple[int, BlockCounts]], columns: tuple[int, ...], total: float | None) -> Marginal:
+    covering = [part for _, part in counts if part.covers(columns)]
+    finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
+    groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
     sources = tuple(item for item in counts if total is None or set(columns) & set(item[1].block.columns))
     views = [_view(part, columns, groups) for _, part in sources]
     merged = _merged([view for view in views if total is None or len(view.values) > 1])
     return Marginal(columns, groups, merged, total, sources)
 
 
-def _view(counts: Counts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
+def _view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
     """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
     index, spread = _sums(counts.block, columns, groups)
     values, merged = (np.bincount(spread, weights=part).astype(np.float64) for part in (counts.values.ravel(), None))
-    return View(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
+    return NoisySums(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
 
 
-def _weights(counts: Counts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
+def _weights(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
     """How much each cell of a block counts where the cells of the marginal have the multipliers λ."""
     index, spread = _sums(counts.block, columns, groups)
     merged = np.bincount(spread) * counts.sigma**2
@@ -276,15 +328,15 @@ def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Inte
     return labels[: sizes[0]], labels[sizes[0] :]
 
 
-def _merged(views: Sequence[View]) -> tuple[View, ...]:
+def _merged(views: Sequence[NoisySums]) -> tuple[NoisySums, ...]:
     """Views of the same sums as one, weighted by precision."""
-    same: dict[bytes, list[View]] = {}
+    same: dict[bytes, list[NoisySums]] = {}
     for view in views:
         same.setdefault(view.index.tobytes(), []).append(view)
     return tuple(_combined(group) for group in same.values())
 
 
-def _combined(views: Sequence[View]) -> View:
+def _combined(views: Sequence[NoisySums]) -> NoisySums:
     precision: NDArray[np.float64] = np.sum([view.precision for view in views], axis=0)
     values = np.sum([view.precision * view.values for view in views], axis=0) / precision
-    return View(index=views[0].index, values=values, precision=precision)
+    return NoisySums(index=views[0].index, values=values, precision=precision)

@@ -8,7 +8,7 @@ import numpy as np
 
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.limits import Interval, Limits, critical
+from kernelease.analysis.inference import ConfidenceLimits, Interval, critical_value
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import extremes
 from kernelease.arrays import Floats, Integers
@@ -24,16 +24,16 @@ def quantile(evidence: Evidence, name: str, share: float) -> Estimate:
     if not 0.0 < share < 1.0:
         raise ParameterError(f"quantile: must be between 0 and 1, like 0.9, got {share!r}.")
     assert isinstance(column, Celled)
-    hosts = evidence.marginals(evidence.positions((name,)))
-    if not hosts:
+    measured = evidence.marginals(evidence.positions((name,)))
+    if not measured:
         raise ParameterError(f"quantile: {name!r} was not counted, so nothing says how its numbers are distributed.")
-    finest = max(hosts, key=lambda host: host.size)
+    finest = max(measured, key=lambda one: one.size)
     return _Distribution.of(finest, column, share, evidence.target).estimate(f"{share:g} quantile of {name}")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Distribution(Limits):
+class _Distribution(ConfidenceLimits):
     """T(k) = #(rows in cells up to k) − share·#(rows with a number), with its standard error, at some cells k.
 
     The quantile is above cell k where T(k) < 0 and at or below it where T(k) ≥ 0. A cell is plausible unless a test
@@ -49,7 +49,7 @@ class _Distribution(Limits):
     rows: float
     share: float
     target: Target
-    heavy: bool
+    laplace: bool
 
     @classmethod
     def of(cls, marginal: Marginal, column: Celled, share: float, target: Target) -> "_Distribution":
@@ -81,11 +81,11 @@ class _Distribution(Limits):
             rows=marginal.total or max(1.0, float(marginal.counts.sum())),
             share=share,
             target=target,
-            heavy=marginal.heavy,
+            laplace=marginal.laplace,
         )
 
     def at(self, level: float) -> Interval:
-        factor = critical(level, heavy=self.heavy)
+        factor = critical_value(level, laplace=self.laplace)
         above = self.excess + factor * self.errors < 0.0  # surely above this cell
         below = self.excess - factor * self.errors > 0.0  # surely at or below it
         above[-1], below[-1] = False, True
@@ -119,10 +119,10 @@ class _Distribution(Limits):
         value = self.value
         place = min(int(np.searchsorted(self.ends[1][self.tested], value)), len(self.tested) - 1)
         cell = min(int(np.searchsorted(self.ends[1], value)), len(self.ends[0]) - 1)
-        error, noise, per_row = float(self.errors[place]), float(self.noise[place]), self._per_row(cell)
-        parts = Parts(
-            noise=noise * per_row,
-            sampling=math.sqrt(max(0.0, error**2 - noise**2)) * per_row,
+        per_row = self._per_row(cell)
+        parts = Parts.of(
+            float(self.errors[place]) * per_row,
+            noise=float(self.noise[place]) * per_row,
             bias=float(self.ends[1][cell] - self.ends[0][cell]),
         )
         possible = (float(self.ends[0][0]), float(self.ends[1][-1]))

@@ -2,22 +2,27 @@
 
 import html
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.design import Design, Variable, design
+from kernelease.analysis.estimands import NUMERIC, numbers_of
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.marginal import Marginal
-from kernelease.arrays import Floats
+from kernelease.analysis.representatives import cell_ranges, representatives
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.table import Codes
+from kernelease.table import Codes, Column
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
+_FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
+_HOW = "Write hours ~ age + sex: a column of numbers, ~, and columns with + between them."
 
 
 @final
@@ -62,6 +67,45 @@ def regression(evidence: Evidence, formula: str) -> Regression:
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Term:
+    """A function of one column: its middle on each atom, and by how much it may differ from that within the atom.
+
+    The intercept has no column. `centre` was subtracted from the numbers, and is put back into the intercept.
+    """
+
+    name: str
+    column: int | None
+    middle: Floats  # (atoms,), or (1,)
+    half: Floats  # (atoms,), or (1,)
+    centre: float = 0.0
+
+    def on(self, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Floats, Floats]:
+        """Middle and half on the cells of some columns, averaged over their atoms: (cells,) each."""
+        shape = [int(group.max()) + 1 for group in groups]
+        if self.column is None:
+            return np.ones(int(np.prod(shape))), np.zeros(int(np.prod(shape)))
+        place = columns.index(self.column)
+        low, high = (
+            cell_ranges(self.middle - self.half, groups[place])[0],
+            cell_ranges(self.middle + self.half, groups[place])[1],
+        )
+        axis = [-1 if other == place else 1 for other in range(len(shape))]
+        middle, half = (np.broadcast_to(part.reshape(axis), shape) for part in ((low + high) / 2, (high - low) / 2))
+        return middle.ravel(), half.ravel()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Design:
+    """Response and predictors. A predictor's NULL is a group of its own; a row without a response is left out."""
+
+    response: Term
+    present: Floats | None  # 1 where the response is not NULL, by atom; None where it never is
+    predictors: tuple[Term, ...]
+
+
+@final
 @dataclass(frozen=True, slots=True)
 class _Moment:
     """A sum of products of two variables as sums of functions of measured cells; off by at most `bias`."""
@@ -99,16 +143,16 @@ class _Equations:
         if self.model.present is None or response in columns or len(columns) < 2:
             whole = columns | {response} if self.model.present is not None or not columns else columns
             return self._measured(i, j, self._marginal(whole))
-        if hosts := self.evidence.marginals(tuple(sorted({*columns, response}))):
-            return self._measured(i, j, hosts[0])
+        if measured := self.evidence.marginals(tuple(sorted({*columns, response}))):
+            return self._measured(i, j, measured[0])
         return self._less_missing(i, j, self._marginal(columns))
 
     def _marginal(self, columns: set[int]) -> Marginal:
-        hosts = self.evidence.marginals(tuple(sorted(columns)))
-        if not hosts:
+        measured = self.evidence.marginals(tuple(sorted(columns)))
+        if not measured:
             names = " and ".join(self.evidence.schema.names[index] for index in sorted(columns))
             raise ParameterError(f"regression: {names} were not measured together: nothing says how they go together.")
-        return hosts[0]
+        return measured[0]
 
     def _measured(self, i: int, j: int, marginal: Marginal) -> _Moment:
         (one, half), (other, more) = (self.terms[k].on(marginal.columns, marginal.groups) for k in (i, j))
@@ -147,7 +191,7 @@ class _Equations:
         response = self.model.response
         if self.model.present is None or response.column not in marginal.columns:
             return np.ones(marginal.size)
-        present = Variable(
+        present = Term(
             name="", column=response.column, middle=self.model.present, half=np.zeros_like(self.model.present)
         )
         return present.on(marginal.columns, marginal.groups)[0]
@@ -263,7 +307,7 @@ class _Equations:
         covariance: Floats = (scores * shares) @ scores.T / self.evidence.total
         return covariance
 
-    def _of_rows(self, term: Variable) -> Floats:
+    def _of_rows(self, term: Term) -> Floats:
         assert self.evidence.rows is not None  # whoever asks has looked
         if term.column is None:
             return np.ones(self.evidence.rows.num_rows)
@@ -273,3 +317,61 @@ class _Equations:
         assert self.evidence.rows is not None  # whoever asks has looked
         column = self.evidence.schema.columns[index]
         return column.encode(self.evidence.rows.column(column.name))
+
+
+def design(evidence: Evidence, formula: str) -> Design:
+    """The variables of a formula such as hours ~ age + sex. A category has one variable per value but the first."""
+    match = _FORMULA.fullmatch(formula)
+    if match is None:
+        raise ParameterError(f"regression: can't read {formula!r}. {_HOW}")
+    names = [_name(part) for part in match[2].split("+")]
+    column = evidence.numeric(_name(match[1]), "regression", NUMERIC)
+    if len(set(names)) < len(names) or column.name in names:
+        raise ParameterError(f"regression: each column may be there once, in {formula!r}.")
+    index = evidence.schema.names.index(column.name)
+    null = np.isnan(column.centres())
+    terms = [Term(name="intercept", column=None, middle=np.ones(1), half=np.zeros(1))]
+    for name in names:
+        terms += _terms(evidence, evidence.column(name))
+    return Design(
+        response=_number(evidence, column, index),
+        present=None if not null.any() else (~null).astype(np.float64),
+        predictors=tuple(terms),
+    )
+
+
+def _name(part: str) -> str:
+    name = part.strip().strip('`"')
+    if not name or any(sign in part for sign in ":*^()-"):
+        raise ParameterError(f"regression: {part.strip()!r} is not a column. {_HOW}")
+    return name
+
+
+def _terms(evidence: Evidence, column: Column) -> list[Term]:
+    index = evidence.schema.names.index(column.name)
+    if column.tag in NUMERIC:
+        number = _number(evidence, column, index)
+        null = np.isnan(column.centres())
+        return [number, _dummy(column, index, int(np.argmax(null)))] if null.any() else [number]
+    return [_dummy(column, index, atom) for atom in range(1, column.size)]
+
+
+def _number(evidence: Evidence, column: Column, index: int) -> Term:
+    """A number, less about its mean, and 0 for NULL."""
+    points = representatives(column)
+    numbers = numbers_of(column, pa.table({column.name: points.values}))
+    low, high = cell_ranges(numbers, points.atoms)
+    known = ~np.isnan(low)
+    middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
+    marginal = evidence.marginals((index,))[0]
+    cells = np.bincount(marginal.groups[0], minlength=marginal.size)
+    shares = (marginal.shares / cells)[marginal.groups[0]] * known
+    centre = float(shares @ middle / shares.sum()) if shares.sum() > 0.0 else float(middle[known].mean())
+    return Term(name=column.name, column=index, middle=np.where(known, middle - centre, 0.0), half=half, centre=centre)
+
+
+def _dummy(column: Column, index: int, atom: int) -> Term:
+    name = f"{column.name}[{column.labels()[atom]}]"
+    return Term(
+        name=name, column=index, middle=(np.arange(column.size) == atom).astype(np.float64), half=np.zeros(column.size)
+    )

@@ -1,14 +1,17 @@
-"""Values that stand for the atoms of a column: the extremes of each cell, and what a question can tell apart in it."""
+"""Values that stand for the atoms of a column, and what a numerator and a denominator may be in each cell."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease.analysis.estimands import Integrand
+from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
+from kernelease.errors import CapacityError
 from kernelease.table import Column, Date, Datetime, Integer, Number
 from kernelease.table.columns import Celled, Stepped
 from kernelease.table.expressions import Compared, Condition
@@ -16,7 +19,8 @@ from kernelease.table.expressions import Compared, Condition
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # microseconds
 LEAST = 1e-9  # of all rows, in every atom: so that every cell has an average
-_DUST = 1e-9  # of a step: what binary fractions leave behind decimals
+_DUST = 1e-9  # of a spacing: what binary fractions leave behind decimals
+LARGEST_GRID = 4_000_000  # representatives of all columns together
 
 
 @final
@@ -62,17 +66,25 @@ def weighted(points: Representatives, shares: Floats) -> Representatives:
 
 
 def extremes(column: Celled) -> tuple[Floats, Floats]:
-    """The least and the greatest value of each cell, in the column's own unit (days, microseconds): (cells,) each."""
+    """The least and the greatest value of each cell, in the column's own scale (days, microseconds): (cells,) each."""
     lowest, highest = column.bounds()
     return lowest.astype(np.float64), highest.astype(np.float64)
 
 
+def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
+    """The least and the greatest value in each cell; NaN where there is none."""
+    low, high = np.full((2, int(cells.max()) + 1), np.nan)
+    np.fmin.at(low, cells, values)  # a number wins over NaN
+    np.fmax.at(high, cells, values)
+    return low, high
+
+
 def _legal(column: Celled, numbers: Floats, first: Floats) -> Floats:
-    step = _step(column)
-    return numbers if step is None else np.asarray(first + np.rint((numbers - first) / step) * step)
+    spacing = _spacing(column)
+    return numbers if spacing is None else np.asarray(first + np.rint((numbers - first) / spacing) * spacing)
 
 
-def _step(column: Celled) -> float | None:
+def _spacing(column: Celled) -> float | None:
     """How far legal values are apart; None for a continuum."""
     if isinstance(column, Stepped):
         return float(column.tick)
@@ -87,12 +99,12 @@ def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
         if isinstance(leaf, Compared) and column.name in leaf.names:
             found += _compared(column, leaf)
     low, high = (float(extreme) for extreme in (extremes(column)[0][0], extremes(column)[1][-1]))
-    step, marks = _step(column), np.clip(np.array(found, dtype=np.float64), low, high)
-    if step is None:
+    spacing, marks = _spacing(column), np.clip(np.array(found, dtype=np.float64), low, high)
+    if spacing is None:
         around = np.concatenate([np.nextafter(marks, -np.inf), marks, np.nextafter(marks, np.inf)])
     else:
-        level = np.floor((marks - low) / step + _DUST)
-        around = low + np.concatenate([level - 1, level, level + 1]) * step
+        level = np.floor((marks - low) / spacing + _DUST)
+        around = low + np.concatenate([level - 1, level, level + 1]) * spacing
     return np.asarray(np.clip(around, low, high))
 
 
@@ -108,7 +120,7 @@ def _compared(column: Celled, leaf: Compared) -> list[float]:
 
 
 def _arrow(column: Celled, numbers: Any) -> pa.Array:
-    """Numbers in the column's own unit as values of its type."""
+    """Numbers in the column's own scale as values of its type."""
     if isinstance(column, Number):
         digits = None if column.resolution is None else 10 - math.floor(math.log10(column.resolution))
         return pa.array(numbers if digits is None else np.round(numbers, digits), pa.float64())
@@ -118,3 +130,104 @@ def _arrow(column: Celled, numbers: Any) -> pa.Array:
     if isinstance(column, Datetime):
         return pa.array(whole).cast(column.arrow_type)
     return pa.array(whole.astype(np.int32)).cast(column.arrow_type)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellValues:
+    """Values of two functions at the representatives of each cell: (r,) each, ordered by cell.
+
+    Where in its cell a row lies was not measured, so that any of them may be the row's. A denominator is 0 or 1.
+    """
+
+    cell: Integers
+    numerator: Floats
+    denominator: Floats
+    weights: Floats  # for averages over a cell
+    size: int  # number of cells
+
+    @property
+    def possible(self) -> Interval | None:
+        """The least and the greatest numerator where the denominator is 1; None where it never is."""
+        here = self.denominator > 0.0
+        return (float(self.numerator[here].min()), float(self.numerator[here].max())) if here.any() else None
+
+    @property
+    def exact(self) -> bool:
+        """Whether neither function varies within a cell."""
+        same = self.cell[1:] == self.cell[:-1]
+        return not any(np.any(np.diff(values)[same] != 0.0) for values in (self.numerator, self.denominator))
+
+    def middle(self) -> tuple[Floats, Floats]:
+        """The average of both functions over each cell: (cells,) each."""
+        count, above, below = (
+            np.bincount(self.cell, weights=self.weights * values, minlength=self.size)
+            for values in (np.ones_like(self.numerator), self.numerator, self.denominator)
+        )
+        return above / count, below / count
+
+    def evened(self) -> "CellValues":
+        """The same with every row at the middle of its cell."""
+        numerator, denominator = self.middle()
+        return CellValues(
+            cell=np.arange(self.size),
+            numerator=numerator,
+            denominator=denominator,
+            weights=np.ones(self.size),
+            size=self.size,
+        )
+
+    def least(self, ratio: float) -> tuple[Floats, Floats]:
+        """In each cell the pair for which numerator − ratio·denominator is least: (cells,) each."""
+        return self._first(self.numerator - ratio * self.denominator)
+
+    def greatest(self, ratio: float) -> tuple[Floats, Floats]:
+        """In each cell the pair for which numerator − ratio·denominator is greatest: (cells,) each."""
+        return self._first(ratio * self.denominator - self.numerator)
+
+    def _first(self, score: Floats) -> tuple[Floats, Floats]:
+        order = np.lexsort((score, self.cell))
+        chosen = order[np.searchsorted(self.cell, np.arange(self.size))]  # `cell` is sorted, and so are they
+        return self.numerator[chosen], self.denominator[chosen]
+
+    @property
+    def gap(self) -> float:
+        """By how much the greatest numerator is above the least in every cell whose denominator is 1 throughout."""
+        sure = self._first(self.denominator)[1]
+        inside = sure > 0.0
+        if not inside.any():
+            return 0.0
+        low, high = self.least(0.0)[0], self.greatest(0.0)[0]
+        return float((high - low)[inside].min())
+
+
+def cell_values(
+    columns: Sequence[tuple[str, Representatives, Integers]], numerator: Integrand, denominator: Integrand | None
+) -> CellValues:
+    """Both functions on all combinations of the columns' representatives.
+
+    Each column comes with its name, representatives and the cell of each of its atoms. Without a denominator that is 1.
+    """
+    counts = [len(points.atoms) for _, points, _ in columns]
+    if math.prod(counts) > LARGEST_GRID:
+        raise CapacityError(
+            f"The question needs more than {LARGEST_GRID:,} combinations of values. Ask about fewer columns at once."
+        )
+    places = np.indices(counts).reshape(len(counts), -1)
+    cell = np.zeros(places.shape[1], dtype=np.int64)
+    weights = np.ones(places.shape[1])
+    size, arrays = 1, {}
+    for (name, points, groups), place in zip(columns, places, strict=True):
+        cells = int(groups.max()) + 1
+        size, cell = size * cells, cell * cells + groups[points.atoms][place]
+        weights = weights * points.weights[place]
+        arrays[name] = points.values.take(pa.array(place))
+    table = pa.table(arrays)
+    order = np.argsort(cell, kind="stable")
+    return CellValues(
+        cell=cell[order],
+        numerator=numerator.of(table)[order],
+        denominator=np.ones(len(cell)) if denominator is None else denominator.of(table)[order],
+        weights=weights[order],
+        size=size,
+    )

@@ -1,6 +1,6 @@
 """`kernelease answers`: what a release can and can't answer."""
 
-from kernelease.analysis.answers import HEADER
+from kernelease.analysis.evidence import HEADER
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, grid, line
 from kernelease.release.bundle import load

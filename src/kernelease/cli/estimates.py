@@ -6,8 +6,7 @@ from typing import Any
 
 from rich.console import RenderableType
 
-from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.groups import EstimateTable
+from kernelease.analysis.estimate import Estimate, EstimateTable
 from kernelease.cli.screen import grid, line, number
 
 

@@ -7,9 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.estimate import Estimate, EstimateTable, Target
 from kernelease.analysis.evidence import Spread
-from kernelease.analysis.groups import EstimateTable
 from kernelease.cli.estimates import record, show
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen

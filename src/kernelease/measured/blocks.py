@@ -9,7 +9,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.choice import Choice
-from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, needed_by
+from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, digest, needed_by
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
@@ -117,6 +117,11 @@ class NoisyBlocks(Measured):
     def private(self) -> bool:
         """Whether all noise came from the operating system."""
         return all_private(block.measurement for block in self.blocks) and all_private(self.selections)
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the first block."""
+        return digest(self.blocks[0].measurement.integers)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""

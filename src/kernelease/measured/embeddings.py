@@ -9,7 +9,7 @@ from kernelease.features.nystrom import Nystrom
 from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.gaussians import Gaussians
-from kernelease.measured.measured import Measured, all_private, needed_by
+from kernelease.measured.measured import Measured, all_private, digest, needed_by
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import sum_sensitivity
 from kernelease.privacy.step import Step
@@ -66,6 +66,11 @@ class NoisyEmbeddings(Measured):
     def published_rows(self) -> int:
         """Rows of the private table that were public before."""
         return self.published
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the last stage."""
+        return digest(self.embedding.measurement.integers)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """By each map's own diameter or norm; features weigh rows alike, so `unit` has to be 1."""

@@ -1,5 +1,6 @@
 """What a method has measured: noisy numbers that are paid for, and so public."""
 
+import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from typing import Any
@@ -69,6 +70,11 @@ class Measured(ABC):
         """In words for a data sheet: what was measured, and how large its noise is."""
 
     @property
+    @abstractmethod
+    def fingerprint(self) -> str | None:
+        """A digest that no two measurements share, since their noise differs; None where there is no noise to tell."""
+
+    @property
     def published_rows(self) -> int:
         """How many rows of the private table were public before, and have no guarantee."""
         return 0
@@ -89,6 +95,11 @@ def check_integers(integers: Any, count: int) -> None:
     """So many noisy integers, small enough for the floats that they become."""
     if integers.shape != (count,) or any(abs(number) >= 1 << 512 for number in integers):
         raise ParameterError("the number of noisy integers is not that of the step, or one is beyond all bounds.")
+
+
+def digest(integers: Any) -> str:
+    """Of noisy integers."""
+    return hashlib.sha256(repr(integers.tolist()).encode()).hexdigest()
 
 
 def all_private(parts: Iterable[Any]) -> bool:

@@ -61,6 +61,11 @@ class SelectedDatabase(Measured):
         """Whether the noise came from the operating system."""
         return self.selection.private
 
+    @property
+    def fingerprint(self) -> None:
+        """None: another draw may be the same."""
+        return None
+
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """How far a row moves a score, from the kernel alone."""
         if unit != 1 or neighbours is not Neighbours.REPLACE_ONE:

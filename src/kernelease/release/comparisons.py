@@ -4,25 +4,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
+from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
+from kernelease.analysis.comparisons.sampling import SampleRows
+from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
+from kernelease.analysis.comparisons.witness import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.fluctuation import DRAWS
-from kernelease.analysis.goodness import column_goodness
-from kernelease.analysis.independence import independence_test
-from kernelease.analysis.outcome import TestResult
-from kernelease.analysis.released import ReleasedMean, common_coordinates, released_embedding
-from kernelease.analysis.samples import SampleRows, sample_of_rows, sample_of_table
-from kernelease.analysis.two_sample import AgainstRelease, AgainstSample
-from kernelease.analysis.witness import Witness, release_witness, table_witness, vector_witness
-from kernelease.arrays import as_rows
+from kernelease.analysis.inference import DRAWS, TestResult
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import systematic
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.release.reading import check_same_columns, reading
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder, Schema
 from kernelease.table.atom_kernel import LENGTHSCALE
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
@@ -73,7 +66,7 @@ class Comparisons:
         seed: int = 0,
     ) -> TestResult:
         """Whether two columns that were counted together are independent."""
-        blocks, schema = _table(self, "independence_test")
+        blocks, schema = reading(self).counts("independence_test")
         return independence_test(
             blocks, schema, first, second, target=Target(target), draws=draws, lengthscale=lengthscale, seed=seed
         )
@@ -97,7 +90,7 @@ class Comparisons:
             if not isinstance(comparison, AgainstSample):
                 raise ParameterError("goodness_of_fit: compare two releases by two_sample_test.")
             return comparison.goodness(Target(target), draws)
-        blocks, schema = _table(self, "goodness_of_fit with a column")
+        blocks, schema = reading(self).counts("goodness_of_fit with a column")
         return column_goodness(
             blocks, schema, column, distribution, target=Target(target), draws=draws, lengthscale=lengthscale, seed=seed
         )
@@ -108,74 +101,25 @@ class Comparisons:
         """Where a sample or another release differs: per cell of each column, or of the named columns together."""
         if isinstance(other, Comparisons):
             two: Any = other
-            blocks, schema = _table(self, "witness of two releases")
-            others, _ = _table(two, "witness of two releases")
-            _check_same_columns(self, two)
+            blocks, schema = reading(self).counts("witness of two releases")
+            others, theirs = reading(two).counts("witness of two releases")
+            check_same_columns(schema, theirs)
             return release_witness(blocks, others, schema, columns=columns, target=Target(target))
-        if self.blocks is not None and self.schema is not None:
-            sample = sample_of_table(other, self.schema)
-            return table_witness(self.blocks, self.schema, sample, columns=columns, target=Target(target))
-        embedding = _embedding(self)
-        rows = _sample(self, other).rows
-        points = _fitted(self).rows if self.schema is not None else self.points
-        return vector_witness(embedding, points, rows, target=Target(target))
+        return reading(self).witness(other, columns, Target(target))
 
 
 def _against(release: Released, other: Any, lengthscale: float, seed: int) -> AgainstSample | AgainstRelease:
+    ours = reading(release)
     if isinstance(other, Comparisons):
         two: Any = other
         return AgainstRelease(
-            released=_pair(release, two, lengthscale),
+            released=ours.means(reading(two), lengthscale),
             fitted=(lambda: _fitted(release), lambda: _fitted(two)),
             seed=seed,
         )
-    sample = _sample(release, other)
-    if release.blocks is not None and release.schema is not None:
-        columns = release.schema.columns
-        (mean,) = common_coordinates([release.blocks], columns, among=sample.columns, lengthscale=lengthscale)
-    else:
-        mean = released_embedding(_embedding(release))
+    sample = ours.sample(other)
+    mean = ours.mean(sample.columns, lengthscale)
     return AgainstSample(released=mean, sample=sample, fitted=lambda: _fitted(release), seed=seed)
-
-
-def _pair(one: Released, two: Released, lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
-    if one.blocks is not None and two.blocks is not None and one.schema is not None:
-        _check_same_columns(one, two)
-        first, second = common_coordinates([one.blocks, two.blocks], one.schema.columns, lengthscale=lengthscale)
-        return first, second
-    embeddings = _embedding(one), _embedding(two)
-    ours, theirs = (noisy.feature_map.evaluate(_fitted(one).rows[:64]) for noisy in embeddings)
-    if ours.shape != theirs.shape or not np.allclose(ours, theirs):
-        raise ParameterError("These releases measured different feature maps: release both with one kernel and seed.")
-    return released_embedding(embeddings[0]), released_embedding(embeddings[1])
-
-
-def _check_same_columns(one: Released, two: Released) -> None:
-    if one.schema is None or two.schema is None or one.schema.columns != two.schema.columns:
-        raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
-
-
-def _table(release: Released, what: str) -> tuple[NoisyBlocks, Schema]:
-    if release.blocks is None or release.schema is None:
-        raise ParameterError(f"{what}: needs a release of a table with measured counts.")
-    return release.blocks, release.schema
-
-
-def _embedding(release: Released) -> NoisyEmbedding:
-    if release.embedding is None:
-        raise ParameterError("This release holds no noisy measurements to compare with: its method keeps rows only.")
-    return release.embedding
-
-
-def _sample(release: Released, data: Any) -> SampleRows:
-    if release.schema is None:
-        return sample_of_rows(data, release.points.shape[1])
-    sample = sample_of_table(data, release.schema)
-    if release.blocks is None:
-        if sample.columns is not None and len(sample.columns) < len(release.schema):
-            raise ParameterError("The sample must have all columns: this release measured them together only.")
-        return SampleRows(rows=as_rows(sample.rows), persons=sample.persons)
-    return sample
 
 
 def _fitted(release: Released) -> SampleRows:
@@ -183,8 +127,4 @@ def _fitted(release: Released) -> SampleRows:
     weights = np.maximum(release.weights, 0.0)
     count = min(_FITTED_ROWS, max(2, len(weights)))
     chosen = systematic(weights, count, PublicSeed(0).generator("fitted rows"))
-    persons = np.arange(count)
-    if release.schema is None:
-        return SampleRows(rows=release.points[chosen], persons=persons)
-    codes = Encoder(release.schema).encode(release.rows.take(pa.array(chosen))).astype(np.int64)
-    return SampleRows(rows=codes if release.blocks is not None else as_rows(codes), persons=persons)
+    return SampleRows(rows=reading(release).points(chosen), persons=np.arange(count))

@@ -4,18 +4,16 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Any, TypeVar, overload
 
-from kernelease.analysis.answers import Answers, answers
-from kernelease.analysis.averages import count, expectation, mean, probability
+from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
 from kernelease.analysis.correlation import correlation
-from kernelease.analysis.crosstab import crosstab
-from kernelease.analysis.embedded import vector_expectation
-from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Evidence, Spread
-from kernelease.analysis.groups import EstimateTable, Groups
-from kernelease.analysis.integrand import Columns
+from kernelease.analysis.estimands import Columns
+from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Target
+from kernelease.analysis.evidence import Answers, Evidence, Spread, answers
+from kernelease.analysis.feature_averages import vector_expectation
 from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import Regression, regression
 from kernelease.errors import ParameterError
+from kernelease.release.reading import reading
 from kernelease.release.released import Released
 
 Choice = TypeVar("Choice", bound=StrEnum)
@@ -64,7 +62,7 @@ class Estimates:
         spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
-        if self.schema is None and self.embedding is not None and where is None and by is None:
+        if self.schema is None and where is None and by is None:
             return _of_vectors(self, lambda vectors: vectors[column], target)
         return mean(_evidence(self, target, spread), column, where=where, by=by)
 
@@ -168,7 +166,7 @@ class Estimates:
 
         Of a release of vectors, the columns are x0, x1 and so on.
         """
-        if self.schema is None and self.embedding is not None and where is None and by is None:
+        if self.schema is None and where is None and by is None:
             return _of_vectors(self, function, target)
         return expectation(_evidence(self, target, spread), function, where=where, by=by)
 
@@ -211,22 +209,16 @@ class Estimates:
 
 
 def _of_vectors(release: Released, function: Callable[[Columns], Any], target: Target | str) -> Estimate:
-    assert release.embedding is not None  # whoever asks has looked
-    chosen = _choice(Target, target, "target")
-    return vector_expectation(release.embedding, release.rows, release.points, release.weights, function, chosen)
+    noisy, chosen = reading(release).embedding("expectation"), _choice(Target, target, "target")
+    return vector_expectation(noisy, release.rows, release.points, release.weights, function, chosen)
 
 
 def _evidence(release: Released, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
     if release.schema is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
-    measured = release.blocks or release.embedding
-    if measured is None:
-        raise ParameterError("This release holds no noisy numbers, and rows alone can't say how far off they are.")
     return Evidence(
         schema=release.schema,
-        total=measured.rows,
-        blocks=release.blocks,
-        embedding=release.embedding,
+        measured=release.measured,
         rows=release.rows,
         weights=release.weights,
         target=_choice(Target, target, "target"),

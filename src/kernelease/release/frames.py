@@ -8,23 +8,20 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.released import Coordinates, common_coordinates, released_embedding
 from kernelease.analysis.variables import Origin, RandomVariable
-from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
 from kernelease.methods.method import Method
 from kernelease.release.export import export_table
 from kernelease.release.measurements import Measurements
+from kernelease.release.reading import reading
 from kernelease.release.released import Released
-from kernelease.release.replicates import Samples, point_samples, table_samples
+from kernelease.release.replicates import Samples, replicated
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder
 from kernelease.table.columns import nearest
 from kernelease.table.domain import WEIGHT
-
-_MOST_COORDINATES = 1024  # in which thinning keeps the balance
 
 
 class Exported(Released, Protocol):
@@ -70,8 +67,8 @@ class Frames:
     def sample(self: Exported, count: int, *, seed: int = 0) -> pa.Table:
         """`count` rows of equal weight, thinned so that their mean embedding stays near that of the weighted rows."""
         generator = PublicSeed(seed).generator("sample")
-        encoded = encoded_rows(self)
-        parts = _coordinates(self)
+        view = reading(self)
+        encoded, parts = view.points(), view.coordinates()
 
         def features(rows: Integers) -> Floats:
             if not parts:  # without a measured embedding: only the weights are kept
@@ -102,21 +99,8 @@ class Frames:
         """
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
-        if self.blocks is not None and self.schema is not None:
-            chosen = self.measurements.method if method is None else method
-            return table_samples(
-                self.table,
-                self.blocks,
-                self.schema,
-                count,
-                method=chosen,
-                target=Target(target),
-                rows=rows,
-                seed=seed,
-            )
-        if self.embedding is None:
-            raise ParameterError("samples: this release holds no noisy measurements to fit again.")
-        return point_samples(self.table, encoded_rows(self), self.embedding, count, target=Target(target), seed=seed)
+        chosen = self.measurements.method if method is None else method
+        return replicated(self, count, method=chosen, target=Target(target), rows=rows, seed=seed)
 
     def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
@@ -131,47 +115,14 @@ class Frames:
         return RandomVariable.of(np.column_stack([_values(self.table.column(name)) for name in wanted]), origin)
 
 
-def encoded_rows(release: Exported) -> Rows:
-    """The rows as the measured kernel takes them: codes of a table, or points."""
-    if release.schema is None:
-        return release.points
-    codes = Encoder(release.schema).encode(release.rows).astype(np.int64)
-    return codes if release.blocks is not None else as_rows(codes)
-
-
-def _coordinates(release: Exported) -> list[Coordinates]:
-    """The coordinates of the released kernel, those of the largest weight first, as many as thinning can keep up."""
-    if release.blocks is None or release.schema is None:
-        if release.embedding is None:
-            return []
-        return [part.coordinates for part in released_embedding(release.embedding).parts]
-    (mean,) = common_coordinates([release.blocks], release.schema.columns)
-    chosen: list[Coordinates] = []
-    width = 0
-    for part in sorted(mean.parts, key=lambda part: len(part.mean)):
-        width += len(part.mean)
-        if chosen and width > _MOST_COORDINATES:
-            break
-        chosen.append(part.coordinates)
-    return chosen
-
-
 def _origin(release: Exported) -> Origin:
     """The rows as an origin of randomness. Two fits of the same measurements are related, and not the same rows."""
     table = hashlib.sha256()
     for column in release.table.columns:
         table.update(repr(column.to_pylist()).encode())
     name = release.schema.name if release.schema else "points"
-    ancestor = _noise_digest(release) or table.hexdigest()
+    ancestor = release.measured.fingerprint or table.hexdigest()
     return Origin(release.weights, name=name, key=table.hexdigest(), ancestors=frozenset({ancestor}))
-
-
-def _noise_digest(release: Exported) -> str | None:
-    """What the noise is recognised by: no two releases share it."""
-    noisy = release.blocks.blocks[0] if release.blocks is not None else release.embedding
-    if noisy is None:
-        return None
-    return hashlib.sha256(repr(noisy.measurement.integers.tolist()).encode()).hexdigest()
 
 
 def _values(column: pa.ChunkedArray) -> Any:

@@ -14,17 +14,16 @@ from kernelease.fit.points.herding import herd
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
-from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
 from kernelease.release.estimates import Estimates
-from kernelease.release.frames import Frames, encoded_rows
+from kernelease.release.frames import Frames
 from kernelease.release.measurements import Measurements
+from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import WEIGHT, Domain
 from kernelease.table.schema import Schema
@@ -89,16 +88,6 @@ class Release(Comparisons, Estimates, Frames):
         return self.measurements.measured
 
     @property
-    def blocks(self) -> NoisyBlocks | None:
-        """Noisy counts, of methods that count."""
-        return self.measured if isinstance(self.measured, NoisyBlocks) else None
-
-    @property
-    def embedding(self) -> NoisyEmbedding | None:
-        """The noisy mean of a feature map, of methods that measure one."""
-        return self.measured.embedding if isinstance(self.measured, NoisyEmbeddings) else None
-
-    @property
     def points(self) -> Rows:
         """The synthetic rows as an array: (M, d)."""
         if self.solution is not None:
@@ -130,11 +119,11 @@ class Release(Comparisons, Estimates, Frames):
 
     def bounded(self, constraint: Constraint | None = None) -> "Release":
         """The same rows with weights fitted again under a constraint (None: the simplex), so that Σ|w| is bounded."""
-        if self.embedding is None:
-            raise ParameterError("bounded: needs a release of a noisy embedding; counts give weights that are bounded.")
-        design = self.embedding.feature_map.evaluate(encoded_rows(self)).T
+        view = reading(self)
+        noisy = view.embedding("bounded")
+        design = noisy.feature_map.evaluate(view.points()).T
         solver = WeightSolver(constraint=Simplex() if constraint is None else constraint)
-        weights = solver.solve(design, self.embedding.mean).weights
+        weights = solver.solve(design, noisy.mean).weights
         table = self.rows.append_column(WEIGHT, pa.array(weights))
         return replace(self, table=table, settings=None, solution=None)
 
@@ -147,9 +136,9 @@ class Release(Comparisons, Estimates, Frames):
         return f"Release({self.table.num_rows} rows; {self.certificate.headline})"
 
     def _measured(self, what: str) -> NoisyEmbedding:
-        if self.embedding is None or self.solution is None:
+        if self.solution is None:
             raise ParameterError(f"{what}: needs a release that was just fitted to a noisy embedding.")
-        return self.embedding
+        return reading(self).embedding(what)
 
     def _with(self, synthetic: SyntheticSet) -> "Release":
         noisy = self._measured("this form")

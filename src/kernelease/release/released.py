@@ -5,8 +5,7 @@ from typing import Protocol
 import pyarrow as pa
 
 from kernelease.arrays import Floats, Rows
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.measured import Measured
 from kernelease.table import Schema
 
 
@@ -18,12 +17,8 @@ class Released(Protocol):
         """Of tables."""
 
     @property
-    def blocks(self) -> NoisyBlocks | None:
-        """Noisy counts."""
-
-    @property
-    def embedding(self) -> NoisyEmbedding | None:
-        """A noisy mean of a feature map."""
+    def measured(self) -> Measured:
+        """Noisy numbers."""
 
     @property
     def rows(self) -> pa.Table:

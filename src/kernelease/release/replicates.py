@@ -21,7 +21,7 @@ import pyarrow as pa
 from scipy.special import stdtrit
 
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.limits import Interval, Limits
+from kernelease.analysis.inference import ConfidenceLimits, Interval
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.fit.weights.constraints import Simplex
@@ -31,6 +31,8 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
+from kernelease.release.reading import NoReading, reading
+from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Schema
 from kernelease.table.domain import WEIGHT, TableDomain
@@ -40,7 +42,7 @@ REPLICATE = "replicate_"
 
 @final
 @dataclass(frozen=True, slots=True)
-class StudentLimits(Limits):
+class StudentLimits(ConfidenceLimits):
     """Value ± t·(standard error), where the error itself was estimated from few replicates."""
 
     value: float
@@ -122,6 +124,21 @@ class Samples:
             weights[end - table.num_rows : end] = table.column(WEIGHT).to_numpy()
             stacked = stacked.append_column(f"{REPLICATE}{index}" if index else WEIGHT, pa.array(weights))
         return stacked
+
+
+def replicated(
+    release: Released, count: int, *, method: Method, target: Target, rows: int | None, seed: int
+) -> Samples:
+    """`count` data sets beside the release's own, by the kind of noise that it has."""
+    table = release.rows.append_column(WEIGHT, pa.array(release.weights))
+    if isinstance(release.measured, NoisyBlocks) and release.schema is not None:
+        return table_samples(
+            table, release.measured, release.schema, count, method=method, target=target, rows=rows, seed=seed
+        )
+    view = reading(release)
+    if isinstance(view, NoReading):
+        raise ParameterError("samples: this release holds no noisy measurements to fit again.")
+    return point_samples(table, view.points(), view.embedding("samples"), count, target=target, seed=seed)
 
 
 def table_samples(

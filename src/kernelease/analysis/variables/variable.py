@@ -9,12 +9,9 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelease.analysis.plots import histogram
 from kernelease.analysis.variables.arithmetic import Arithmetic
-from kernelease.analysis.variables.embedded import Embedded
-from kernelease.analysis.variables.histogram import histogram
-from kernelease.analysis.variables.origin import Origin, check_unrelated
-from kernelease.analysis.variables.reduction import Reduction, reduce_rows
-from kernelease.analysis.variables.values import as_codes, as_matrix, values_of
+from kernelease.analysis.variables.origin import Origin, Reduction, check_unrelated, reduce_rows
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
@@ -25,6 +22,29 @@ from kernelease.seeds import PublicSeed
 POINTS = 1024  # values that a variable is reduced to where a product would be too large
 LARGEST_PRODUCT = 2**20  # combinations of rows that are evaluated one by one
 MOST_ORIGINS = 2  # beyond, a product keeps too few rows of each
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VariableEmbedding:
+    """Σ w k(z, ·): weighted values, their kernel, and what the reduction to them cost."""
+
+    synthetic: SyntheticSet
+    kernel: Kernel
+    reductions: tuple[Reduction, ...]
+
+    def at(self, points: Any) -> Floats:
+        """⟨μ, k(x, ·)⟩ at points (n, d): (n,)."""
+        rows = as_matrix(np.asarray(points, dtype=np.float64))
+        return self.kernel.gram(rows, self.synthetic.points) @ self.synthetic.weights
+
+    def distance(self, other: "VariableEmbedding") -> float:
+        """‖μ − ν‖ in the space of this one's kernel: the MMD of two variables."""
+        one, two = self.synthetic, other.synthetic
+        squared = one.weights @ self.kernel.gram(one.points, one.points) @ one.weights
+        squared -= 2.0 * one.weights @ self.kernel.gram(one.points, two.points) @ two.weights
+        squared += two.weights @ self.kernel.gram(two.points, two.points) @ two.weights
+        return math.sqrt(max(0.0, float(squared)))
 
 
 @final
@@ -155,13 +175,15 @@ class RandomVariable(Arithmetic):
         origin = Origin(weights[flags], name=f"part of {names}", ancestors=self._ancestors())
         return replace(RandomVariable.of(values[flags], origin), earlier=self.reductions)
 
-    def embedding(self, kernel: Kernel | None = None, *, count: int = POINTS) -> Embedded:
+    def embedding(self, kernel: Kernel | None = None, *, count: int = POINTS) -> VariableEmbedding:
         """Σ w k(x, ·): the mean embedding, by at most `count` weighted values. Without a kernel: a Gaussian one."""
         one = self if self.size <= count else self.reduced(count)
         values, weights = one.points()
         rows = as_matrix(values)
         chosen = Gaussian(lengthscale=_spread(rows)) if kernel is None else kernel
-        return Embedded(synthetic=SyntheticSet(points=rows, weights=weights), kernel=chosen, reductions=one.reductions)
+        return VariableEmbedding(
+            synthetic=SyntheticSet(points=rows, weights=weights), kernel=chosen, reductions=one.reductions
+        )
 
     def sample(self, count: int, *, seed: int = 0) -> NDArray[Any]:
         """`count` values of equal weight, thinned so that their mean embedding stays: (count,) or (count, d)."""
@@ -269,3 +291,28 @@ def _finite(numbers: Floats) -> NDArray[np.bool_]:
 def _spread(rows: Floats) -> float:
     deviation = float(np.sqrt(rows.var(axis=0).sum()))
     return deviation if deviation > 0.0 else 1.0
+
+
+def values_of(column: Any) -> NDArray[Any]:
+    """Values of a column as an array: float64 with NaN for NULL, or objects."""
+    array = np.asarray(column)
+    return array.astype(np.float64) if array.dtype.kind in "iuf" else array
+
+
+def as_matrix(values: NDArray[Any]) -> Floats:
+    """Numbers, one row for each value: (n,) or (n, d) → (n, d)."""
+    if values.dtype.kind not in "fiub":
+        raise ParameterError(
+            "This variable's values are not numbers: ask for a probability, as (X == 'a').probability()."
+        )
+    numbers: Floats = values.astype(np.float64).reshape(len(values), -1)
+    return numbers
+
+
+def as_codes(values: NDArray[Any]) -> Floats:
+    """Numbers as they are, NaN as far out; everything else numbered: what rows can be told apart by."""
+    if values.dtype.kind in "fiu":
+        numbers = values.astype(np.float64).reshape(len(values), -1)
+        largest = np.nanmax(np.abs(numbers), initial=1.0, where=np.isfinite(numbers))
+        return np.nan_to_num(numbers, nan=3.0 * float(largest), posinf=3.0 * largest, neginf=-3.0 * largest)
+    return np.unique(values.astype(str), return_inverse=True)[1].reshape(len(values), -1).astype(np.float64)

@@ -1,0 +1,256 @@
+"""Tests about columns, from noisy counts: whether one has a given distribution, whether two are independent.
+
+Independence is tested by the Hilbert–Schmidt independence criterion. In centred features HSIC is ‖M − m·nᵀ‖², with M
+the mean features of the pair and m, n those of either column: all three are released, with noise that is independent
+between them. Under the hypothesis M − m·nᵀ varies by the sampling of rows, with covariance (S ⊗ T)/N for the features'
+own covariances S and T, and by the noise of M, m and n.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+
+from kernelease.analysis.comparisons.contingency import ContingencyTable, TableKey, contingency_tables
+from kernelease.analysis.comparisons.mean_embedding import CellFeatures, count_deviation, draw_noise
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.inference import DRAWS, TestResult, check_draws, wilson_hilferty
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+from kernelease.fit.weights.constraints import Simplex
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.privacy.step import Law
+from kernelease.seeds import PublicSeed
+from kernelease.table import Column, Integer, Number, Schema
+from kernelease.table.atom_kernel import LENGTHSCALE
+from kernelease.table.columns import nearest
+
+_LARGEST_COUNT = 2**40  # rows that are drawn at most: beyond, sampling is nothing beside the noise
+POWERS = (1, 3)  # of the kernels: the second sees less detail, and less noise with it
+SELECTED = "This pair was measured because it looked dependent, and p does not account for that choice."
+
+
+def column_goodness(
+    noisy: NoisyBlocks,
+    schema: Schema,
+    name: str,
+    distribution: Any,
+    *,
+    target: Target = Target.POPULATION,
+    draws: int = DRAWS,
+    lengthscale: float = LENGTHSCALE,
+    seed: int = 0,
+) -> TestResult:
+    """Whether the values of a column that are not NULL have a distribution: probabilities by value, or scipy's.
+
+    With counts c and probabilities q the statistic is ‖Lᵀ(c − (Σc)·q)‖² for features L of the cells: under the
+    hypothesis it varies by noise and sampling alone, whatever the share of NULL and the number of rows.
+    """
+    column = schema.column(name)
+    check_draws(draws)
+    counted = _finest(noisy, schema.names.index(name))
+    if counted is None:
+        raise ParameterError(f"Column {name!r} was not counted in this release.")
+    groups = counted.groups[0]
+    cells = np.unique(np.delete(groups, column.null) if column.null is not None else groups)
+    expected: Floats = np.zeros(counted.counts.size)
+    np.add.at(expected, groups, cell_probabilities(column, distribution))
+    expected = expected[cells]
+    features = CellFeatures.of(column, groups, lengthscale=lengthscale).features[cells]
+    counts = counted.counts[cells]
+    total = max(1.0, float(counts.sum()))
+    generator = PublicSeed(seed).generator("goodness")
+    deviation = np.full((draws, len(cells)), math.sqrt(counted.variance))
+    null = draw_noise(counted.law, deviation, generator)
+    if target is Target.POPULATION:
+        size = min(round(total), _LARGEST_COUNT)
+        null += generator.multinomial(size, expected, size=draws) * (total / size)
+    else:
+        null += total * expected
+    observed = _statistic(counts[None], expected, features, total)[0]
+    drawn = _statistic(null, expected, features, total)
+    return TestResult.from_draws(
+        f"{name} has the given distribution", float(observed), drawn, statistic=float(observed - drawn.mean())
+    )
+
+
+def cell_probabilities(column: Column, distribution: Any) -> Floats:
+    """The probability of each atom: (atoms,), 0 for NULL; they add up to 1."""
+    if isinstance(distribution, Mapping):
+        return _of_labels(column, distribution)
+    if callable(getattr(distribution, "cdf", None)):
+        return _of_law(column, distribution)
+    raise ParameterError(
+        "goodness_of_fit: a distribution is a mapping from values to probabilities, one of scipy.stats with its "
+        f"parameters fixed, or a table of rows; got {type(distribution).__name__}."
+    )
+
+
+def independence_test(
+    noisy: NoisyBlocks,
+    schema: Schema,
+    first: str,
+    second: str,
+    *,
+    target: Target = Target.POPULATION,
+    draws: int = DRAWS,
+    lengthscale: float = LENGTHSCALE,
+    seed: int = 0,
+) -> TestResult:
+    """Whether two columns are independent in the population, or (`target` "table") were so in the table to the row."""
+    if first == second:
+        raise ParameterError(f"independence_test: needs two columns, got {first!r} twice.")
+    check_draws(draws)
+    indices = tuple(sorted(schema.names.index(schema.column(name).name) for name in (first, second)))
+    pair, tables, remark = _measured_pair(noisy, indices)
+    if pair is None:
+        raise ParameterError(
+            f"Columns {first!r} and {second!r} were not counted together, so their dependence was not measured."
+        )
+    columns = [
+        _Column.of(
+            tables[(cells,)], CellFeatures.of(schema.columns[index], groups, lengthscale=lengthscale), noisy.rows
+        )
+        for index, cells, groups in zip(indices, pair.key, pair.groups, strict=True)
+    ]
+    sampling = 1.0 / noisy.rows if target is Target.POPULATION else 0.0
+    problem = _Problem(
+        columns=(columns[0], columns[1]),
+        deviation=_deviation(pair, columns, noisy.rows),
+        law=pair.law,
+        sampling=sampling,
+        count_deviation=count_deviation(noisy),
+    )
+    joint = columns[0].cells.features.T @ (pair.counts / noisy.rows) @ columns[1].cells.features
+    observed = problem.squares(joint - np.outer(columns[0].measured, columns[1].measured))
+    squares = np.vstack([observed, problem.draw(draws, PublicSeed(seed).generator("independence"))])
+    scores = wilson_hilferty(squares).max(axis=1)
+    return TestResult.from_draws(
+        f"{first} and {second} are independent of each other",
+        float(scores[0]),
+        scores[1:],
+        statistic=float(observed[0] - squares[1:, 0].mean()),
+        remark=remark,
+    )
+
+
+def _finest(noisy: NoisyBlocks, index: int) -> ContingencyTable | None:
+    """The column in most cells, from all blocks that hold it so."""
+    tables = contingency_tables(noisy, among=frozenset({index})).values()
+    return max(tables, key=lambda one: (one.counts.size, -one.variance), default=None)
+
+
+def _statistic(counts: Floats, expected: Floats, features: Floats, total: float) -> Floats:
+    misfit = (counts - counts.sum(axis=1, keepdims=True) * expected) @ features / total
+    squares: Floats = np.einsum("nf,nf->n", misfit, misfit)
+    return squares
+
+
+def _of_labels(column: Column, distribution: Mapping[Any, Any]) -> Floats:
+    labels = column.labels()[: column.null]
+    probabilities = np.zeros(column.size)
+    for value, probability in distribution.items():
+        label = str(value).lower() if isinstance(value, bool) else str(value)
+        if label not in labels:
+            raise ParameterError(f"goodness_of_fit: column {column.name!r} has no {value!r}.{nearest(label, labels)}")
+        if not isinstance(probability, int | float) or not probability >= 0.0:
+            raise ParameterError(f"goodness_of_fit: the probability of {value!r} must be a number from 0 to 1.")
+        probabilities[labels.index(label)] += float(probability)
+    if not math.isclose(float(probabilities.sum()), 1.0, abs_tol=1e-6):
+        raise ParameterError(f"goodness_of_fit: probabilities must add up to 1, got {probabilities.sum():.6g}.")
+    result: Floats = probabilities / probabilities.sum()
+    return result
+
+
+def _of_law(column: Column, law: Any) -> Floats:
+    """Of a law of numbers. Values beyond the bounds fall into the outer cells, as they do in the release.
+
+    A law on the real line is taken as rounded down for a column of integers, as the release does with such cells.
+    """
+    if not isinstance(column, Integer | Number):
+        raise ParameterError(
+            f"goodness_of_fit: column {column.name!r} is of type {column.tag}; give probabilities by value instead."
+        )
+    first, *edges = column.edges()[:-1].tolist()
+    if callable(getattr(law, "pmf", None)):  # a cell begins with its edge; but a point at `min` holds its own
+        edges = [edge if edge == first else math.nextafter(edge, -math.inf) for edge in edges]
+    below = np.asarray(law.cdf(np.array(edges)), dtype=np.float64)
+    masses = np.diff(below, prepend=0.0, append=1.0)
+    if not np.isfinite(masses).all() or np.any(masses < -1e-12):
+        raise ParameterError("goodness_of_fit: this distribution has no proper cdf on the column's range.")
+    return np.append(np.maximum(masses, 0.0), np.zeros(column.size - len(masses)))
+
+
+def _measured_pair(
+    noisy: NoisyBlocks, indices: tuple[int, ...]
+) -> tuple[ContingencyTable | None, dict[TableKey, ContingencyTable], str]:
+    """The pair in the cells where its noise is least; blocks of later rounds only where there is no other."""
+    for every_round, remark in ((False, ""), (True, SELECTED)):
+        tables = contingency_tables(noisy, among=frozenset(indices), every_round=every_round)
+        pairs = [one for one in tables.values() if one.columns == indices]
+        if pairs:
+            return min(pairs, key=lambda one: one.variance * one.counts.size), tables, remark
+    return None, {}, ""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Column:
+    """One of the two columns: its features, their noisy mean, and their distribution without the noise."""
+
+    cells: CellFeatures
+    measured: Floats  # (r,)
+    deviation: Floats  # (r,), of the noise
+    mean: Floats  # (r,), of the denoised distribution
+    root: Floats  # (r, r): root·rootᵀ is the covariance of the features
+
+    @classmethod
+    def of(cls, one: ContingencyTable, cells: CellFeatures, rows: float) -> "_Column":
+        shares = Simplex().project(one.counts / rows)
+        mean = shares @ cells.features
+        covariance = (cells.features * shares[:, None]).T @ cells.features - np.outer(mean, mean)
+        values, vectors = np.linalg.eigh(covariance)
+        return cls(
+            cells=cells,
+            measured=one.counts / rows @ cells.features,
+            deviation=np.sqrt(one.variance * cells.spectrum) / rows,
+            mean=mean,
+            root=vectors * np.sqrt(np.maximum(values, 0.0)),
+        )
+
+
+def _deviation(pair: ContingencyTable, columns: Sequence[_Column], rows: float) -> Floats:
+    """Of the noise of the pair's mean features: (r, s)."""
+    spectrum = np.outer(columns[0].cells.spectrum, columns[1].cells.spectrum)
+    deviation: Floats = np.sqrt(pair.variance * spectrum) / rows
+    return deviation
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Problem:
+    columns: tuple[_Column, _Column]
+    deviation: Floats
+    law: Law
+    sampling: float  # 1/N, or 0
+    count_deviation: float
+
+    def draw(self, draws: int, generator: np.random.Generator) -> Floats:
+        """`squares` of M − m·nᵀ under the hypothesis: (draws, powers)."""
+        one, other = self.columns
+        product = np.outer(one.mean, other.mean)
+        statistics = np.empty((draws, len(POWERS)))
+        for index in range(draws):
+            chance = one.root @ generator.standard_normal(product.shape) @ other.root.T * np.sqrt(self.sampling)
+            joint = product + chance + draw_noise(self.law, self.deviation, generator)
+            first, second = (column.mean + draw_noise(self.law, column.deviation, generator) for column in self.columns)
+            counted = 1.0 + self.count_deviation * generator.standard_normal()
+            statistics[index] = self.squares(joint / counted - np.outer(first, second) / counted**2)
+        return statistics
+
+    def squares(self, difference: Floats) -> Floats:
+        """‖D‖² with the kernels as they are, and with smoother ones: their powers as operators. (powers,)."""
+        one, other = (column.cells.spectrum / column.cells.spectrum.max() for column in self.columns)
+        return np.array([np.sum(difference**2 * np.outer(one, other) ** (power - 1)) for power in POWERS])

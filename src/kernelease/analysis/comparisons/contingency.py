@@ -1,0 +1,139 @@
+"""Contingency tables: those that were counted with noise, and how far those of two tables are apart."""
+
+import itertools
+import math
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.privacy.step import Law
+
+TableKey: TypeAlias = tuple[tuple[int, bytes], ...]
+"""Columns and the grouping of their atoms: what two releases must share to be compared."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContingencyTable:
+    """Noisy counts of the cells of some columns: the margins of several blocks, weighted by their precision.
+
+    Noise is of variance `variance` and independent among cells, up to the number of rows: what adds up to 0 over the
+    cells of each column is independent between tables.
+    """
+
+    columns: tuple[int, ...]
+    groups: tuple[Integers, ...]
+    counts: Floats  # an axis for each column
+    variance: float
+    law: Law
+
+    @property
+    def key(self) -> TableKey:
+        """What the table counts, whoever measured it."""
+        return tuple((column, groups.tobytes()) for column, groups in zip(self.columns, self.groups, strict=True))
+
+
+def contingency_tables(
+    noisy: NoisyBlocks, *, among: frozenset[int] | None = None, every_round: bool = False
+) -> dict[TableKey, ContingencyTable]:
+    """The table of every set of columns that some block holds; `among` limits the columns.
+
+    Blocks that were selected in sight of the private rows (of a later round) are left out where others are there: how
+    they would vary with another sample of rows is not known. `every_round` takes them all.
+    """
+    planned = [block for block in noisy.blocks if every_round or block.round == 0]
+    tables: dict[TableKey, ContingencyTable] = {}
+    for block in planned or noisy.blocks:
+        for one in _subsets(block, among):
+            tables[one.key] = _combined(tables[one.key], one) if one.key in tables else one
+    return tables
+
+
+def _subsets(block: NoisyBlock, among: frozenset[int] | None) -> list[ContingencyTable]:
+    """Each set of a block's columns, with its margins."""
+    columns = sorted(zip(block.block.columns, range(len(block.block.columns)), strict=True))
+    found = []
+    for size in range(1, len(columns) + 1):
+        for chosen in itertools.combinations(columns, size):
+            if among is None or {column for column, _ in chosen} <= among:
+                found.append(_margin(block, tuple(axis for _, axis in chosen)))
+    return found
+
+
+def _margin(block: NoisyBlock, axes: tuple[int, ...]) -> ContingencyTable:
+    shape, values = block.block.shape, block.values
+    others = tuple(axis for axis in range(len(shape)) if axis not in axes)
+    ranks = np.argsort(np.argsort(axes))
+    return ContingencyTable(
+        columns=tuple(block.block.columns[axis] for axis in axes),
+        groups=tuple(block.block.groups[axis] for axis in axes),
+        counts=np.transpose(values.sum(axis=others), tuple(ranks)),
+        variance=block.sigma**2 * math.prod(shape[axis] for axis in others),
+        law=block.measurement.law,
+    )
+
+
+def _combined(one: ContingencyTable, other: ContingencyTable) -> ContingencyTable:
+    share = other.variance / (one.variance + other.variance)  # of the first
+    return ContingencyTable(
+        columns=one.columns,
+        groups=one.groups,
+        counts=share * one.counts + (1.0 - share) * other.counts,
+        variance=share * one.variance,
+        law=one.law,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarginalErrors:
+    """Total variation distances: of each column's distribution, and of each pair's."""
+
+    one_way: dict[int, float]
+    two_way: dict[tuple[int, int], float]
+
+    @property
+    def mean_one_way(self) -> float:
+        """The mean over columns."""
+        return float(np.mean(list(self.one_way.values())))
+
+    @property
+    def mean_two_way(self) -> float:
+        """The mean over pairs; 0 where there is one column only."""
+        return float(np.mean(list(self.two_way.values()))) if self.two_way else 0.0
+
+
+def marginal_errors(first: NDArray[Any], second: NDArray[Any], sizes: tuple[int, ...]) -> MarginalErrors:
+    """½ Σ |p − q| of each column and pair, for two tables of atom codes (n, columns).
+
+    >>> marginal_errors(np.array([[0, 0], [1, 1]]), np.array([[0, 1], [1, 0]]), (2, 2)).two_way
+    {(0, 1): 1.0}
+    """
+    if len(first) == 0 or len(second) == 0:
+        raise ParameterError("marginal_errors: both tables need at least one row.")
+    columns = range(len(sizes))
+    return MarginalErrors(
+        one_way={i: _distance(first[:, i], second[:, i], sizes[i]) for i in columns},
+        two_way={
+            (i, j): _distance(_pair(first, i, j, sizes), _pair(second, i, j, sizes), sizes[i] * sizes[j])
+            for i, j in itertools.combinations(columns, 2)
+        },
+    )
+
+
+def _pair(codes: NDArray[Any], i: int, j: int, sizes: tuple[int, ...]) -> NDArray[np.int64]:
+    joint: NDArray[np.int64] = codes[:, i].astype(np.int64) * sizes[j] + codes[:, j]
+    return joint
+
+
+def _distance(first: NDArray[Any], second: NDArray[Any], size: int) -> float:
+    return 0.5 * float(np.abs(_shares(first, size) - _shares(second, size)).sum())
+
+
+def _shares(codes: NDArray[Any], size: int) -> Floats:
+    return np.bincount(codes, minlength=size) / len(codes)

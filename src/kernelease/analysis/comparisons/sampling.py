@@ -1,0 +1,248 @@
+"""Samples of rows, and how a mean embedding varies with them and with the noise.
+
+The rows that an analyst has at hand come in the form of the release: encoded by its schema, and by person. `Scatter`
+is the multiplier bootstrap of their mean; draws of it and of the noise are draws of the error of an estimate.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from kernelease.analysis.comparisons.mean_embedding import Coordinates, ReleasedMean
+from kernelease.analysis.inference import DRAWS
+from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.errors import ParameterError
+from kernelease.table import Schema
+from kernelease.table.columns import nearest
+
+_MOST_GROUPS = 2000
+_LEAST_GROUPS = 128
+_MOST_DEVIATIONS = 2**24  # floats that all groups may take: 128 MiB
+_AT_ONCE = 2**21  # features in memory at a time
+_MOST_DRAWN = 2**22  # random numbers at hand at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampleRows:
+    """Rows (n, d), atom codes for a table, and whose row each is.
+
+    The rows of one person count as their average, as in the release. `columns` are the ones that the sample has.
+    """
+
+    rows: Rows
+    persons: Integers  # (n,): 0 … units − 1
+    columns: frozenset[int] | None = None  # None: all of them
+
+    @property
+    def units(self) -> int:
+        """The number of persons (of rows, where a row is one)."""
+        return int(self.persons.max()) + 1 if len(self.persons) else 0
+
+
+def as_table(data: Any) -> pa.Table:
+    """An Arrow table from a table, a data frame, or a mapping of columns."""
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    try:
+        if hasattr(data, "__arrow_c_stream__") or isinstance(data, Mapping):
+            return pa.table(data)
+    except (pa.ArrowException, TypeError, ValueError) as error:
+        raise ParameterError(f"The sample can't be read as a table: {error}.") from None
+    raise ParameterError(
+        f"A sample must be an Arrow table, a data frame or a mapping of columns, got {type(data).__name__}."
+    )
+
+
+def sample_of_table(data: Any, schema: Schema) -> SampleRows:
+    """A sample in the codes of a schema. It may lack columns, but not all. The unit's column says whose row each is."""
+    table = as_table(data)
+    if table.num_rows == 0:
+        raise ParameterError("The sample is empty: there is nothing to compare with.")
+    names = table.column_names
+    present = frozenset(index for index, name in enumerate(schema.names) if names.count(name) == 1)
+    if not present:
+        hints = " ".join(nearest(name, schema.names) for name in names[:3])
+        raise ParameterError(f"The sample has none of the release's columns ({', '.join(schema.names)}).{hints}")
+    codes = np.zeros((table.num_rows, len(schema)), dtype=np.int64)
+    for index in present:
+        column = schema.columns[index]
+        codes[:, index] = column.encode(table.column(column.name))
+    return SampleRows(rows=codes, persons=_persons(table, schema.unit), columns=present)
+
+
+def sample_of_rows(data: Any, width: int) -> SampleRows:
+    """A sample of vectors: a two-dimensional array."""
+    rows = as_rows(data)
+    if rows.shape[1] != width:
+        raise ParameterError(f"The sample must have {width} columns as the release has, got {rows.shape[1]}.")
+    if len(rows) == 0:
+        raise ParameterError("The sample is empty: there is nothing to compare with.")
+    return SampleRows(rows=rows, persons=np.arange(len(rows)))
+
+
+def _persons(table: pa.Table, unit: str | None) -> Integers:
+    if unit is None or unit not in table.column_names:
+        return np.arange(table.num_rows)
+    encoded = pc.dictionary_encode(table.column(unit).combine_chunks(), null_encoding="encode")
+    persons: Integers = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    return persons
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scatter:
+    """Mean features of a sample, and its deviations in groups of persons: in each part (F,) and (G, F).
+
+    ξ·deviations/√n for standard normal ξ (G,) varies as the mean of n persons does: with each person a group of their
+    own that is the multiplier bootstrap; random groups of many keep its covariance in expectation, in bounded memory.
+    """
+
+    means: tuple[Floats, ...]
+    deviations: tuple[Floats, ...]
+    units: int
+    trace: float  # E‖φ(x) − μ‖², the total variance of one person
+
+    @property
+    def groups(self) -> int:
+        """G."""
+        return len(self.deviations[0])
+
+    @classmethod
+    def of(cls, sample: SampleRows, coordinates: Sequence[Coordinates], generator: np.random.Generator) -> "Scatter":
+        """Of the persons of a sample, in random groups."""
+        if sample.units < 2:
+            raise ParameterError("The sample must have at least two rows (persons): one says nothing about its spread.")
+        width = sum(part.features(sample.rows[:1]).shape[1] for part in coordinates)
+        groups = min(sample.units, _MOST_GROUPS, max(_LEAST_GROUPS, _MOST_DEVIATIONS // width))
+        layout = _Layout.of(sample, groups, generator)
+        parts = [_part(sample, part, layout) for part in coordinates]
+        return cls(
+            means=tuple(mean for mean, _, _ in parts),
+            deviations=tuple(deviations for _, deviations, _ in parts),
+            units=sample.units,
+            trace=sum(trace for _, _, trace in parts),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Layout:
+    """Rows in an order in which each person's, and each group's persons, are next to each other."""
+
+    order: Integers  # rows
+    starts: Integers  # where each person begins in that order, and the end
+    ends: Integers  # the last person of each group, plus one
+
+    @classmethod
+    def of(cls, sample: SampleRows, groups: int, generator: np.random.Generator) -> "_Layout":
+        rank = generator.permutation(sample.units)
+        order = np.argsort(rank[sample.persons], kind="stable")
+        starts = np.searchsorted(rank[sample.persons][order], np.arange(sample.units + 1))
+        ends = np.ceil(np.arange(1, groups + 1) * (sample.units / groups)).astype(np.int64)
+        ends[-1] = sample.units
+        return cls(order=order, starts=starts, ends=ends)
+
+    def batches(self, width: int) -> Iterator[tuple[slice, slice]]:
+        """Runs of groups that fit into memory: (groups, persons)."""
+        rows_per_group = max(1, len(self.order) // len(self.ends))
+        count = max(1, _AT_ONCE // (width * rows_per_group))
+        for first in range(0, len(self.ends), count):
+            last = min(first + count, len(self.ends))
+            yield slice(first, last), slice(int(self.ends[first - 1]) if first else 0, int(self.ends[last - 1]))
+
+
+def _part(sample: SampleRows, coordinates: Coordinates, layout: _Layout) -> tuple[Floats, Floats, float]:
+    """Mean, deviations of groups over √n, and total variance, in some coordinates."""
+    units = sample.units
+    width = coordinates.features(sample.rows[:1]).shape[1]
+    sums, sizes = np.empty((len(layout.ends), width)), np.diff(layout.ends, prepend=0)
+    squares = 0.0
+    for groups, persons in layout.batches(width):
+        starts = layout.starts[persons.start : persons.stop + 1]
+        rows = layout.order[starts[0] : starts[-1]]
+        features = coordinates.features(sample.rows[rows])
+        if len(features) != persons.stop - persons.start:  # some persons have several rows: their average
+            features = np.add.reduceat(features, starts[:-1] - starts[0], axis=0) / np.diff(starts)[:, None]
+        squares += float(np.vdot(features, features))
+        begins = layout.ends[groups] - sizes[groups] - persons.start
+        sums[groups] = np.add.reduceat(features, begins, axis=0)
+    mean: Floats = sums.sum(axis=0) / units
+    deviations: Floats = (sums - sizes[:, None] * mean) / np.sqrt(units - 1.0)
+    return mean, deviations, max(0.0, (squares - units * float(mean @ mean)) / (units - 1))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScaledScatter:
+    """Rows whose mean varies with variance `rate`·(variance of a row): 1/n for the mean of n."""
+
+    scatter: Scatter
+    rate: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErrorDraws:
+    """Draws of an error e, by what is needed of them: ‖e‖² in each part, and ⟨e, direction⟩ for one direction."""
+
+    part_squares: Floats  # (draws, parts)
+    projections: Floats  # (draws,)
+    noise_trace: float  # E‖e‖² of privacy noise
+    sampling_trace: float  # E‖e‖² of sampling
+
+    @property
+    def squares(self) -> Floats:
+        """‖e‖²: (draws,)."""
+        squares: Floats = self.part_squares.sum(axis=1)
+        return squares
+
+    @property
+    def trace(self) -> float:
+        """E‖e‖²."""
+        return self.noise_trace + self.sampling_trace
+
+
+def draw_errors(
+    released: Sequence[ReleasedMean],
+    sampled: Sequence[ScaledScatter],
+    direction: Sequence[Floats],
+    generator: np.random.Generator,
+    *,
+    draws: int = DRAWS,
+) -> ErrorDraws:
+    """The error of a sum or difference of independent means, in the coordinates that they share.
+
+    `direction` has one vector for each part. Parts are drawn one after the other, so that memory stays bounded.
+    """
+    multipliers = [generator.standard_normal((draws, one.scatter.groups)) * np.sqrt(one.rate) for one in sampled]
+    counts = [generator.standard_normal(draws) * one.count_deviation for one in released]  # relative errors of N
+    squares, projections = np.empty((draws, len(direction))), np.zeros(draws)
+    for part in range(len(direction)):
+        for rows in _row_slices(draws, len(direction[part])):
+            error = np.zeros((rows.stop - rows.start, len(direction[part])))
+            for one in released:
+                error += one.parts[part].noise(len(error), generator)
+            for source, factors in zip(sampled, multipliers, strict=True):
+                error += factors[rows] @ source.scatter.deviations[part]
+            for one, count in zip(released, counts, strict=True):
+                error -= count[rows, None] * one.parts[part].mean
+            squares[rows, part] = np.einsum("nf,nf->n", error, error)
+            projections[rows] += error @ direction[part]
+    return ErrorDraws(
+        part_squares=squares,
+        projections=projections,
+        noise_trace=sum(one.noise_trace for one in released),
+        sampling_trace=sum(one.rate * one.scatter.trace for one in sampled),
+    )
+
+
+def _row_slices(draws: int, width: int) -> list[slice]:
+    count = max(1, _MOST_DRAWN // max(1, width))
+    return [slice(start, min(start + count, draws)) for start in range(0, draws, count)]

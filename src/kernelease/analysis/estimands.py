@@ -1,0 +1,220 @@
+"""What is asked of a release: averages over rows of a number, a condition, or anything that an analyst writes."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+from kernelease.table import Column, Schema
+from kernelease.table.expressions import Compared, Condition
+
+NUMERIC = ("integer", "number", "boolean")
+
+
+class Integrand(ABC):
+    """A function of each row by itself."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns that it reads."""
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """The conditions in it."""
+        return ()
+
+    @abstractmethod
+    def of(self, table: pa.Table) -> Floats:
+        """Its value on each row of a table with the schema's types: (n,)."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Indicator(Integrand):
+    """1 where all the conditions are true, and 0 elsewhere. Without conditions it is 1."""
+
+    parts: tuple[Condition, ...]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.parts
+
+    def of(self, table: pa.Table) -> Floats:
+        flags = np.ones(table.num_rows, dtype=bool)
+        for part in self.parts:
+            flags &= part.holds(table)
+        return flags.astype(np.float64)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NumericValue(Integrand):
+    """A column's number where it has one and `where` is true, and 0 elsewhere. Booleans are 0 and 1."""
+
+    column: Column
+    where: Indicator
+
+    def __post_init__(self) -> None:
+        if self.column.tag not in NUMERIC:
+            raise ParameterError(
+                f"Column {self.column.name!r} is of type {self.column.tag} and has no mean. "
+                "Ask for a probability instead."
+            )
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((self.column.name, *self.where.columns)))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.where.conditions
+
+    def of(self, table: pa.Table) -> Floats:
+        numbers = numbers_of(self.column, table)
+        return np.where(np.isnan(numbers), 0.0, numbers) * self.where.of(table)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RowFunction(Integrand):
+    """A function of an analyst, where it is defined and `where` is true, and 0 elsewhere.
+
+    It gets the columns by name, as arrays, and gives one number per row; NaN says that it is not defined there. With
+    `presence`, the value is 1 in place of the function's own.
+    """
+
+    function: Callable[["Columns"], Any]
+    names: tuple[str, ...]
+    where: Indicator
+    presence: bool = False
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys((*self.names, *self.where.columns)))
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        return self.where.conditions
+
+    def of(self, table: pa.Table) -> Floats:
+        values = evaluated(self.function, Columns(table))
+        defined = ~np.isnan(values)
+        chosen = np.ones_like(values) if self.presence else values
+        return np.where(defined, chosen, 0.0) * self.where.of(table)
+
+
+class Columns(Mapping[str, Any]):
+    """The columns of a table as arrays, and a note of those that were looked at.
+
+    Numbers and booleans are float64 with NaN for NULL, dates are datetime64, the rest is text with None for NULL.
+    """
+
+    def __init__(self, table: pa.Table) -> None:
+        self._table = table
+        self.read: list[str] = []
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._table.column_names:
+            known = ", ".join(self._table.column_names)
+            raise ParameterError(f"There is no column {name!r}; there are {known}.")
+        if name not in self.read:
+            self.read.append(name)
+        array = self._table.column(name)
+        if pa.types.is_boolean(array.type):
+            array = array.cast(pa.int8())
+        if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+            return np.asarray(array.cast(pa.float64()).to_numpy(), dtype=np.float64)
+        if pa.types.is_temporal(array.type):
+            return np.asarray(array.to_numpy())
+        return np.array(array.to_pylist(), dtype=object)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._table.column_names)
+
+    def __len__(self) -> int:
+        return int(self._table.num_columns)
+
+
+def evaluated(function: Callable[[Columns], Any], columns: Columns) -> Floats:
+    """The values of an analyst's function, one per row, or a `ParameterError`."""
+    rows = columns._table.num_rows
+    with np.errstate(all="ignore"):  # what is not defined is NaN, and left out
+        values = np.asarray(function(columns))
+    if values.ndim == 0:
+        values = np.full(rows, values)
+    if values.shape != (rows,) or values.dtype.kind not in "fiub":
+        raise ParameterError(
+            f"expectation: the function must give one number per row, ({rows},), got {values.dtype} {values.shape}."
+        )
+    if np.isinf(values.astype(np.float64)).any():
+        raise ParameterError("expectation: the function is infinite within the declared ranges, so nothing bounds it.")
+    return values.astype(np.float64)
+
+
+def numbers_of(column: Column, table: pa.Table) -> Floats:
+    """A column of numbers or booleans as float64, NaN for NULL."""
+    values = table.column(column.name)
+    numbers = values.cast(pa.int8()) if column.tag == "boolean" else values
+    return np.asarray(numbers.cast(pa.float64()).to_numpy(), dtype=np.float64)
+
+
+def columns_read(function: Callable[[Columns], Any], sample: pa.Table, schema: Schema) -> tuple[str, ...]:
+    """Which columns a function reads, found by calling it on a few rows."""
+    columns = Columns(sample.select(list(schema.names)))
+    evaluated(function, columns)
+    return tuple(columns.read)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimand:
+    """Σ numerator / Σ denominator over all rows; the denominator is 1 or 0 on each row, and 1 if there is none.
+
+    With `is_total` it is Σ numerator itself: a count.
+    """
+
+    numerator: Integrand
+    denominator: Integrand | None = None
+    about: str = ""
+    is_total: bool = False
+
+    @property
+    def parts(self) -> tuple[Integrand, ...]:
+        """Numerator and denominator."""
+        return (self.numerator,) if self.denominator is None else (self.numerator, self.denominator)
+
+    @property
+    def conditions(self) -> tuple[Condition, ...]:
+        """All conditions in it."""
+        return tuple(dict.fromkeys(condition for part in self.parts for condition in part.conditions))
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of all columns that it reads."""
+        return tuple(dict.fromkeys(name for part in self.parts for name in part.columns))
+
+    @property
+    def valued(self) -> frozenset[str]:
+        """The columns whose values matter, beside the outcomes of tests of that column alone."""
+        names: set[str] = set()
+        for part in self.parts:
+            if isinstance(part, NumericValue):
+                names.add(part.column.name)
+            elif isinstance(part, RowFunction):
+                names.update(part.names)
+        for leaf in (leaf for condition in self.conditions for leaf in condition.leaves()):
+            if isinstance(leaf, Compared) and isinstance(leaf.right, Column):
+                names.update(leaf.names)
+        return frozenset(names)

@@ -1,0 +1,290 @@
+"""Fréchet bounds: averages of columns that were not measured together, as the extremes over all tables that agree.
+
+Atoms that a question can't tell apart are put into one class first, so that questions of many columns stay small.
+"""
+
+import itertools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+from scipy.optimize import linprog
+from scipy.sparse import coo_array, csr_array, hstack, vstack
+
+from kernelease.analysis.estimands import Estimand
+from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
+from kernelease.analysis.marginal import Marginal, common_coarsening
+from kernelease.analysis.representatives import CellValues, Representatives, cell_values, representatives
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.table import Column
+from kernelease.table.expressions import Condition, Leaf
+
+MOST_POINTS = 20_000  # variables of a linear program
+PARTS = (16, 8, 4, 2)  # ranges that numbers are cut into: as many as fit
+Z = 4.0  # standard errors within which a noisy number of rows is taken to be
+REMARK = (
+    "{} were not measured together in cells as fine as the question: the interval holds every table that agrees with "
+    "what was measured"
+)
+Sparse: TypeAlias = csr_array
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KnownCounts:
+    """Counts of unions of cells, each with a standard error: `matrix` (counts, cells) @ p = `values` ± `errors`."""
+
+    matrix: Sparse
+    values: Floats
+    errors: Floats
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrechetLimits(ConfidenceLimits):
+    """Σ numerator / Σ denominator over all tables whose counts agree with all known ones at once.
+
+    Each holds within z standard errors, z so large (Bonferroni) that all of them do with the probability that is
+    asked for; no law of the rest is assumed, and no choice is made in sight of the noise. The two extremes are linear
+    programs (Charnes & Cooper 1962): with y = p·s and s = 1/Σ denominator, minimise numerator·y. For a total, s = 1.
+    """
+
+    functions: CellValues
+    known: KnownCounts
+    rows: Interval  # the least and the greatest number of them
+    is_total: bool  # whether the numerator's sum itself is asked for
+    laplace: bool = False  # Laplace noise
+    _found: dict[float, Interval] = field(default_factory=dict, repr=False, compare=False)
+
+    @property
+    def possible(self) -> Interval:
+        """All possible answers."""
+        possible = self.functions.possible
+        assert possible is not None  # whoever asks has looked
+        return (min(0.0, possible[0]) * self.rows[1], possible[1] * self.rows[1]) if self.is_total else possible
+
+    def at(self, level: float) -> Interval:
+        if level not in self._found:
+            self._found[level] = self._solve(self.factor(level))
+        return self._found[level]
+
+    def factor(self, level: float) -> float:
+        """How many standard errors each count may be off, so that all hold together with at least this probability."""
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"level must be between 0 and 1, like 0.95, got {level!r}.")
+        return critical_value(1.0 - (1.0 - level) / max(1, len(self.known.values)), laplace=self.laplace)
+
+    def _solve(self, z: float) -> Interval:
+        possible = self.possible
+        for slack in (1.0, 1.25, 1.6, 2.0, 3.0, 5.0, 10.0):  # noise beyond the box is rare, but happens
+            ends = [self._extreme(z * slack, sign) for sign in (1.0, -1.0)]
+            if not any(math.isnan(end) for end in ends):
+                return max(ends[0], possible[0]), min(ends[1], possible[1])
+        return possible
+
+    def _extreme(self, z: float, sign: float) -> float:
+        """The least (sign 1) or greatest (sign −1) ratio; NaN where no table agrees with all of them."""
+        cells = self.functions.size
+        # A row may be at any representative of its cell: each is a variable of its own.
+        points = len(self.functions.cell)
+        spread = csr_array((np.ones(points), (self.functions.cell, np.arange(points))), shape=(cells, points))
+        matrix = self.known.matrix @ spread
+        high, low = self.known.values + z * self.known.errors, self.known.values - z * self.known.errors
+        everyone = csr_array(np.ones((1, points)))
+        above = vstack([matrix, -matrix, everyone, -everyone])
+        limits = np.concatenate([high, -low, [self.rows[1]], [-self.rows[0]]])
+        system = hstack([above, csr_array(-limits[:, None])]).tocsr()
+        below = np.append(np.zeros(points) if self.is_total else self.functions.denominator, float(self.is_total))
+        found = linprog(
+            np.append(sign * self.functions.numerator, 0.0),
+            A_ub=system,
+            b_ub=np.zeros(len(limits)),
+            A_eq=csr_array(below[None, :]),
+            b_eq=[1.0],
+            bounds=(0.0, None),
+            method="highs",
+        )
+        return sign * float(found.fun) if found.status == 0 else math.nan
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomClasses:
+    """The class of each atom of a column, and representatives of the classes."""
+
+    groups: Integers  # (atoms,)
+    points: Representatives
+
+
+def frechet_bounds(evidence: Evidence, estimand: Estimand) -> Estimate | None:
+    """The extremes over all tables that agree with the noisy counts; the value is NaN. None where no row can exist."""
+    columns = evidence.positions(estimand.columns)
+    chosen = _classes(evidence, estimand, columns)
+    axes = [
+        (evidence.schema.columns[index].name, part.points, part.groups)
+        for index, part in zip(columns, chosen, strict=True)
+    ]
+    functions = cell_values(axes, estimand.numerator, estimand.denominator)
+    if functions.possible is None:
+        return None
+    sampled = evidence.total if evidence.target is Target.POPULATION else 0.0
+    known = _known(evidence, columns)
+    limits = FrechetLimits(
+        functions=functions,
+        known=known_counts(known, tuple(part.groups for part in chosen), columns, sampled=sampled),
+        rows=_rows(evidence),
+        is_total=estimand.is_total,
+        laplace=any(marginal.laplace for marginal in known),
+    )
+    return Estimate(
+        value=math.nan,
+        parts=Parts(noise=_noise(limits)),
+        limits=limits,
+        target=evidence.target,
+        about=estimand.about,
+        remark=REMARK.format(", ".join(evidence.schema.names[index] for index in columns)),
+        possible=limits.possible,
+    )
+
+
+def _noise(limits: FrechetLimits) -> float:
+    """By how much each half of the interval grows when all counts may be off by one standard error more."""
+    long, short = (high - low for low, high in (limits.at(level) for level in (CONFIDENCE, 0.5)))
+    return max(0.0, 0.5 * (long - short) / (limits.factor(CONFIDENCE) - limits.factor(0.5)))
+
+
+def _classes(evidence: Evidence, estimand: Estimand, columns: tuple[int, ...]) -> list[AtomClasses]:
+    """The atoms of each column in as many classes as a linear program can take."""
+    declared = [evidence.schema.columns[index] for index in columns]
+    for parts in PARTS:
+        found = [
+            atom_classes(column, estimand.conditions, parts=parts if column.name in estimand.valued else 1)
+            for column in declared
+        ]
+        if math.prod(len(part.points.atoms) for part in found) <= MOST_POINTS:
+            return found
+    raise CapacityError(
+        f"The columns {', '.join(column.name for column in declared)} were not measured together, and are too many to "
+        "bound the answer from what was. Ask about fewer of them at once, or with fewer values."
+    )
+
+
+def _known(evidence: Evidence, columns: tuple[int, ...]) -> list[Marginal]:
+    """What was measured of some of the columns, in the round that has the least noise."""
+    known = []
+    for size in (1, 2, 3):
+        for part in itertools.combinations(columns, size):
+            measured = evidence.marginals(part)
+            if measured:
+                known.append(min(measured, key=lambda one: float(one.variances().max())))
+    return known
+
+
+def _rows(evidence: Evidence) -> Interval:
+    """The least and the greatest number of rows."""
+    if evidence.public_total:
+        return evidence.total, evidence.total
+    marginal = evidence.marginals((0,))[0]
+    values, covariance = marginal.joint([np.ones(marginal.size)])
+    error = math.sqrt(covariance[0, 0])
+    return max(1.0, values[0] - Z * error), max(1.0, values[0] + Z * error)
+
+
+def atom_classes(column: Column, conditions: Sequence[Condition], *, parts: int) -> AtomClasses:
+    """Atoms with the same outcomes of all tests of this column alone, in `parts` ranges where its values matter, too.
+
+    With one part, only the tests matter: the representatives of a class are one of each outcome.
+    """
+    points = representatives(column, conditions)
+    leaves = [leaf for condition in conditions for leaf in condition.leaves() if leaf.names == (column.name,)]
+    outcome = _outcomes(points, column, leaves)
+    signature = np.zeros((column.size, int(outcome.max()) + 1 + 1), dtype=np.int64)
+    signature[points.atoms, outcome] = 1
+    signature[:, -1] = _ranges(column, parts)
+    groups = np.unique(signature, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    kind = np.stack([groups[points.atoms], outcome], axis=1)
+    first = np.unique(kind, axis=0, return_index=True)[1]
+    last = len(kind) - 1 - np.unique(kind[::-1], axis=0, return_index=True)[1]
+    kept = np.unique(first if parts == 1 else np.concatenate([first, (first + last) // 2, last]))
+    chosen = Representatives(
+        atoms=points.atoms[kept], values=points.values.take(pa.array(kept)), weights=np.ones(len(kept))
+    )
+    return AtomClasses(groups=groups, points=chosen)
+
+
+def _outcomes(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> Integers:
+    """A number for each combination of outcomes (true, false, null) of the tests: (m,)."""
+    table = pa.table({column.name: points.values})
+    flags = [np.zeros(len(points.atoms), dtype=np.int64)]
+    flags += [np.asarray(pc.fill_null(pc.cast(leaf.test(table), pa.int8()), 2), dtype=np.int64) for leaf in leaves]
+    return np.unique(np.stack(flags, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _ranges(column: Column, parts: int) -> Integers:
+    """Neighbouring atoms in at most so many ranges; NULL and other on their own."""
+    if parts == 1:
+        return np.zeros(column.size, dtype=np.int64)
+    if not column.ordered:
+        return np.arange(column.size)
+    ordinary = int(np.count_nonzero(~np.isnan(column.centres())))
+    ranges = np.arange(column.size)
+    ranges[:ordinary] = ranges[:ordinary] * min(parts, ordinary) // max(1, ordinary)
+    ranges[ordinary:] += parts
+    return ranges
+
+
+def known_counts(
+    known: list[Marginal], classes: tuple[Integers, ...], columns: tuple[int, ...], *, sampled: float = 0.0
+) -> KnownCounts:
+    """What marginals of some of the columns say about the classes of all of them.
+
+    `classes[k]` is the class of each atom of column `columns[k]`. A cell that lies in several classes says something
+    about their union only. With `sampled` rows drawn from a population, sampling adds to each error.
+    """
+    shape = tuple(int(group.max()) + 1 for group in classes)
+    rows, values, errors = [], [], []
+    for marginal in known:
+        places = [columns.index(index) for index in marginal.columns]
+        ours, cells = zip(
+            *(common_coarsening(classes[p], g) for p, g in zip(places, marginal.groups, strict=True)), strict=True
+        )
+        counts = [int(group.max()) + 1 for group in ours]
+        if math.prod(counts) == 1 and marginal.total is not None:
+            continue
+        unions = _flat(cells, counts)
+        seen = _flat(ours, counts, places, shape)
+        for union in range(math.prod(counts)):
+            estimate, covariance = marginal.joint([(unions == union).astype(np.float64)])
+            rows.append(seen == union)
+            values.append(estimate[0])
+            errors.append(math.sqrt(max(0.0, covariance[0, 0]) + _binomial(estimate[0], sampled)))
+    dense: NDArray[np.bool_] = np.array(rows).reshape(len(rows), math.prod(shape))
+    return KnownCounts(
+        matrix=csr_array(coo_array(dense.astype(np.float64))), values=np.array(values), errors=np.array(errors)
+    )
+
+
+def _binomial(count: float, rows: float) -> float:
+    """The variance of a count of independent rows, by an estimate of it that is never 0."""
+    share = min(max((count + 1.0) / (rows + 2.0), 1.0 / (rows + 2.0)), 0.5)
+    return rows * share * (1.0 - share)
+
+
+def _flat(
+    maps: tuple[Integers, ...], counts: list[int], places: list[int] | None = None, shape: tuple[int, ...] | None = None
+) -> Integers:
+    """One index for a product of maps; with `places`, over a grid of `shape` of which they cover some axes."""
+    axes = list(range(len(maps))) if places is None else places
+    grid = tuple(len(m) for m in maps) if shape is None else shape
+    index = np.zeros(grid, dtype=np.int64)
+    for axis, values, count in zip(axes, maps, counts, strict=True):
+        index = index * count + values.reshape([-1 if other == axis else 1 for other in range(len(grid))])
+    return index.ravel()

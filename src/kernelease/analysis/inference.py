@@ -1,0 +1,243 @@
+"""Statistical inference: confidence limits of every level, ratios by Fieller's theorem, results of tests."""
+
+import html
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, TypeAlias, final
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import ndtr, ndtri
+
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+
+Interval: TypeAlias = tuple[float, float]
+REAL_LINE: Interval = (-math.inf, math.inf)
+CONFIDENCE = 0.95  # the usual level of an interval
+SIGNIFICANCE = 0.05  # and of a test
+DRAWS = 999  # from the null distribution
+LEAST_DRAWS = 19  # so that p can be 0.05
+
+
+class ConfidenceLimits(ABC):
+    """A confidence interval of every level."""
+
+    __slots__ = ()
+
+    @abstractmethod
+    def at(self, level: float) -> Interval:
+        """The interval that covers the truth with probability at least `level`."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NormalLimits(ConfidenceLimits):
+    """The truth is between two numbers, each known up to normal noise: `low` ± `low_error`, `high` ± `high_error`.
+
+    They are one number where the release measured the very thing that was asked. Where a part was not measured (where
+    in its cell a number lies), they are apart by the largest bias in either direction, at least by `gap`: then both
+    ends can't be missed at once, and the critical value is smaller (Imbens & Manski 2004). `within` holds all possible
+    answers.
+
+    >>> exact = NormalLimits(low=5.0, high=5.0, low_error=1.0, high_error=1.0)
+    >>> [round(end, 2) for end in exact.at(0.95)]
+    [3.04, 6.96]
+    """
+
+    low: float
+    high: float
+    low_error: float
+    high_error: float
+    gap: float = 0.0
+    within: Interval = REAL_LINE
+    laplace: bool = False  # Laplace noise, whose tails are longer than the normal law's
+
+    def at(self, level: float) -> Interval:
+        error = max(self.low_error, self.high_error)
+        factor = critical_value(level, self.gap / error if error > 0.0 else math.inf, laplace=self.laplace)
+        # Moving a centre to the nearest possible answer moves it no further from the truth: the interval stays valid.
+        low, high = (_clip(end, self.within) for end in (self.low, self.high))
+        ends = low - factor * self.low_error, high + factor * self.high_error
+        return _clip(ends[0], self.within), _clip(ends[1], self.within)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class UnknownLimits(ConfidenceLimits):
+    """Anything that is possible."""
+
+    within: Interval = REAL_LINE
+
+    def at(self, level: float) -> Interval:
+        return self.within
+
+
+def critical_value(level: float, shift: float = 0.0, *, laplace: bool = False) -> float:
+    """c with Φ(c) − Φ(−c − shift) = level: of a normal estimate whose interval is `shift` errors longer than 2c.
+
+    With a shift of 0 it is the two-sided quantile, and with a large one the one-sided. For Laplace noise (`laplace`) it
+    is at least the quantile of a single Laplace variable of the same variance, the longest-tailed case.
+
+    >>> round(critical_value(0.95), 3), round(critical_value(0.95, 50.0), 3)
+    (1.96, 1.645)
+    """
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"level must be between 0 and 1, like 0.95, got {level!r}.")
+    one, two = float(ndtri(level)), float(ndtri(0.5 + level / 2.0))
+    if laplace:
+        return max(two, -math.log1p(-level) / math.sqrt(2.0))
+    if shift <= 0.0 or shift > 40.0 or two <= max(one, 0.0):
+        return two if shift <= 0.0 else max(one, 0.0)
+    return float(brentq(lambda c: ndtr(c) - ndtr(-c - shift) - level, max(one, 0.0) - 1e-9, two + 1e-9))
+
+
+def clipped(within: Interval, ends: Interval) -> Interval:
+    """An interval cut to what is possible; one that misses all of that is moved to its nearest end first.
+
+    >>> clipped((0.0, 1.0), (-0.5, 0.5)), clipped((0.0, 1.0), (-0.5, -0.3))
+    ((0.0, 0.5), (0.0, 0.1))
+    """
+    half = (ends[1] - ends[0]) / 2.0
+    if ends[1] < within[0]:
+        ends = (within[0], within[0] + half)
+    elif ends[0] > within[1]:
+        ends = (within[1] - half, within[1])
+    return _clip(ends[0], within), _clip(ends[1], within)
+
+
+def _clip(value: float, within: Interval) -> float:
+    return min(max(value, within[0]), within[1])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ratio:
+    """numerator / denominator, of two sums with jointly normal errors.
+
+    A ratio t is plausible where numerator − t·denominator is, a sum with a known variance: no approximation enters,
+    however noisy the denominator is. Where that could be 0, every t is plausible: the interval has no ends.
+
+    >>> clear = Ratio(numerator=20.0, denominator=10.0, variances=(1.0, 1.0), covariance=0.0)
+    >>> [round(end, 3) for end in clear.interval(1.96)], round(clear.standard_error, 4)
+    ([1.626, 2.534], 0.2236)
+    >>> Ratio(numerator=20.0, denominator=1.5, variances=(1.0, 1.0), covariance=0.0).interval(1.96)
+    (-inf, inf)
+    """
+
+    numerator: float
+    denominator: float
+    variances: tuple[float, float]
+    covariance: float
+
+    @classmethod
+    def of(cls, sums: Sequence[float] | Floats, covariance: Floats) -> "Ratio":
+        """Of two sums with the covariance of their errors: (2,), (2, 2)."""
+        return cls(
+            numerator=float(sums[0]),
+            denominator=float(sums[1]),
+            variances=(float(covariance[0, 0]), float(covariance[1, 1])),
+            covariance=float(covariance[0, 1]),
+        )
+
+    @property
+    def value(self) -> float:
+        """The ratio; NaN where the denominator is not positive, as no true denominator is."""
+        return self.numerator / self.denominator if self.denominator > 0.0 else math.nan
+
+    @property
+    def standard_error(self) -> float:
+        """To first order; infinite where the denominator is not positive."""
+        if self.denominator <= 0.0:
+            return math.inf
+        return math.sqrt(max(0.0, self.variance(self.value))) / self.denominator
+
+    def variance(self, ratio: float) -> float:
+        """The variance of numerator − ratio·denominator."""
+        first, second = self.variances
+        return first - 2.0 * ratio * self.covariance + ratio * ratio * second
+
+    def interval(self, factor: float) -> Interval:
+        """All t with (numerator − t·denominator)² ≤ factor²·variance(t)."""
+        first, second = self.variances
+        square = factor * factor
+        quadratic = self.denominator**2 - square * second
+        if quadratic <= 0.0 or self.denominator <= 0.0:
+            return REAL_LINE
+        half = self.numerator * self.denominator - square * self.covariance
+        root = math.sqrt(max(0.0, half * half - quadratic * (self.numerator**2 - square * first)))
+        return (half - root) / quadratic, (half + root) / quadratic
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestResult:
+    """A statistic, the probability of one at least as large if the hypothesis holds, and what that means.
+
+    The p-value counts draws from the null, (1 + draws that are no smaller) / (1 + draws): it keeps its level for any
+    number of draws, and is never 0.
+    """
+
+    __test__: ClassVar[bool] = False  # not a test of pytest's
+
+    hypothesis: str
+    statistic: float
+    p_value: float
+    draws: int
+    remark: str = ""
+
+    @classmethod
+    def from_draws(
+        cls, hypothesis: str, observed: float, null: Floats, *, statistic: float | None = None, remark: str = ""
+    ) -> "TestResult":
+        """Compare an observed number with draws of it under the null: (draws,)."""
+        return cls(
+            hypothesis=hypothesis,
+            statistic=observed if statistic is None else statistic,
+            p_value=float(1 + (null >= observed).sum()) / (1 + len(null)),
+            draws=len(null),
+            remark=remark,
+        )
+
+    def rejects(self, level: float = SIGNIFICANCE) -> bool:
+        """Whether the hypothesis is rejected at a level: it is so, wrongly, at most with that probability."""
+        if not 0.0 < level < 1.0:
+            raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
+        return self.p_value <= level
+
+    @property
+    def words(self) -> str:
+        """The result in a sentence."""
+        least = ", the least that so many draws can give" if self.p_value <= 1.0 / (1 + self.draws) else ""
+        p_value = f"p = {self.p_value:.3g}{least}"
+        if self.rejects():
+            verdict = f"Evidence against: {self.hypothesis} ({p_value})."
+        else:
+            verdict = f"No evidence against: {self.hypothesis} ({p_value}). That does not prove it."
+        return f"{verdict} {self.remark}".rstrip()
+
+    def __str__(self) -> str:
+        return self.words
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.words)}</p>"
+
+
+def check_draws(draws: int) -> int:
+    """The number of draws, if they are enough for a test at the usual level."""
+    if draws < LEAST_DRAWS:
+        raise ParameterError(f"draws must be at least {LEAST_DRAWS}, so that p can be 0.05, got {draws!r}.")
+    return draws
+
+
+def wilson_hilferty(squares: Floats) -> Floats:
+    """Sums of squares on the scale of a standard normal: the cube root (Wilson & Hilferty 1931) removes their skew.
+
+    The observed one is scaled together with the draws: under the hypothesis it is one of them, and stays so.
+    """
+    mean = np.maximum(squares.mean(axis=0), 1e-300)
+    spread = np.maximum(squares.var(axis=0) / (9.0 * mean**2), 1e-300)  # 2/9 over the degrees of freedom
+    scores: Floats = (np.cbrt(squares / mean) - (1.0 - spread)) / np.sqrt(spread)
+    return scores

@@ -1,0 +1,109 @@
+"""Altair charts, where Altair is installed."""
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+
+_ALL_PLOTTED = 300  # a column of 256 cells and NULL is drawn whole
+_MOST_PLOTTED = 60  # cells of a column that a picture still shows one by one
+
+
+def altair() -> Any:
+    """The module, or a `ParameterError` that says how to install it."""
+    try:
+        return import_module("altair")
+    except ImportError:
+        raise ParameterError("plot: needs Altair. Install kernelease[plot].") from None
+
+
+def histogram(values: NDArray[Any], weights: Floats, bins: int) -> Any:
+    """An Altair chart of the probability of each interval, or of each value where they are not numbers."""
+    charts = altair()
+    if values.ndim != 1:
+        raise ParameterError("plot: shows one column at a time.")
+    if values.dtype.kind in "fiu":
+        finite = np.isfinite(values)
+        heights, edges = np.histogram(values[finite], bins=bins, weights=weights[finite])
+        bars = [
+            {"from": float(a), "to": float(b), "share": float(h)}
+            for a, b, h in zip(edges[:-1], edges[1:], heights, strict=True)
+        ]
+        chart = charts.Chart(charts.Data(values=bars)).mark_bar()
+        across = charts.X("from:Q", bin="binned", title="value")
+        return chart.encode(x=across, x2="to:Q", y=charts.Y("share:Q", title="probability"))
+    labels, codes = np.unique(values.astype(str), return_inverse=True)
+    shares = np.bincount(codes, weights)
+    named = [{"value": str(label), "share": float(share)} for label, share in zip(labels, shares, strict=True)]
+    chart = charts.Chart(charts.Data(values=named)).mark_bar()
+    return chart.encode(x=charts.X("value:N", sort=None, title="value"), y=charts.Y("share:Q", title="probability"))
+
+
+class Difference(Protocol):
+    """What a chart shows of one cell."""
+
+    @property
+    def columns(self) -> str:
+        """The columns, whose chart it is in."""
+
+    @property
+    def cell(self) -> str:
+        """The cell's label."""
+
+    @property
+    def value(self) -> float:
+        """The difference of two shares."""
+
+    @property
+    def standard_error(self) -> float:
+        """Of the difference."""
+
+    @property
+    def z(self) -> float:
+        """The difference in units of its standard error."""
+
+
+def difference_chart(differences: Sequence[Difference]) -> Any:
+    """An Altair chart of differences with bars of two standard errors, one below the other for each set of columns."""
+    charts = altair()
+    names = list(dict.fromkeys(one.columns for one in differences))
+    parts = [_column_chart(charts, [one for one in differences if one.columns == name], name) for name in names]
+    return parts[0] if len(parts) == 1 else charts.vconcat(*parts)
+
+
+def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> Any:
+    shown, title = differences, name
+    if len(differences) > _ALL_PLOTTED:
+        clearest = sorted(range(len(differences)), key=lambda i: -abs(differences[i].z))[:_MOST_PLOTTED]
+        shown = [differences[i] for i in sorted(clearest)]  # in their own order
+        title = f"{name}, the {_MOST_PLOTTED} clearest of {len(differences)} cells"
+    data = charts.Data(
+        values=[
+            {
+                "cell": one.cell,
+                "difference": one.value,
+                "low": one.value - 2.0 * one.standard_error,
+                "high": one.value + 2.0 * one.standard_error,
+                "clear": "beyond two standard errors" if abs(one.z) > 2.0 else "within",
+            }
+            for one in shown
+        ]
+    )
+    order = [one.cell for one in shown]
+    across = charts.X("cell:N", sort=order, title=title, axis=charts.Axis(labelOverlap=True))
+    colour = charts.Color(
+        "clear:N",
+        scale=charts.Scale(domain=["within", "beyond two standard errors"], range=["#9aa5b1", "#c0392b"]),
+        title=None,
+        legend=charts.Legend(orient="top"),
+    )
+    base = charts.Chart(data).encode(x=across)
+    bars = base.mark_bar().encode(y=charts.Y("difference:Q", title="share: release − other"), color=colour)
+    whiskers = base.mark_rule(color="#333333").encode(y=charts.Y("low:Q", title=""), y2="high:Q")
+    zero = charts.Chart(charts.Data(values=[{"zero": 0}])).mark_rule(color="black").encode(y="zero:Q")
+    return charts.layer(bars, whiskers, zero).properties(width=max(240, min(640, 14 * len(shown))), height=180)

@@ -1,0 +1,236 @@
+"""How a release is read: what was measured decides, and is asked once, here."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NoReturn, final
+
+import numpy as np
+
+from kernelease.analysis.comparisons.mean_embedding import (
+    Coordinates,
+    ReleasedMean,
+    common_coordinates,
+    released_embedding,
+)
+from kernelease.analysis.comparisons.sampling import SampleRows, sample_of_rows, sample_of_table
+from kernelease.analysis.comparisons.witness import Witness, table_witness, vector_witness
+from kernelease.analysis.estimate import Target
+from kernelease.arrays import Integers, Rows, as_rows
+from kernelease.errors import ParameterError
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.release.released import Released
+from kernelease.table import Encoder, Schema
+
+_MOST_COORDINATES = 1024  # in which thinning keeps the balance
+_TOLD_APART = 64  # rows by which two feature maps are compared
+
+
+class Reading(ABC):
+    """What the analyst's methods ask of what was measured. A kind that has no answer refuses, and says why."""
+
+    @abstractmethod
+    def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
+        """Noisy counts and the columns that they are of."""
+
+    @abstractmethod
+    def embedding(self, what: str) -> NoisyEmbedding:
+        """The noisy mean of a feature map."""
+
+    @abstractmethod
+    def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
+        """The released distribution as a mean of features; of some columns, where that is possible."""
+
+    @abstractmethod
+    def means(self, other: "Reading", lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
+        """This released distribution and another one, in the same features."""
+
+    @abstractmethod
+    def sample(self, data: Any) -> SampleRows:
+        """Rows of an analyst's own, to compare with."""
+
+    @abstractmethod
+    def points(self, chosen: Integers | None = None) -> Rows:
+        """Synthetic rows, all or some, as the measured features take them."""
+
+    @abstractmethod
+    def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
+        """Where a sample differs."""
+
+    @abstractmethod
+    def coordinates(self) -> list[Coordinates]:
+        """Features in which rows of equal weight should stay near the weighted ones, the most telling first."""
+
+
+def reading(release: Released) -> Reading:
+    """The reading that suits what was measured."""
+    if isinstance(release.measured, NoisyBlocks) and release.schema is not None:
+        return CountsReading(release, release.measured, release.schema)
+    if isinstance(release.measured, NoisyEmbeddings):
+        return FeaturesReading(release, release.measured.embedding)
+    return NoReading(release)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class CountsReading(Reading):
+    """Of a table whose columns were counted."""
+
+    release: Released
+    blocks: NoisyBlocks
+    schema: Schema
+
+    def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
+        """All of them."""
+        return self.blocks, self.schema
+
+    def embedding(self, what: str) -> NoisyEmbedding:
+        """None."""
+        raise ParameterError(f"{what}: needs a release of a noisy embedding; this one holds noisy counts.")
+
+    def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
+        """In coordinates of the columns that are there."""
+        (mean,) = common_coordinates([self.blocks], self.schema.columns, among=among, lengthscale=lengthscale)
+        return mean
+
+    def means(self, other: Reading, lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
+        """Cell by cell."""
+        theirs, schema = other.counts("A comparison with counted columns")
+        check_same_columns(self.schema, schema)
+        first, second = common_coordinates([self.blocks, theirs], schema.columns, lengthscale=lengthscale)
+        return first, second
+
+    def sample(self, data: Any) -> SampleRows:
+        """A table with some of the columns."""
+        return sample_of_table(data, self.schema)
+
+    def points(self, chosen: Integers | None = None) -> Rows:
+        """Atom codes."""
+        return _codes(self.release, self.schema, chosen)
+
+    def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
+        """Per cell of each column, or of the named columns together."""
+        return table_witness(self.blocks, self.schema, self.sample(data), columns=columns, target=target)
+
+    def coordinates(self) -> list[Coordinates]:
+        """Of small tables first, as many as thinning can keep up."""
+        (mean,) = common_coordinates([self.blocks], self.schema.columns)
+        chosen: list[Coordinates] = []
+        width = 0
+        for part in sorted(mean.parts, key=lambda part: len(part.mean)):
+            width += len(part.mean)
+            if chosen and width > _MOST_COORDINATES:
+                break
+            chosen.append(part.coordinates)
+        return chosen
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class FeaturesReading(Reading):
+    """Of vectors, or of a table, whose features were measured together."""
+
+    release: Released
+    noisy: NoisyEmbedding
+
+    def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
+        """None."""
+        raise ParameterError(f"{what}: needs a release of a table with measured counts.")
+
+    def embedding(self, what: str) -> NoisyEmbedding:
+        """The last stage."""
+        return self.noisy
+
+    def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
+        """In the features that were measured, whichever columns are asked for."""
+        return released_embedding(self.noisy)
+
+    def means(self, other: Reading, lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
+        """Only of one and the same map."""
+        theirs = other.embedding("A comparison with measured features")
+        points = self.points(np.arange(min(_TOLD_APART, len(self.release.weights))))
+        ours, others = (noisy.feature_map.evaluate(points) for noisy in (self.noisy, theirs))
+        if ours.shape != others.shape or not np.allclose(ours, others):
+            raise ParameterError("These releases measured different feature maps: take one kernel and seed for both.")
+        return released_embedding(self.noisy), released_embedding(theirs)
+
+    def sample(self, data: Any) -> SampleRows:
+        """Rows with all columns."""
+        schema = self.release.schema
+        if schema is None:
+            return sample_of_rows(data, self.release.points.shape[1])
+        sample = sample_of_table(data, schema)
+        if sample.columns is not None and len(sample.columns) < len(schema):
+            raise ParameterError("The sample must have all columns: this release measured them together only.")
+        return SampleRows(rows=as_rows(sample.rows), persons=sample.persons)
+
+    def points(self, chosen: Integers | None = None) -> Rows:
+        """Vectors, or codes as the kernel of atoms takes them."""
+        if self.release.schema is None:
+            return self.release.points if chosen is None else self.release.points[chosen]
+        return as_rows(_codes(self.release, self.release.schema, chosen))
+
+    def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
+        """At the synthetic points."""
+        return vector_witness(self.noisy, self.points(), self.sample(data).rows, target=target)
+
+    def coordinates(self) -> list[Coordinates]:
+        """All features."""
+        return [part.coordinates for part in released_embedding(self.noisy).parts]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class NoReading(Reading):
+    """Of rows that were chosen, not measured: there is nothing to compare with."""
+
+    release: Released
+
+    def _none(self) -> NoReturn:
+        raise ParameterError("This release holds no noisy measurements to compare with: its method keeps rows only.")
+
+    def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
+        """None."""
+        self._none()
+
+    def embedding(self, what: str) -> NoisyEmbedding:
+        """None."""
+        self._none()
+
+    def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
+        """None."""
+        self._none()
+
+    def means(self, other: Reading, lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
+        """None."""
+        self._none()
+
+    def sample(self, data: Any) -> SampleRows:
+        """None."""
+        self._none()
+
+    def points(self, chosen: Integers | None = None) -> Rows:
+        """As they are."""
+        return self.release.points if chosen is None else self.release.points[chosen]
+
+    def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
+        """None."""
+        self._none()
+
+    def coordinates(self) -> list[Coordinates]:
+        """None: only weights can be kept."""
+        return []
+
+
+def check_same_columns(one: Schema, two: Schema) -> None:
+    """Refuse tables that can't be compared cell by cell."""
+    if one.columns != two.columns:
+        raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+
+
+def _codes(release: Released, schema: Schema, chosen: Integers | None) -> Integers:
+    rows = release.rows if chosen is None else release.rows.take(chosen)
+    codes: Integers = Encoder(schema).encode(rows).astype(np.int64)
+    return codes

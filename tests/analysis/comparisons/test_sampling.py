@@ -1,0 +1,114 @@
+"""Samples in all forms, and draws of errors with the variance that they should have."""
+
+import dataclasses
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.analysis.comparisons.sampling import SampleRows, ScaledScatter, Scatter, draw_errors, sample_of_table
+from kernelease.table import Encoder
+from tests.analysis.comparisons.releases import RELEASE, SAME, VECTORS
+
+TABLE = people(np.random.default_rng(0), 1_000)
+EXACT = measured(TABLE, epsilon=np.inf, generator=np.random.default_rng(0))
+CODES = Encoder(SCHEMA).encode(TABLE).astype(np.int64)
+(MEAN,) = common_coordinates([EXACT], SCHEMA.columns)
+
+
+def everyone(codes) -> SampleRows:
+    return SampleRows(rows=codes, persons=np.arange(len(codes)))
+
+
+def test_scatter_is_the_covariance_of_the_mean():
+    scatter = Scatter.of(everyone(CODES), [part.coordinates for part in MEAN.parts], np.random.default_rng(0))
+    features = [part.coordinates.features(CODES) for part in MEAN.parts]
+    for mean, deviations, direct in zip(scatter.means, scatter.deviations, features, strict=True):
+        assert mean == pytest.approx(direct.mean(axis=0), abs=1e-12)
+        assert deviations.T @ deviations == pytest.approx(np.atleast_2d(np.cov(direct.T)), abs=1e-9)
+    assert scatter.trace == pytest.approx(sum(direct.var(axis=0, ddof=1).sum() for direct in features))
+
+
+def test_groups_of_many_rows_keep_the_trace_nearly():
+    codes = np.repeat(CODES, 5, axis=0)
+    scatter = Scatter.of(everyone(codes), [MEAN.parts[0].coordinates], np.random.default_rng(0))
+    assert scatter.groups == 2_000
+    assert float(np.sum(scatter.deviations[0] ** 2)) == pytest.approx(scatter.trace, rel=0.2)
+
+
+def test_persons_count_as_their_average():
+    persons = np.arange(1_000) % 250
+    scatter = Scatter.of(
+        SampleRows(rows=CODES, persons=persons), [part.coordinates for part in MEAN.parts], np.random.default_rng(0)
+    )
+    direct = MEAN.parts[0].coordinates.features(CODES)
+    averages = np.stack([direct[persons == person].mean(axis=0) for person in range(250)])
+    assert scatter.units == 250
+    assert scatter.means[0] == pytest.approx(averages.mean(axis=0))
+    assert scatter.deviations[0].T @ scatter.deviations[0] == pytest.approx(np.cov(averages.T), abs=1e-9)
+
+
+def test_errors_have_the_stated_variance():
+    noisy = measured(TABLE, epsilon=1.0, generator=np.random.default_rng(0))
+    (mean,) = common_coordinates([noisy], SCHEMA.columns)
+    coordinates = [part.coordinates for part in mean.parts]
+    scatter = Scatter.of(everyone(CODES), coordinates, np.random.default_rng(0))
+    direction = [np.eye(len(part.mean))[0] for part in mean.parts]
+    error = draw_errors(
+        [mean], [ScaledScatter(scatter=scatter, rate=0.01)], direction, np.random.default_rng(0), draws=4_000
+    )
+    assert error.squares.mean() == pytest.approx(error.trace, rel=0.05)
+    along = sum(
+        part.variance[0] + 0.01 * (deviations[:, 0] ** 2).sum()
+        for part, deviations in zip(mean.parts, scatter.deviations, strict=True)
+    )
+    assert error.projections.var() == pytest.approx(along, rel=0.15)
+
+
+def test_a_noisy_number_of_rows_counts():
+    schema = dataclasses.replace(SCHEMA, neighbours="add-remove")
+    noisy = measured(TABLE, epsilon=0.1, generator=np.random.default_rng(1), schema=schema)
+    (mean,) = common_coordinates([noisy], schema.columns)
+    assert mean.count_deviation > 0.0
+    direction = [np.zeros(len(part.mean)) for part in mean.parts]
+    error = draw_errors([mean], [], direction, np.random.default_rng(0), draws=4_000)
+    assert error.squares.mean() == pytest.approx(mean.noise_trace, rel=0.05)
+
+
+def test_the_schema_of_a_sample():
+    sample = sample_of_table(TABLE.select(["ward", "age"]), SCHEMA)
+    assert sample.columns == frozenset({0, 2})
+    assert np.array_equal(sample.rows[:, [0, 2]], CODES[:, [0, 2]])
+
+
+@pytest.mark.parametrize("form", ["pandas", "polars", "dict", "batch"])
+def test_samples_of_many_forms(form):
+    forms = {
+        "pandas": SAME.to_pandas,
+        "polars": lambda: __import__("polars").from_arrow(SAME),
+        "dict": SAME.to_pydict,
+        "batch": lambda: SAME.combine_chunks().to_batches()[0],
+    }
+    assert float(RELEASE.mmd(forms[form]())) == float(RELEASE.mmd(SAME))
+
+
+def test_sample_rows_count_persons():
+    assert SampleRows(rows=np.zeros((3, 1)), persons=np.array([0, 0, 1])).units == 2
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: RELEASE.mmd(SAME.slice(0, 0)), "empty"),
+        (lambda: RELEASE.mmd(SAME.slice(0, 1)), "at least two rows"),
+        (lambda: RELEASE.mmd(pa.table({"ages": [1, 2]})), "none of the release's columns.*Did you mean age"),
+        (lambda: RELEASE.mmd("adult.csv"), "must be an Arrow table"),
+        (lambda: VECTORS.mmd(np.zeros((5, 3))), "must have 2 columns"),
+        (lambda: VECTORS.mmd(np.zeros((0, 2))), "empty"),
+    ],
+)
+def test_refuses(ask, message):
+    with pytest.raises(ValueError, match=message):
+        ask()

@@ -1,0 +1,102 @@
+"""Regressions: least squares where there is no noise, and intervals that admit what is open."""
+
+import math
+
+import numpy as np
+import pytest
+
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.evidence import Spread
+from kernelease.analysis.regression import regression
+from kernelease.errors import ParameterError
+from kernelease.table import Schema
+from tests.analysis.tables import SCHEMA, people, simple
+
+ROWS = 4_000
+TABLE = people(ROWS, seed=9)
+T = {name: TABLE.column(name).to_numpy() for name in TABLE.column_names}
+KNOWN = ~np.isnan(T["hours"])
+CLEAR = simple(TABLE, 1e-4)
+
+
+def least_squares(columns, response, chosen):
+    design = np.column_stack([np.ones(ROWS), *columns]).astype(float)[chosen]
+    return np.linalg.lstsq(design, response[chosen], rcond=None)[0]
+
+
+def test_regression_without_noise_is_least_squares():
+    truth = least_squares(
+        [T["age"], T["sex"] == "M", T["school"] == "some", T["school"] == "much"], T["kids"], np.ones(ROWS, dtype=bool)
+    )
+    found = regression(CLEAR, "kids ~ age + sex + school")
+    assert list(found) == ["intercept", "age", "sex[M]", "school[some]", "school[much]"]
+    assert [float(one) for one in found.values()] == pytest.approx(truth, abs=1e-3)
+    assert len(found) == 5
+    assert "kids ~ age" in repr(found)
+    assert "<td>age</td>" in found._repr_html_()
+    noisy = regression(simple(TABLE, 3.0), "kids ~ age + sex + school")
+    for one, value in zip(noisy.values(), truth, strict=True):
+        low, high = one.interval(0.999)
+        assert low < value < high
+
+
+def test_regression_with_missing_numbers():
+    filled = np.where(KNOWN, T["hours"], 0.0)
+    truth = least_squares([filled, ~KNOWN], T["kids"], np.ones(ROWS, dtype=bool))
+    found = regression(CLEAR, "kids ~ hours")
+    assert list(found) == ["intercept", "hours", "hours[NULL]"]
+    for one, value in zip(found.values(), truth, strict=True):
+        low, high = one.interval()
+        assert low < value < high
+    truth = least_squares([T["age"], T["sex"] == "M"], T["hours"], KNOWN)
+    found = regression(CLEAR, "hours ~ age + sex")
+    for one, value in zip(found.values(), truth, strict=True):
+        low, high = one.interval()
+        assert low < value < high
+    even = regression(simple(TABLE, 1e-4, spread=Spread.EVEN), "hours ~ age + sex")
+    assert [float(one) for one in even.values()] == pytest.approx(truth, abs=0.5)
+    assert even["age"].parts.bias < 0.2 * found["age"].parts.bias
+
+
+def test_regression_of_a_population():
+    errors = [
+        regression(simple(TABLE, 1e-4, target=Target.POPULATION, **rows), "kids ~ age")["age"].parts.sampling
+        for rows in ({}, {"rows": TABLE, "weights": np.full(ROWS, 1.0 / ROWS)})
+    ]
+    residual = T["kids"] - np.polyval(np.polyfit(T["age"], T["kids"], 1), T["age"])
+    classic = residual.std() / T["age"].std() / math.sqrt(ROWS)
+    assert errors[0] == pytest.approx(classic, rel=0.05)
+    deviation = T["age"] - T["age"].mean()
+    robust = math.sqrt((deviation**2 * residual**2).sum()) / (deviation**2).sum()
+    assert errors[1] == pytest.approx(robust, rel=0.05)
+
+
+def test_regression_in_the_noise_has_no_interval():
+    found = regression(simple(TABLE, 300.0), "kids ~ age + school")
+    assert not math.isfinite(found["age"].margin())
+    assert "no bounded interval" in found["age"].remark
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda: regression(CLEAR, "kids age"), "can't read"),
+        (lambda: regression(CLEAR, "sex ~ age"), "is of type category"),
+        (lambda: regression(CLEAR, "kids ~ agee"), "Did you mean age?"),
+        (lambda: regression(CLEAR, "kids ~ age + kids"), "once"),
+        (lambda: regression(CLEAR, "kids ~ age * sex"), "is not a column"),
+        (lambda: regression(simple(TABLE, sets=[(i,) for i in range(5)]), "kids ~ age"), "not measured together"),
+    ],
+)
+def test_what_is_refused(ask, message):
+    with pytest.raises(ParameterError, match=message):
+        ask()
+
+
+def test_variables_that_determine_each_other(monkeypatch):
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", 0)  # so that the count of an empty cell is exactly 0
+    schema = Schema(columns=tuple(SCHEMA.columns[:2]))
+    constant = TABLE.select(["age", "sex"]).set_column(1, "sex", [["F"] * ROWS])
+    evidence = simple(constant, 1e-9, schema=schema, sets=[(0,), (1,), (0, 1)])
+    with pytest.raises(ParameterError, match="determine each other"):
+        regression(evidence, "age ~ sex")
