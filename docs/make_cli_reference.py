@@ -33,6 +33,7 @@ than through the bundle that is released; under add-remove neighbours, nothing d
 | 1 | a check failed: `verify` found something that does not hold |
 | 2 | wrong usage or input; the message on stderr says what was expected and what to do |
 | 3 | the budget does not cover the request; nothing was spent and nothing was written |
+| 130 | interrupted; the message says what was spent |
 
 A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the
 message, and kept in the ledger.
@@ -44,12 +45,15 @@ message, and kept in the ledger.
 | file | what it is |
 | --- | --- |
 | data.parquet | synthetic rows, and last a column `weight`; missing after `measure` |
-| measurements.json | the noisy numbers behind them, with their noise |
+| measurements.json | the noisy numbers behind them, with their noise, and the method that measured them |
+| fit.json | the settings that the rows were made with: with the measurements, they give the same rows |
 | certificate.json | the guarantee, step by step, as `verify` recomputes it |
-| datasheet.md | the same in words, as NIST SP 800-226 asks; `verify` writes it again and compares |
+| datasheet.md | the same in words, as NIST SP 800-226 asks |
 | schema.json | the declared columns |
 | datapackage.json, croissant.json, registry.yaml | for other tools: Frictionless, Croissant, registries |
 | SHA256SUMS, SHA256SUMS.sig, public_key.pem | sums of all files; with `--key`, a signature |
+
+`verify` writes every document again from the numbers, and compares.
 
 ## Configuration file
 
