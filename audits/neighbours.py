@@ -43,6 +43,8 @@ max = 1000
 cells = 8
 """
 BASE = [b"34,north,12.5", b"57,south,800", b"8,north,0", b"71,south,99.75"] * 20
+LINES = '[source]\nrecords = "lines"'
+COMMENT = b'34,north,12.5,"first\nsecond, ""quoted""\r\nthird\nfourth\nfifth"'  # in a column that is not declared
 PERSON = [b"1,34,north,12.5"] * 3  # as many rows as the cap allows
 OTHERS = [b"%d,57,south,800" % (2 + i // 2) for i in range(40)]
 
@@ -55,12 +57,13 @@ class Pair:
     first: Sequence[bytes]
     second: Sequence[bytes]
     table: str = 'neighbours = "replace-one"'
+    source: str = ""
     public: bool = False
 
     @property
     def header(self) -> bytes:
-        """The first line."""
-        return b"who,age,ward,cost" if "unit" in self.table else b"age,ward,cost"
+        """The first line. Its last column is not declared."""
+        return b"who,age,ward,cost,comment" if "unit" in self.table else b"age,ward,cost,comment"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,9 +76,9 @@ class Traces:
     files: dict[str, bytes]
 
 
-def replaced(name: str, line: bytes, **options: bool) -> Pair:
+def replaced(name: str, line: bytes, *, source: str = "", public: bool = False) -> Pair:
     """The first line exchanged for another."""
-    return Pair(name=name, first=BASE, second=[line, *BASE[1:]], **options)
+    return Pair(name=name, first=BASE, second=[line, *BASE[1:]], source=source, public=public)
 
 
 def added(name: str, line: bytes) -> Pair:
@@ -94,13 +97,16 @@ PAIRS = (
     added("one more row", b"34,north,12.5"),
     person("a unit beyond the cap", [b"1,34,north,12.5"] * 40),
     replaced("an unparsable cell", b"thirty,north,12.5"),
+    replaced("a comment of five lines", COMMENT),
     replaced("an ordinary other row", b"35,south,13"),
     replaced("an extreme value", b"34,north,1e300"),
     replaced("minus infinity", b"34,north,-inf"),
     replaced("a NULL", b",north,12.5"),
     replaced("a line that is too short", b"34"),
     replaced("a line that is too long", b"34,north,12.5,and,more"),
-    replaced("a lone quote", b'34,"north,12.5'),
+    replaced("a lone quote, where lines are records", b'34,"north,12.5', source=LINES),
+    replaced("a comment of two million lines", b'34,north,12.5,"' + b"\n" * 2**21 + b'"'),
+    replaced("a comment that looks like rows", b'34,north,12.5,"""\n' + b"57,south,800\n" * 500 + b'"""'),
     replaced("a line of empty cells", b",,"),
     replaced("a very long cell", b"34," + b"n" * 100_000 + b",12.5"),
     replaced("bytes that are not UTF-8", b"34,n\xffrth,12.5"),
@@ -111,11 +117,13 @@ PAIRS = (
     ),
     added("one more row, of unknown things", b"thirty,a ward that nobody knew,1e300"),
     added("one more short line", b"34"),
+    added("one more row, with a comment of five lines", COMMENT),
     person("a unit below the cap", [b"1,34,north,12.5"]),
     person("a unit with other rows", [b"1,,a ward that nobody knew,1e300"] * 3),
     person("a unit added", [*PERSON, *[b"99,71,south,1"] * 5], "add-remove"),
     replaced("a new category, with public rows", b"34,a ward that nobody knew,12.5", public=True),
 )
+BY_LINES = replaced("a comment of five lines, read as five rows", COMMENT, source=LINES)  # a broken twin
 
 
 @contextlib.contextmanager
@@ -157,9 +165,9 @@ class _Records(logging.Handler):
 
 def release(pair: Pair, lines: Sequence[bytes], folder: Path) -> Traces:
     """Run `kernelease release` on a table of these lines."""
-    (folder / "schema.toml").write_text(f'[table]\nname = "patients"\n{pair.table}\n{COLUMNS}')
+    (folder / "schema.toml").write_text(f'[table]\nname = "patients"\n{pair.table}\n{pair.source}\n{COLUMNS}')
     (folder / "data.csv").write_bytes(b"\n".join([pair.header, *lines]) + b"\n")
-    (folder / "public.csv").write_bytes(b"\n".join([pair.header, *BASE[:4]]) + b"\n")
+    (folder / "public.csv").write_bytes(b"\n".join([b"age,ward,cost", *BASE[:4]]) + b"\n")
     out, records, root = folder / "bundle", _Records(), logging.getLogger()
     options = ["--public", str(folder / "public.csv")] if pair.public else ["--rows", "50"]
     options += ["--schema", str(folder / "schema.toml"), "--epsilon", "1", "--delta", "1e-9", "--out", str(out)]
@@ -188,10 +196,11 @@ def differences(pair: Pair) -> list[str]:
 
 
 def same_bytes(effort: Effort) -> Verdict:
-    """All pairs, and the first of them with a leak."""
-    pairs = PAIRS[:4] if effort is Effort.FAST else PAIRS
+    """All pairs, the first of them with a leak, and a comment of five lines where lines are taken for records."""
+    pairs = PAIRS[:5] if effort is Effort.FAST else PAIRS
     with fixed_mechanisms():
         telling = {pair.name: found for pair in pairs if (found := differences(pair))}
+        lines = differences(BY_LINES)
     with bare_mechanisms():
         twin = differences(pairs[0])
     shown = "; ".join(f"{name} shows in {', '.join(found)}" for name, found in telling.items())
@@ -199,8 +208,9 @@ def same_bytes(effort: Effort) -> Verdict:
         trials=len(pairs),
         holds=not telling,
         measured=shown or f"{len(pairs)} kinds of neighbours, no byte differs",
-        twin=f"exact counts let through: {', '.join(twin) or 'nothing'} differ",
-        twin_caught=bool(twin),
+        twin=f"exact counts let through: {', '.join(twin) or 'nothing'} differ; "
+        f"a comment read as five lines: {', '.join(lines) or 'nothing'} differ",
+        twin_caught=bool(twin) and bool(lines),
     )
 
 

@@ -161,7 +161,7 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
     return Subspace(points=points, count=PUBLIC_POINTS, constraint=Simplex())
 
 
-_ROW_BY_ROW: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop"}
+_ROW_BY_ROW: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "records": None}
 
 
 def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, seed: int = 0) -> MarginalErrors:

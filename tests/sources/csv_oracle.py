@@ -33,35 +33,37 @@ def row(record: bytes, width: int, separator: str = ",", nulls: tuple[bytes, ...
 
 
 def lines(data: bytes, longest: int) -> list[bytes]:
-    """The physical lines, each with its newline, cut where they are too long."""
-    found = data.split(b"\n")
+    """The physical lines without their newlines, cut where they are too long."""
+    found = data.decode("utf-8", "replace").encode().split(b"\n")
     if not found[-1]:
         found.pop()
-    return [line[:longest] + b"\n" for line in found]
+    return [_cut(line, longest) for line in found]
 
 
 def records(data: bytes, longest: int, separator: str = ",") -> list[bytes]:
-    """The records where quoted fields may hold newlines."""
-    rest, found = [line.decode("utf-8", "replace").encode() for line in lines(data, longest)], []
-    while rest:
-        taken = 1
-        for count in range(1, len(rest) + 1):
-            joined = b"".join(rest[:count])
-            if len(joined) > longest + 1:
-                break
-            if _closed(joined[:-1], separator.encode()):
-                taken = count
-                break
-        found.append(b"".join(rest[:taken]))
-        rest = rest[taken:]
-    return found
+    """The records by RFC 4180 without their newlines, cut where they are too long. What is left open is closed."""
+    found, record, inside, field_start, closed = [], b"", False, True, False
+    for byte in map(chr, data.decode("utf-8", "replace").encode()):
+        if byte == "\n" and not inside:
+            found.append(record)
+            record, field_start, closed = b"", True, False
+            continue
+        record += byte.encode("latin-1")
+        if byte == '"' and inside:
+            inside, closed = False, True
+        elif byte == '"' and (field_start or closed):
+            inside, closed = True, False
+        else:
+            closed = False
+        field_start = byte == separator and not inside
+    kept = [_cut(record, longest) for record in [*found, *([record] if record else [])]]
+    return [record + (b"" if _closed(record, separator.encode()) else b'"') for record in kept]
+
+
+def _cut(record: bytes, longest: int) -> bytes:
+    return record[:longest].decode("utf-8", "ignore").encode()
 
 
 def _closed(record: bytes, separator: bytes) -> bool:
     """Whether every quoted field ends: then something that follows the record is a field of its own."""
     return len(fields(record + separator, separator)) == len(fields(record, separator)) + 1
-
-
-def stripped(record: bytes) -> bytes:
-    """A record without the newline, or carriage return and newline, at its end."""
-    return record.removesuffix(b"\n").removesuffix(b"\r")

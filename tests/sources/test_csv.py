@@ -9,6 +9,7 @@ import pytest
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.sources import CsvFormat, open_source
 from kernelease.sources.csv.format import ENCODINGS
+from kernelease.table import Records
 
 Row = tuple[str | None, ...]
 
@@ -32,8 +33,6 @@ LINES = {
     "quote within a field": (b'5" pipe,2', ('5" pipe', "2")),
     "text after a quote": (b'"a"bc,2', ("abc", "2")),
     "quotes after a quote": (b'"a"b"c,2', ('ab"c', "2")),
-    "lone quote": (b'1,"a, b', ("1", "a, b")),
-    "lone quote at the start": (b'"1,2', ("1,2", None)),
     "blanks stay": (b" 1 , 2", (" 1 ", " 2")),
     "blank before a quote": (b'1, "a"', ("1", ' "a"')),
     "not UTF-8": (b"caf\xe9,\xff", ("caf\ufffd", "\ufffd")),
@@ -42,29 +41,32 @@ LINES = {
     "NUL": (b"\x00,a\x00b", ("\x00", "a\x00b")),
     "carriage return within": (b"a\rb,2", ("a\rb", "2")),
     "carriage return at the end": (b"1,2\r", ("1", "2")),
-    "carriage return, lone quote": (b'1,"2\r', ("1", "2")),
     "form feed and U+2028": ("\f,\u2028".encode(), ("\f", "\u2028")),
     "mark within": (b"\xef\xbb\xbf1,2", ("\ufeff1", "2")),
     "NULL is a word": (b"NULL,NA", ("NULL", "NA")),
 }
+OPEN = {  # a quoted field that the line leaves open
+    "lone quote": (b'1,"a, b', ("1", "a, b")),
+    "lone quote at the start": (b'"1,2', ("1,2", None)),
+    "carriage return, lone quote": (b'1,"2\r', ("1", "2")),
+}
+BOTH = [*((Records.LINES, *case) for case in (LINES | OPEN).values()), *((Records.QUOTED, *c) for c in LINES.values())]
 
 
-@pytest.mark.parametrize("newlines_in_values", [False, True])
-@pytest.mark.parametrize(("line", "cells"), LINES.values(), ids=LINES)
-def test_a_line_is_a_row_whatever_stands_in_it(
-    line: bytes, cells: Row, newlines_in_values: bool, tmp_path: Path
-) -> None:
+@pytest.mark.parametrize(("records", "line", "cells"), BOTH)
+def test_a_line_is_a_row_whatever_stands_in_it(records: Records, line: bytes, cells: Row, tmp_path: Path) -> None:
     around: list[Row] = [("7", "8")]
     body = b"one,two\n7,8\n" + line + b"\n7,8\n"
-    assert read(tmp_path / "t.csv", body, newlines_in_values=newlines_in_values) == [*around, cells, *around]
+    assert read(tmp_path / "t.csv", body, records=records) == [*around, cells, *around]
 
 
-def test_among_many_lines_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("records", "lines"), [(Records.QUOTED, LINES), (Records.LINES, LINES | OPEN)])
+def test_among_many_lines_too(records: Records, lines: dict[str, tuple[bytes, Row]], tmp_path: Path) -> None:
     body, expected = b"one,two\n", []
-    for line, cells in LINES.values():
+    for line, cells in lines.values():
         body += b"7,8\n" * 100 + line + b"\n"
         expected += [("7", "8")] * 100 + [cells]
-    assert read(tmp_path / "t.csv", body) == expected
+    assert read(tmp_path / "t.csv", body, records=records) == expected
 
 
 @pytest.mark.parametrize("end", [b"\n", b"\r\n"])
@@ -88,33 +90,66 @@ def test_a_byte_order_mark_is_no_part_of_the_first_name(tmp_path: Path) -> None:
     assert read(tmp_path / "t.csv", b"\xef\xbb\xbf1,2\n", names=("one", "two")) == [("1", "2")]
 
 
-def test_embedded_newlines(tmp_path: Path) -> None:
+def test_quoted_newlines_belong_to_their_record(tmp_path: Path) -> None:
     body = b'one,two\n1,"a\nb"\r\n3,"c\r\n\r\nd"\n5,6\n'
-    whole = [("1", "a\nb"), ("3", "c\r\n\r\nd"), ("5", "6")]
-    assert read(tmp_path / "t.csv", body, newlines_in_values=True) == whole
+    assert read(tmp_path / "t.csv", body) == [("1", "a\nb"), ("3", "c\r\n\r\nd"), ("5", "6")]
     lines = [("1", "a"), ('b"', None), ("3", "c"), (None, None), ('d"', None), ("5", "6")]
-    assert read(tmp_path / "t.csv", body) == lines
+    assert read(tmp_path / "t.csv", body, records=Records.LINES) == lines
 
 
-def test_a_lone_quote_merges_lines_only_where_newlines_are_allowed(tmp_path: Path) -> None:
-    body = b'one,two\n1,"a\n2,b\n3,"c"\n4,d\n'
-    assert read(tmp_path / "t.csv", body) == [("1", "a"), ("2", "b"), ("3", "c"), ("4", "d")]
-    assert read(tmp_path / "t.csv", body, newlines_in_values=True) == [("1", 'a\n2,b\n3,c"'), ("4", "d")]
+def test_a_quoted_newline_in_a_name(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_bytes(b'one,"two\r\n(years)"\r\n1,2\r\n')
+    source = open_source(tmp_path / "t.csv")
+    assert source.names() == ("one", "two\r\n(years)")
+    assert [batch.num_rows for batch in source.batches(["one"])] == [1]
 
 
-def test_a_lone_quote_reaches_no_further_than_the_longest_line(tmp_path: Path) -> None:
-    lines = [b"%d,b" % i for i in range(200)]
-    body = b"one,two\n" + b"\n".join([b'0,"a', *lines, b'9,"c"']) + b"\n"
-    found = read(tmp_path / "t.csv", body, newlines_in_values=True, longest_line=256)
-    assert found == [("0", "a"), *((str(i), "b") for i in range(200)), ("9", "c")]
+@pytest.mark.parametrize("before", range(2**20 - 12, 2**20 + 2))
+def test_records_over_the_border_of_two_blocks(before: int, tmp_path: Path) -> None:
+    record, names = b'1,"a ""b""\r\n\nc"\r\n', ("one", "two")
+    body = b"x" * (before - 1) + b"\n" + record + b"5,6\n"
+    whole = [("x" * (before - 1), None), ("1", 'a "b"\r\n\nc'), ("5", "6")]
+    assert read(tmp_path / "t.csv", body, names=names, longest_record=2**21) == whole
 
 
-@pytest.mark.parametrize("newlines_in_values", [False, True])
-def test_a_line_that_is_too_long_is_cut(newlines_in_values: bool, tmp_path: Path) -> None:
+MALFORMED = {  # what quoting that is none comes to: a function of the file alone
+    "a lone quote goes on to the next quote": (b'1,"a\n2,b\n3,"c"\n4,d\n', [("1", 'a\n2,b\n3,c"'), ("4", "d")]),
+    "or to the end of the file": (b'1,2\n3,"a\n4,b\n5,c\n', [("1", "2"), ("3", "a\n4,b\n5,c\n")]),
+    "a quote within a field is a character": (b'1,a "b\n2,c"d"\n', [("1", 'a "b'), ("2", 'c"d"')]),
+    "text after a closing quote belongs to the field": (b'1,"a"b"\n2,"c" \n', [("1", 'ab"'), ("2", "c ")]),
+    "a quote at the very end": (b'1,"', [("1", "")]),
+    "three quotes": (b'1,"""\n2,b\n', [("1", '"\n2,b\n')]),
+}
+
+
+@pytest.mark.parametrize(("body", "rows"), MALFORMED.values(), ids=MALFORMED)
+def test_malformed_quoting(body: bytes, rows: list[Row], tmp_path: Path) -> None:
+    assert read(tmp_path / "t.csv", b"one,two\n" + body) == rows
+
+
+@pytest.mark.parametrize("records", Records)
+def test_a_record_that_is_too_long_is_cut_and_stays_one(records: Records, tmp_path: Path) -> None:
     long = b"y" * (3 * 2**20)  # over several blocks
-    body = b"one,two\n1,2\nx," + long + b',3\n4,"' + long + b"\n5,6\n"
-    found = read(tmp_path / "t.csv", body, longest_line=2**10, newlines_in_values=newlines_in_values)
+    body = b"one,two\n1,2\nx," + long + b',3\n4,"' + long + b'"\n5,6\n'
+    found = read(tmp_path / "t.csv", body, longest_record=2**10, records=records)
     assert found == [("1", "2"), ("x", "y" * 1022), ("4", "y" * 1021), ("5", "6")]
+
+
+@pytest.mark.parametrize("longest", range(256, 262))
+def test_a_long_record_of_many_lines_is_one_row_wherever_it_is_cut(longest: int, tmp_path: Path) -> None:
+    comment = 'a "line"\n,and another\r\n' * 10_000
+    body = b"one,two\n1,2\n3," + b'"' + comment.replace('"', '""').encode() + b'",4\n5,6\n'
+    first, second, third = read(tmp_path / "t.csv", body, longest_record=longest)
+    assert (first, third) == (("1", "2"), ("5", "6"))
+    assert second[0] == "3"
+    assert comment.startswith(str(second[1]))
+    assert longest - 30 < len(str(second[1])) < longest
+
+
+def test_no_character_is_cut_in_two(tmp_path: Path) -> None:
+    for length in range(256, 260):
+        ((cell,),) = read(tmp_path / "t.csv", "日".encode() * 200, names=("one",), longest_record=length)
+        assert cell == "日" * (length // 3)
 
 
 def test_texts_that_mean_null(tmp_path: Path) -> None:
@@ -151,8 +186,8 @@ def test_an_unnamed_column_is_one(tmp_path: Path) -> None:
     [
         (b"", "must begin with a line of column names"),
         (b"\n1,2\n", "must begin with a line of column names"),
-        (b"one,one\n", "two columns of the name 'one'"),
-        (b",a,\n", "two columns of the name ''"),
+        (b"secret,secret\n", "two columns of one name"),
+        (b",a,\n", "two columns of one name"),
         (b"one\rsecret\r", "carriage return"),
         (b"one," + b"x" * 2**21, "too long"),
         (b'one,"two\nsecret,2\n', "never closed"),
@@ -179,7 +214,8 @@ def test_a_missing_column_is_named_and_the_first_line_is_not(tmp_path: Path) -> 
     [
         *({"separator": text} for text in (",,", '"', "\n", "é", "", "\x00")),
         *({"encoding": name} for name in ("utf-16", "no such", "idna", "shift_jis")),
-        *({"longest_line": length} for length in (0, 2**30)),
+        *({"longest_record": length} for length in (0, 2**30)),
+        {"records": "rows"},
         *({"names": names} for names in ((), ("a", "a"))),
     ],
     ids=str,

@@ -76,7 +76,7 @@ def test_a_frame_declares_what_its_dtypes_say() -> None:
 
 
 def test_names_must_differ() -> None:
-    with pytest.raises(SourceError, match="two columns of the name '1'"):
+    with pytest.raises(SourceError, match="two columns of one name"):
         open_source(pd.DataFrame([[1, 2]], columns=[1, "1"]))
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from kernelease.sources import CsvFormat, Source, open_source
+from kernelease.table import Records
 
 MIB = 2**20
 STATM = Path("/proc/self/statm")
@@ -49,22 +50,25 @@ def growth_of_a_file(path: Path, csv: CsvFormat) -> tuple[int, int]:
 LINE = b"39,State-gov,77516,Bachelors,13,Never-married,Adm-clerical,Not-in-family,White,Male\n"
 HEADER = b"a,b,c,d,e,f,g,h,i,j\n"
 QUOTED = b'39,"State, gov",77516,"Bache\nlors",13,Never-married,Adm-clerical,Not-in-family,White,Male\n'
-BODIES = {  # a piece, how often, and whether records may go on over lines
-    "clean": (LINE, 128 * MIB // len(LINE), False),
-    "one in a thousand lines damaged": (LINE * 1000 + b'39,"State\n', 48 * MIB // len(LINE) // 1000, False),
-    "one line": (b"x" * MIB, 128, False),
-    "one line of separators": (b"," * MIB, 128, False),
-    "records over lines": (QUOTED, 32 * MIB // len(QUOTED), True),
-    "a quote that is never closed": (LINE, 64 * MIB // len(LINE), True),
+DAMAGED = LINE * 1000 + b'39,"State\n'
+BODIES = {  # what it begins with, a piece, how often, and where records end
+    "clean": (b"", LINE, 128 * MIB // len(LINE), Records.QUOTED),
+    "one in a thousand lines damaged": (b"", DAMAGED, 64 * MIB // len(DAMAGED), Records.LINES),
+    "a thousand lines merged by damage": (b"", DAMAGED, 64 * MIB // len(DAMAGED), Records.QUOTED),
+    "one line": (b"", b"x" * MIB, 128, Records.QUOTED),
+    "one line of separators": (b"", b"," * MIB, 128, Records.LINES),
+    "records over lines": (b"", QUOTED, 64 * MIB // len(QUOTED), Records.QUOTED),
+    "a quote that is never closed": (b'"', LINE, 64 * MIB // len(LINE), Records.QUOTED),
+    "quotes that mean nothing": (b"", LINE.replace(b"State", b'St"te'), 64 * MIB // len(LINE), Records.QUOTED),
 }
 
 
-@pytest.mark.parametrize(("piece", "times", "newlines_in_values"), BODIES.values(), ids=BODIES)
-def test_csv(piece: bytes, times: int, newlines_in_values: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("start", "piece", "times", "records"), BODIES.values(), ids=BODIES)
+def test_csv(start: bytes, piece: bytes, times: int, records: Records, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    path.write_bytes(HEADER + b'"' * newlines_in_values + piece * times)
-    rows, most = growth_in_a_new_process(path, CsvFormat(newlines_in_values=newlines_in_values))
-    assert most < 32 * MIB
+    path.write_bytes(HEADER + start + piece * times)
+    rows, most = growth_in_a_new_process(path, CsvFormat(records=records))
+    assert most < 48 * MIB
     assert rows == 1 or rows > 100_000
 
 

@@ -11,6 +11,7 @@ from kernelease.cli.options import (
     PushDown,
     Query,
     Quiet,
+    RecordEnds,
     SchemaFile,
     Seed,
     SigningKey,
@@ -31,6 +32,7 @@ def measure(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     query: Query = None,
+    records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
     push_down: PushDown = False,
@@ -46,6 +48,7 @@ def measure(
     request = Request.read(
         data,
         query=query,
+        records=records,
         schema=schema,
         epsilon=epsilon,
         delta=delta,

@@ -17,6 +17,7 @@ from kernelease.cli.options import (
     PushDown,
     Query,
     Quiet,
+    RecordEnds,
     Rows,
     SchemaFile,
     Seed,
@@ -66,6 +67,7 @@ def release(
     seed: Seed = 0,
     rows: Rows = None,
     query: Query = None,
+    records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
     push_down: PushDown = False,
@@ -85,6 +87,7 @@ def release(
     request = Request.read(
         data,
         query=query,
+        records=records,
         schema=schema,
         epsilon=epsilon,
         delta=delta,

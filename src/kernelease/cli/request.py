@@ -22,9 +22,9 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
-from kernelease.sources import Source, open_source
+from kernelease.sources import Source, open_declared
 from kernelease.sources.public import read_public
-from kernelease.table import Schema
+from kernelease.table import Records, Schema
 from kernelease.table.domain import TableDomain
 
 
@@ -50,6 +50,7 @@ class Request:
         data: str,
         *,
         query: str | None,
+        records: Records | None = None,
         schema: Path,
         epsilon: float,
         delta: float,
@@ -64,13 +65,13 @@ class Request:
         published: Path | None = None,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        declared = Schema.load(schema)
+        declared = Schema.load(schema).with_records(records)
         privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
         check_target(out, overwrite=overwrite)
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_source(data, query=query),
+            source=open_declared(data, declared, query=query),
             schema=declared,
             privacy=privacy,
             ledger=None

@@ -7,15 +7,15 @@ from typing import Annotated, Any
 import pyarrow as pa
 import typer
 
-from kernelease.cli.options import Data, Json, Query, Quiet
+from kernelease.cli.options import Data, Json, Query, Quiet, RecordEnds
 from kernelease.cli.screen import Screen, facts, grid, line
 from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.sources import Source, open_source
+from kernelease.sources import CsvFormat, Source, open_source
 from kernelease.sources.drafting import Found, draft_schema, measure_domain
 from kernelease.sources.public import read_public
-from kernelease.table import Schema, draft, draft_from_public, json_schema
+from kernelease.table import Records, Schema, draft, draft_from_public, json_schema
 from kernelease.table.domain import TableDomain
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
@@ -40,6 +40,7 @@ def draft_command(
         Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
     ] = None,
     query: Query = None,
+    records: RecordEnds = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -52,12 +53,14 @@ def draft_command(
         raise ParameterError(f"{out} already exists. Choose another name.")
     if from_public is not None and private_bounds is not None:
         raise ParameterError("--from-public and --private-bounds both give bounds. Give one of them.")
-    source = open_source(data, query=query)
+    source = open_source(data, query=query, csv=CsvFormat(records=records or Records.QUOTED))
+    if records is not None and source.records() is None:
+        raise ParameterError(f"--records is for CSV files, and {source.describe()} has rows. Leave it out.")
     name = from_public.stem if from_public is not None else _name(data)
     if from_public is not None:
-        text = _from_public(source, read_public(from_public), name)
+        text = _from_public(source, read_public(from_public), name, records)
     else:
-        text = draft_schema(source, name, found=_found(source, private_bounds, ledger))
+        text = draft_schema(source, name, found=_found(source, private_bounds, ledger), records=records)
     screen = Screen(json=as_json, quiet=quiet)
     if out is None and not as_json:
         typer.echo(text, nl=False)
@@ -82,6 +85,7 @@ def check(
         "name": loaded.name,
         "neighbours": loaded.neighbours,
         "unit": loaded.unit,
+        "records": None if loaded.records is None else loaded.records.value,
         "constraints": [rule.text for rule in loaded.constraints],
         "atoms": atoms,
         "columns": [
@@ -92,7 +96,7 @@ def check(
         [
             ("table", loaded.name),
             ("neighbours", loaded.neighbours),
-            ("unit", "each row" if loaded.unit is None else f"each {loaded.unit}"),
+            ("unit", loaded.unit_in_words),
             ("atoms", f"{atoms:,} of all columns"),
         ]
     )
@@ -123,12 +127,12 @@ def _found(source: Source, epsilon: float | None, ledger: Path | None) -> Found 
     return measure_domain(source, epsilon=epsilon, ledger=LedgerFile.open(ledger))
 
 
-def _from_public(source: Source, public: pa.Table, name: str) -> str:
+def _from_public(source: Source, public: pa.Table, name: str, records: Records | None) -> str:
     """A schema of the columns that both have; those that the public table lacks are left to fill in."""
     shared = [column for column in source.names() if column in public.column_names]
     if not shared:
         raise ParameterError("--from-public: the public table has no column of the private one.")
-    text = draft_from_public(public.select(shared), name).to_toml()
+    text = draft_from_public(public.select(shared), name).with_records(records).to_toml()
     rest = pa.schema([(column, pa.null()) for column in source.names() if column not in shared])
     drafted = draft(rest, name, declared_types=False)
     return text + ("\n" + drafted[drafted.index("[columns.") :] if len(rest) else "")

@@ -2,7 +2,7 @@
 
 from kernelease.sources.conformance import check_source
 from kernelease.sources.csv import CsvFormat
-from kernelease.sources.opening import open_source
+from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import Source
 
-__all__ = ["CsvFormat", "Source", "check_source", "open_source"]
+__all__ = ["CsvFormat", "Source", "check_source", "open_declared", "open_source"]

@@ -13,6 +13,7 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, numeric_names, text_names
+from kernelease.table.records import Records
 
 VALUES_SHARE = 0.005  # of the cap's δ: what is not Gaussian has a hundredth of it in all
 
@@ -26,15 +27,17 @@ class Found:
     values: dict[str, tuple[str, ...]]
 
 
-def draft_schema(source: Source, name: str, *, found: Found | None = None) -> str:
+def draft_schema(source: Source, name: str, *, found: Found | None = None, records: Records | None = None) -> str:
     """The TOML text of a schema to fill in, from the names and the declared types of a source, and nothing in its rows.
 
-    `found` is what `measure_domain` has measured.
+    `found` is what `measure_domain` has measured; `records` is written down where it was chosen.
     """
     declared = source.declared_schema()
     bounds = {} if found is None else {column: (item.low, item.high) for column, item in found.bounds.items()}
     values = {} if found is None else found.values
-    return draft(_columns(source), name, declared_types=declared is not None, bounds=bounds, values=values)
+    return draft(
+        _columns(source), name, declared_types=declared is not None, bounds=bounds, values=values, records=records
+    )
 
 
 def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise: NoiseSource | None = None) -> Found:

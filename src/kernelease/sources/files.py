@@ -11,6 +11,7 @@ import pyarrow as pa
 from kernelease.errors import SourceError
 from kernelease.sources.source import Source
 from kernelease.sources.stamp import FileStamp
+from kernelease.table.records import Records
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -51,6 +52,9 @@ class ManyFiles(Source):
 
     def describe(self) -> str:
         return self.title
+
+    def records(self) -> Records | None:
+        return self.parts[0].records()
 
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
         for part in self.parts:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
-from kernelease.errors import SourceError
+from kernelease.errors import SchemaError, SourceError
 from kernelease.sources.arrow import ArrowFile, ArrowStream
 from kernelease.sources.csv import CsvFile, CsvFormat
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
@@ -15,6 +15,7 @@ from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, exi
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
 from kernelease.sources.sqlite import SqliteQuery
+from kernelease.table import Records, Schema
 
 _POSTGRESQL = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
@@ -47,6 +48,29 @@ def open_source(
         return _from_files(files, csv or CsvFormat(), batch_rows)
     _refuse_query(query)
     return _from_memory(data, batch_rows)
+
+
+def open_declared(data: Any, schema: Schema, *, query: str | None = None, batch_rows: int = BATCH_ROWS) -> Source:
+    """The source of a declared table: as `open_source`, with the records of CSV files cut as the schema says.
+
+    A source that is open already must have been cut so: the certificate says what one record is. A `SchemaError` if it
+    was not, or if lines are declared for a source that has none.
+    """
+    wanted = schema.records or Records.QUOTED
+    source = open_source(data, query=query, csv=CsvFormat(records=wanted), batch_rows=batch_rows)
+    found = source.records()
+    if found is None and wanted is Records.LINES:
+        raise _contradiction(f'records = "{wanted}" is for CSV files, and {source.describe()} has rows. Remove it.')
+    if found is not None and found is not wanted:
+        raise _contradiction(
+            f'{source.describe()} was opened with records = "{found}", and the schema means "{wanted}". '
+            f'Open it so, or declare [source] records = "{found}".'
+        )
+    return source
+
+
+def _contradiction(message: str) -> SchemaError:
+    return SchemaError(f"[source]: {message}", path=("source", "records"))
 
 
 def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:

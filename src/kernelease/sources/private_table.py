@@ -11,7 +11,7 @@ from kernelease.private.encoded import EncodedRows
 from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
 from kernelease.sources.ahead import one_ahead
-from kernelease.sources.opening import open_source
+from kernelease.sources.opening import open_declared
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
 from kernelease.table import Encoder, Schema, UnitCap
@@ -22,7 +22,7 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 
     With `push_down` the database counts, and its rows never leave it; the counts are the same to the bit.
     """
-    source = open_source(data)  # opened once: every pass must find the file as it was at the first
+    source = open_declared(data, schema)  # opened once: every pass must find the file as it was at the first
     if push_down:
         return PrivateTable(count_by_sql(source, schema))
     Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))

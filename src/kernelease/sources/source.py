@@ -11,6 +11,7 @@ import pyarrow as pa
 from kernelease.arrays import block_slices
 from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceError
 from kernelease.sources.plain import plain
+from kernelease.table.records import Records
 
 LARGEST_BATCH = 2**18  # rows
 BATCH_ROWS = 2**16
@@ -29,9 +30,9 @@ class Source(ABC):
     def __post_init__(self) -> None:
         if not 1 <= self.batch_rows <= LARGEST_BATCH:
             raise ParameterError(f"batch_rows must be from 1 to {LARGEST_BATCH}, got {self.batch_rows!r}.")
-        repeated, times = Counter(self.names()).most_common(1)[0] if self.names() else ("", 0)
-        if times > 1:
-            raise SourceError(f"{self.describe()} has two columns of the name {repeated!r}. Rename one of them.")
+        if len(set(self.names())) < len(self.names()):
+            # Which name stays unsaid, here and below: the first line of a file without a header is somebody's row.
+            raise SourceError(f"{self.describe()} has two columns of one name. Rename one of them.")
 
     @abstractmethod
     def names(self) -> tuple[str, ...]:
@@ -44,6 +45,10 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The source in a few words for messages: its kind, and where it is. No value, count or password."""
+
+    def records(self) -> Records | None:
+        """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""
+        return None
 
     @abstractmethod
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
@@ -60,7 +65,6 @@ class Source(ABC):
         return self._bounded(wanted)
 
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
-        # The names that are there stay unsaid: in a CSV file without a header they would be somebody's cells.
         for name in wanted:
             if name not in self.names():
                 raise SchemaError(f"{self.describe()} has no column {name!r}.", path=("columns", name))

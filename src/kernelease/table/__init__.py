@@ -16,6 +16,7 @@ from kernelease.table.decode import Decoder
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.encode import Encoder
 from kernelease.table.jsonschema import json_schema
+from kernelease.table.records import Records
 from kernelease.table.rules import Rule
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
@@ -32,6 +33,7 @@ __all__ = [
     "Integer",
     "Number",
     "Ordinal",
+    "Records",
     "Rule",
     "Schema",
     "String",

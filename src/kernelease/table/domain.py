@@ -100,9 +100,7 @@ class TableDomain(Domain):
     @property
     def protected(self) -> str:
         """Each row, or each person with their rows."""
-        if self.declared.unit is None:
-            return "each row"
-        return f"each {self.declared.unit} (up to {self.declared.max_rows_per_unit} rows)"
+        return self.declared.unit_in_words
 
     @property
     def unit_weight(self) -> int:

@@ -24,6 +24,7 @@ from kernelease.table.columns import (
 )
 from kernelease.table.columns.numeric import LARGEST_INTEGER
 from kernelease.table.reading import dense, is_number, is_text
+from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key, toml_value
 
@@ -70,6 +71,7 @@ def draft(
     declared_types: bool,
     bounds: Mapping[str, tuple[float, float]] | None = None,
     values: Mapping[str, tuple[str, ...]] | None = None,
+    records: Records | None = None,
 ) -> str:
     r"""The TOML text of a schema to fill in, from the column names of a source and nothing in its rows.
 
@@ -77,6 +79,7 @@ def draft(
     as for CSV, whose types would be guessed from values, they are to be filled in too.
 
     `bounds` of numbers and `values` of texts are those that are known already, as a charged mechanism measures them.
+    `records` says where a record of a CSV file ends; None leaves it unsaid.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -87,6 +90,8 @@ def draft(
     <BLANKLINE>
     """
     parts = [_PREAMBLE.format(name=toml_value(name))]
+    if records is not None:
+        parts.append(f"[source]\nrecords = {toml_value(records.value)}\n")
     for field in source:
         tag = _tag(field.type) if declared_types else None
         known = (bounds or {}).get(field.name)

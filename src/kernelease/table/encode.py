@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
-from kernelease.table.columns import Codes, nearest
+from kernelease.table.columns import Codes
 from kernelease.table.schema import Schema
 
 
@@ -17,7 +17,8 @@ class Encoder:
     r"""Record batches to atom codes, column by column, each cell by itself.
 
     Columns of the source that are not declared are ignored. Which columns a source has is public, so that a missing
-    one raises, before anything is spent; what is in the cells is not, and never raises.
+    one raises, before anything is spent; what is in the cells is not, and never raises. No message says what the
+    source's columns are called: the first line of a CSV file without a header is somebody's row.
 
     >>> encoder = Encoder(Schema.parse('[columns.age]\ntype = "integer"\nmin = 17\nmax = 90'))
     >>> encoder.encode(pa.record_batch({"age": ["17", "old", "1e9"], "name": ["a", "b", "c"]}))
@@ -36,9 +37,10 @@ class Encoder:
         for name, path in needed:
             found = source.names.count(name)
             if found == 0:
-                hint = nearest(name, tuple(source.names))
                 raise SchemaError(
-                    f"column {name!r}: the source has no such column. Rename it or remove it.{hint}", path=path
+                    f"column {name!r}: the source has no such column. Rename it or remove it; for a CSV file, look at "
+                    "its first line, and at the separator there.",
+                    path=path,
                 )
             if found > 1:
                 raise SchemaError(

@@ -3,6 +3,7 @@
 from typing import Any
 
 from kernelease.table.columns import COLUMN_TYPES, MOST_ATOMS, column_keys, required_keys
+from kernelease.table.records import Records
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
 
 _NUMBER = {"type": "number"}
@@ -44,6 +45,7 @@ def json_schema() -> dict[str, Any]:
         "required": ["columns"],
         "properties": {
             "table": _table(),
+            "source": _source(),
             "columns": {
                 "type": "object",
                 "minProperties": 1,
@@ -66,6 +68,15 @@ def _table() -> dict[str, Any]:
             "constraints": {"type": "array", "items": {"type": "string", "examples": ["start <= end"]}},
         },
         "dependentRequired": {"unit": ["max_rows_per_unit"], "max_rows_per_unit": ["unit"]},
+    }
+
+
+def _source() -> dict[str, Any]:
+    words = "where a record of a CSV file ends: at a newline outside quotes, or at every newline"
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {"records": {"enum": [str(rule) for rule in Records], "description": words}},
     }
 
 

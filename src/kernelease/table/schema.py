@@ -1,5 +1,6 @@
 """What is public knowledge about a table."""
 
+import dataclasses
 import datetime
 import re
 import tomllib
@@ -12,12 +13,14 @@ import pyarrow as pa
 
 from kernelease.errors import SchemaError
 from kernelease.table.columns import Column, column_from_dict, column_to_dict, nearest
+from kernelease.table.records import Records
 from kernelease.table.rules import Rule
 from kernelease.table.toml import locate, toml_key, toml_value
 
 NEIGHBOURS = ("replace-one", "add-remove")
 ROWS_WITHOUT_UNIT = ("drop", "one-unit")
 MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
+_SOURCE_KEYS = ("records",)
 _TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "constraints")
 
 
@@ -28,6 +31,7 @@ class Schema:
 
     `neighbours` is "replace-one" (the number of rows is public) or "add-remove" (it is not). `unit` names the column
     of the source that identifies a person; it is never released, and `max_rows_per_unit` caps what a person adds.
+    `records` says where a record of a CSV file ends: None stands for `Records.QUOTED`, and is not written down.
     Everything here must be known without looking at private rows.
 
     >>> schema = Schema.parse('''
@@ -58,6 +62,7 @@ class Schema:
     max_rows_per_unit: int | None = None
     rows_without_unit: str = "drop"
     constraints: tuple[Rule, ...] = ()
+    records: Records | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
@@ -68,6 +73,7 @@ class Schema:
             hint = nearest(str(self.neighbours), NEIGHBOURS)
             raise _error("neighbours", f"neighbours must be {' or '.join(NEIGHBOURS)}, got {self.neighbours!r}.{hint}")
         self._check_unit()
+        self._check_records()
         self._read_constraints()
 
     def _given(self, key: str) -> Any:
@@ -107,6 +113,14 @@ class Schema:
                 f"got {self.max_rows_per_unit!r}.",
             )
 
+    def _check_records(self) -> None:
+        given = self._given("records")
+        if given is not None and given not in tuple(Records):
+            hint = nearest(str(given), tuple(Records))
+            message = f"[source]: records must be {' or '.join(Records)}, got {given!r}.{hint}"
+            raise SchemaError(message, path=("source", "records"))
+        object.__setattr__(self, "records", None if given is None else Records(given))
+
     def _read_constraints(self) -> None:
         given = self._given("constraints")
         if not isinstance(given, tuple | list):
@@ -136,6 +150,31 @@ class Schema:
             if column.name == name:
                 return column
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
+
+    @property
+    def unit_in_words(self) -> str:
+        r"""Whom the guarantee protects, as a certificate says it.
+
+        >>> schema = Schema.parse('[source]\nrecords = "lines"\n[columns.sick]\ntype = "boolean"')
+        >>> schema.unit_in_words
+        'each line of the file'
+        """
+        lines = self.records is Records.LINES
+        if self.unit is None:
+            return "each line of the file" if lines else "each row"
+        return f"each {self.unit} (up to {self.max_rows_per_unit} {'lines of the file' if lines else 'rows'})"
+
+    def with_records(self, records: Records | None) -> "Schema":
+        """The schema with records declared, or as it is for None. A `SchemaError` if it declares others already."""
+        if records is None or records is self.records:
+            return self
+        if self.records is not None:
+            raise SchemaError(
+                f'[source]: table {self.name!r} declares records = "{self.records}", but "{records}" was asked for. '
+                "Leave out one of the two.",
+                path=("source", "records"),
+            )
+        return dataclasses.replace(self, records=records)
 
     def arrow_schema(self) -> pa.Schema:
         """The names and types of decoded rows, in order."""
@@ -173,23 +212,31 @@ class Schema:
     @classmethod
     def _from_toml(cls, data: Mapping[str, Any]) -> "Schema":
         for key in data:
-            if key not in ("table", "columns"):
-                hint = " It belongs in [table]." if key in _TABLE_KEYS else nearest(key, ("table", "columns"))
-                raise SchemaError(f"unknown key {key!r}; a schema has [table] and [columns.NAME].{hint}", path=(key,))
+            if key not in (known := ("table", "source", "columns")):
+                hint = " It belongs in [table]." if key in _TABLE_KEYS else nearest(key, known)
+                raise SchemaError(
+                    f"unknown key {key!r}; a schema has [table], [source] and [columns.NAME].{hint}", path=(key,)
+                )
         table, columns = data.get("table", {}), data.get("columns", {})
         if not isinstance(table, dict):
             raise SchemaError(f"table must be a table: [table], got {table!r}.", path=("table",))
         if not isinstance(columns, dict):
             raise SchemaError(f"columns must be tables: [columns.age], got {columns!r}.", path=("columns",))
-        return cls._build(table, [column_from_dict(name, body) for name, body in columns.items()])
+        read = [column_from_dict(name, body) for name, body in columns.items()]
+        return cls._build(table, data.get("source", {}), read)
 
     @classmethod
-    def _build(cls, table: Mapping[str, Any], columns: list[Column]) -> "Schema":
+    def _build(cls, table: Mapping[str, Any], source: object, columns: list[Column]) -> "Schema":
         for key in table:
             if key not in _TABLE_KEYS:
-                hint = nearest(str(key), _TABLE_KEYS)
+                hint = " It belongs in [source]." if key in _SOURCE_KEYS else nearest(str(key), _TABLE_KEYS)
                 raise _error(str(key), f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{hint}")
-        return cls(tuple(columns), **table)
+        if not isinstance(source, Mapping):
+            raise SchemaError(f"source must be a table: [source], got {source!r}.", path=("source",))
+        for key in source:
+            if key not in _SOURCE_KEYS:
+                raise SchemaError(f"[source]: unknown key {key!r}; known is records.", path=("source", str(key)))
+        return cls(tuple(columns), **table, **source)
 
     @classmethod
     def from_dict(cls, data: object) -> "Schema":
@@ -201,21 +248,26 @@ class Schema:
             if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
                 raise SchemaError("Each column of a schema must be an object with a name.")
             columns.append(column_from_dict(body["name"], {key: body[key] for key in body if key != "name"}))
-        return cls._build({key: value for key, value in data.items() if key != "columns"}, columns)
+        table = {key: value for key, value in data.items() if key not in ("columns", "source")}
+        return cls._build(table, data.get("source", {}), columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON can hold it: strings, numbers, lists and objects."""
         columns = [{"name": column.name, **column_to_dict(column)} for column in self.columns]
-        return {**self._table(), "columns": [{k: _jsonable(v) for k, v in body.items()} for body in columns]}
+        bodies = [{k: _jsonable(v) for k, v in body.items()} for body in columns]
+        return {**self._table(), **({"source": self._source()} if self._source() else {}), "columns": bodies}
 
     def to_toml(self) -> str:
         """The schema as a TOML file that `parse` reads back."""
-        parts = [("table", self._table())]
+        parts = [("table", self._table()), *([("source", self._source())] if self._source() else [])]
         parts += [(f"columns.{toml_key(column.name)}", column_to_dict(column)) for column in self.columns]
         return "\n".join(
             f"[{header}]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in body.items())
             for header, body in parts
         )
+
+    def _source(self) -> dict[str, Any]:
+        return {} if self.records is None else {"records": self.records.value}
 
     def _table(self) -> dict[str, Any]:
         table: dict[str, Any] = {"name": self.name, "neighbours": self.neighbours}

@@ -1,4 +1,4 @@
-"""CSV files: every cell a string, every line a row, and no line that can raise."""
+"""CSV files: every cell a string, every record a row, and no record that can raise."""
 
 from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.format import CsvFormat

@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv
 
-from kernelease.sources.csv.lines import Block, Flags
+from kernelease.sources.csv.block import Block, Flags
+from kernelease.sources.csv.quotes import Place, record_ends
 
 _FEW: Final = 16  # records that are not worth another try of the fast parser
 
@@ -86,12 +87,16 @@ class CellParser:
         """Whether Arrow's parser, if it finds as many rows as there are records, finds what `cells` does.
 
         It takes a lone carriage return for a newline, drops a byte-order mark at its beginning, and closes an open
-        quote at its end after the newline: there must be none of these. It lets a quoted field run over newlines, but
-        then finds fewer rows.
+        quote at its end after the newline: there must be none of these. A quote that a line leaves open lets it run on
+        over the next ones, and then it finds fewer rows.
         """
         text = block.text
         lone_return = b"\r" in text and text.count(b"\r") != text.count(b"\r\n")
-        return not lone_return and not text.startswith(BOM_UTF8) and block.last_is_closed(self.separator)
+        return not lone_return and not text.startswith(BOM_UTF8) and self._is_closed(block.last)
+
+    def _is_closed(self, record: bytes) -> bool:
+        """Whether no quoted field of a record is left open."""
+        return record_ends(record, Place.START, self.separator)[1] is Place.START
 
     def _fast(self, block: Block, positions: list[int]) -> list[pa.Array] | None:
         """Arrow's result if it is sure to be that of `cells`, else None."""

@@ -7,17 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from io import BufferedIOBase
+from itertools import islice
 from pathlib import Path
 from typing import Final, final
 
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.sources.csv.block import Block
 from kernelease.sources.csv.cells import CellParser
 from kernelease.sources.csv.format import CsvFormat
-from kernelease.sources.csv.lines import Block, line_blocks, record_blocks, record_pattern
+from kernelease.sources.csv.quotes import Place, record_ends
+from kernelease.sources.csv.records import RecordReader, decoded
 from kernelease.sources.files import FileSource
 from kernelease.sources.stamp import FileStamp
+from kernelease.table.records import Records
 
 BLOCK_BYTES: Final = 2**20
 
@@ -25,9 +29,9 @@ BLOCK_BYTES: Final = 2**20
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class CsvFile(FileSource):
-    """A CSV file, plain or compressed with gzip: every cell a string, every line a row.
+    """A CSV file, plain or compressed with gzip: every cell a string, every record a row.
 
-    The first line names the columns, unless `format.names` does; it is public. No line below it can raise: one with
+    The first record names the columns, unless `format.names` does; it is public. No record below it can raise: one with
     too few fields ends in NULLs, one with too many loses the rest, an empty one is a row of NULLs.
     """
 
@@ -54,6 +58,9 @@ class CsvFile(FileSource):
     def describe(self) -> str:
         return f"CSV file {self.path}"
 
+    def records(self) -> Records:
+        return self.format.records
+
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         positions = [self.header.index(name) for name in columns]
         parser = CellParser(
@@ -62,18 +69,15 @@ class CsvFile(FileSource):
             nulls=frozenset(text.encode() for text in self.format.nulls),
         )
         with _stream(self.path) as stream:
-            if self.format.names is None:
-                stream.readline(self.format.longest_line + 1)
-            for block in self._blocks(stream, parser.separator):
+            for block in self._blocks(stream):
                 yield pa.RecordBatch.from_arrays(parser.columns(block, positions), names=list(columns))
 
-    def _blocks(self, stream: BufferedIOBase, separator: str) -> Iterator[Block]:
-        longest = self.format.longest_line
-        lines = line_blocks(stream, size=BLOCK_BYTES, longest=longest)
-        texts = (self.format.decode(block) for block in lines)
-        if self.format.newlines_in_values:
-            return record_blocks(texts, separator=separator, longest=longest)
-        return (Block.of_lines(text) for text in texts)
+    def _blocks(self, stream: BufferedIOBase) -> Iterator[Block]:
+        texts = decoded(stream, size=BLOCK_BYTES, encoding=self.format.encoding)
+        blocks = _reader(self.path, self.format).blocks(texts)
+        if self.format.names is None:
+            yield from (first.without_first() for first in islice(blocks, 1) if len(first.ends) > 1)
+        yield from blocks
 
 
 @contextmanager
@@ -89,18 +93,24 @@ def _stream(path: Path) -> Iterator[BufferedIOBase]:
 
 
 def _header(stream: BufferedIOBase, path: Path, csv: CsvFormat) -> tuple[str, ...]:
-    line, separator = stream.readline(csv.longest_line + 1), _separator(path, csv)
-    text = csv.decode(line).removesuffix(b"\n").removesuffix(b"\r")
-    if line.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+    raw, reader = stream.read(csv.longest_record + 1), _reader(path, csv)
+    if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
         raise SourceError(f"CSV file {path} is in UTF-16. Convert it to UTF-8.")
-    if not text:
+    text = raw.decode(csv.encoding, "replace").encode()
+    ends, _ = reader.ends(text)  # of the first record, and of others that are not looked at
+    record = (text[: ends[0] - 1] if len(ends) else text).removesuffix(b"\r")
+    if not record:
         raise SourceError(f"CSV file {path} must begin with a line of column names, but its first line is empty.")
-    if b"\r" in text or len(line) > csv.longest_line:
+    if record_ends(record, Place.START, reader.separator)[1] is Place.QUOTED:
+        raise SourceError(f"CSV file {path}: a quote in the header is never closed.")
+    if record.count(b"\r") != record.count(b"\r\n") or (not len(ends) and len(raw) > csv.longest_record):
         raise SourceError(f"CSV file {path}: the first line is too long, or its lines end with a carriage return only.")
-    if record_pattern(separator).fullmatch(text + b"\n") is None:
-        raise SourceError(f"CSV file {path}: a quote in the header line is never closed.")
-    parser = CellParser(width=0, separator=separator)
-    return tuple((name or b"").decode() for name in parser.fields(text))
+    parser = CellParser(width=0, separator=reader.separator)
+    return tuple((name or b"").decode() for name in parser.fields(record))
+
+
+def _reader(path: Path, csv: CsvFormat) -> RecordReader:
+    return RecordReader(records=csv.records, separator=_separator(path, csv), longest=csv.longest_record)
 
 
 def _separator(path: Path, csv: CsvFormat) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 from kernelease.errors import ParameterError
+from kernelease.table.records import Records
 
 # Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
 # a damaged byte then stays within its cell.
@@ -22,20 +23,19 @@ class CsvFormat:
     next one; a doubled quote within it is a quote. `names` are the columns of a file that has no header line. `nulls`
     are texts that mean NULL when they stand unquoted, besides the empty one.
 
-    With `newlines_in_values`, a quoted field may go on over several lines. Leave it off unless the file has such
-    fields: then every physical line is one row, and one damaged line can't touch another. With it, a lone quote can
-    merge the lines that follow, up to `longest_line` bytes.
+    `records` says where a record ends: at a newline outside quotes, or at every newline. Of a record with more than
+    `longest_record` bytes, in UTF-8, the rest is dropped; it stays one record.
 
     >>> CsvFormat(separator=";", nulls=("NA", "?"), encoding="latin-1").separator
     ';'
     """
 
     separator: str | None = None
-    newlines_in_values: bool = False
+    records: Records = Records.QUOTED
     nulls: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     encoding: str = "utf-8"
-    longest_line: int = 2**20
+    longest_record: int = 2**20
 
     def __post_init__(self) -> None:
         if self.separator is not None and not _is_separator(self.separator):
@@ -48,20 +48,15 @@ class CsvFormat:
             raise ParameterError(
                 f"CsvFormat: encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
             )
-        if not 2**8 <= self.longest_line <= 2**24:
-            raise ParameterError(f"CsvFormat: longest_line must be from 2^8 to 2^24 bytes, got {self.longest_line!r}.")
+        if self.records not in tuple(Records):
+            raise ParameterError(f"CsvFormat: records must be {' or '.join(Records)}, got {self.records!r}.")
+        object.__setattr__(self, "records", Records(self.records))
+        if not 2**8 <= self.longest_record <= 2**24:
+            raise ParameterError(
+                f"CsvFormat: longest_record must be from 2^8 to 2^24 bytes, got {self.longest_record!r}."
+            )
         if self.names is not None and len(set(self.names)) != max(1, len(self.names)):
             raise ParameterError(f"CsvFormat: names must be distinct, at least one, got {self.names!r}.")
-
-    def decode(self, block: bytes) -> bytes:
-        r"""Whole lines as UTF-8; bytes that mean nothing become U+FFFD, and stay in their cell.
-
-        >>> CsvFormat().decode(b"caf\xe9,1\n").decode(), CsvFormat(encoding="latin-1").decode(b"caf\xe9,1\n").decode()
-        ('caf�,1\n', 'café,1\n')
-        """
-        if block.isascii():
-            return block
-        return block.decode(self.encoding, "replace").encode()
 
 
 def _is_separator(text: str) -> bool:
