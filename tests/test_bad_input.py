@@ -173,7 +173,9 @@ THE_TABLE = (
     Bad("no columns", "at least one column", rows=PRIVATE[:, :0]),
     Bad("a number", "two-dimensional", rows=np.float64(123456.789)),
     Bad("rows of unequal length", "same number of columns", rows=[[123456.789, 1.0], [123456.789]]),
-    Bad("an empty list", "at least one row", rows=[]),
+    Bad("an empty list", "The table is empty", rows=[]),
+    Bad("an empty list for features", "The table is empty", _features(), rows=[]),
+    Bad("an empty list for published rows", "an empty list shows none", _points(PublishedRows, 1), rows=[]),
     Bad("more columns than points", "the table has 3 columns", rows=np.full((5, 3), 123456.789)),
     Bad("fewer columns than points", "the table has 1 columns", _features(), rows=PRIVATE[:, :1]),
 )

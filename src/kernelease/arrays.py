@@ -21,17 +21,18 @@ Rows: TypeAlias = NDArray[Any]  # (n, d), float64 or object
 LARGEST = 1e150  # numbers are clamped to ±this: their squares still fit a float64
 
 
-def as_rows(rows: Any) -> Rows:
+def as_rows(rows: Any, *, columns: int | None = None) -> Rows:
     """A two-dimensional array of rows, or a `ParameterError` that names the shape (never a value).
 
     Every number becomes a float64 and everything else stays as it is, cell by cell: whether one row holds a text among
     numbers must not change what becomes of the other rows (a list handed to NumPy whole would turn them all to text).
+    `columns` is how many an empty list has, which does not show them itself.
 
     >>> as_rows([[1, 2], [3, "x"]])
     array([[1.0, 2.0],
            [3.0, 'x']], dtype=object)
     """
-    array = rows if isinstance(rows, np.ndarray) else _object_array(rows)
+    array = rows if isinstance(rows, np.ndarray) else _object_array(rows, columns)
     if array.ndim != 2 or array.shape[1] == 0:
         raise ParameterError(f"Rows must be a two-dimensional array with at least one column, got shape {array.shape}.")
     if array.dtype.kind in "fiub":
@@ -41,14 +42,18 @@ def as_rows(rows: Any) -> Rows:
     return cells
 
 
-def _object_array(rows: Any) -> NDArray[Any]:
+def _object_array(rows: Any, columns: int | None) -> NDArray[Any]:
     """Nested sequences as an array of the cells themselves; tables that know how (pandas) convert themselves."""
     if hasattr(rows, "__array__"):
         return np.asarray(rows)
     listed = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else [row] for row in rows]
-    widths = {len(row) for row in listed}
+    widths = {len(row) for row in listed} or {columns or 0}
+    if widths == {0}:
+        raise ParameterError(
+            "Rows must have columns, and an empty list shows none. Give an array of shape (0, columns)."
+        )
     if len(widths) != 1:
-        raise ParameterError("Rows must all have the same number of columns, and there must be at least one row.")
+        raise ParameterError("Rows must all have the same number of columns.")
     array = np.empty((len(listed), widths.pop()), dtype=object)
     for index, row in enumerate(listed):
         array[index] = row

@@ -106,7 +106,7 @@ def measure(
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
         method.check(domain)
     progress.stage("reading rows")
-    rows = _rows(data, domain, public, push_down)
+    rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
     chosen = method_for(domain, rows.width) if method is None else method
     books = Watched(MemoryLedger(promised) if ledger is None else ledger)
     context = Context(
@@ -186,9 +186,9 @@ def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
     return TableDomain(schema) if schema is not None else VectorDomain(kernel)  # type: ignore[arg-type]  # one is there
 
 
-def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool) -> PrivateRows:
+def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns: int | None) -> PrivateRows:
     if domain.schema is not None:
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
-    return PrivateArray(as_rows(data))
+    return PrivateArray(as_rows(data, columns=columns))

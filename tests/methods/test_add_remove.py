@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from kernelease.arrays import Rows
+from kernelease import Gaussian, release
+from kernelease.arrays import Rows, as_rows
 from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrinkage, Simplex
 from kernelease.methods import Method, RandomFeatures, Subspace
 from kernelease.privacy import Neighbours, Privacy
@@ -11,6 +12,7 @@ from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context
 
+KERNEL = Gaussian(lengthscale=1.0)
 GENERATOR = np.random.default_rng(2)
 ROWS = GENERATOR.normal(size=(300, 2))
 PUBLIC = PublicPoints(GENERATOR.normal(size=(40, 2)) * 1.5)
@@ -79,6 +81,13 @@ def test_an_empty_table_has_a_release() -> None:
     measured = method.measure(PrivateArray(ROWS[:0]), setting)
     assert measured.embedding.rows == 1.0
     assert method.fit(measured, setting.seed).synthetic.weights.tolist() == [0.0] * 6
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: type(method).__name__)
+def test_an_empty_list_is_an_empty_table(method: Method) -> None:
+    assert as_rows([], columns=method.dimension).shape == (0, 2)
+    made = [release(rows, kernel=KERNEL, method=method, privacy=LAWS[0]) for rows in ([], (), ROWS[:0])]
+    assert len({tuple(item.rows.column_names) for item in made}) == 1
 
 
 def test_the_number_of_points_is_the_cap() -> None:

@@ -67,6 +67,11 @@ class Method(ABC):
 
     uses_kernel: ClassVar[bool] = True  # whether the certificate names one
 
+    @property
+    def dimension(self) -> int | None:
+        """How many columns its rows have, where its parameters say so. An empty list of rows has these, too."""
+        return None
+
     def check(self, domain: Domain) -> None:  # noqa: B027  # most methods have nothing to refuse so early
         """Refuse, before anything is read, what the declarations alone make impossible."""
 

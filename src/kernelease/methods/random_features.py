@@ -50,6 +50,11 @@ class RandomFeatures(Method):
         if self.features % 2:
             raise ParameterError(f"RandomFeatures: features must be even, got {self.features!r}.")
 
+    @property
+    def dimension(self) -> int:
+        """Of the points that it starts from."""
+        return self.start.dimension
+
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum the rows' features exactly, then add noise."""
         feature_map, choice = self._feature_map(context, context.public_rows(rows))

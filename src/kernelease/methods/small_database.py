@@ -54,6 +54,11 @@ class SmallDatabase(Method):
         """How many multisets of `size` rows the domain has."""
         return math.comb(len(self.domain) + self.size - 1, self.size)
 
+    @property
+    def dimension(self) -> int:
+        """Of the domain's rows."""
+        return int(self.domain.shape[1])
+
     def measure(self, rows: PrivateRows, context: Context) -> SelectedDatabase:
         """Count the rows of each kind, score every candidate, draw one."""
         count = self._refuse(context, rows)

@@ -77,6 +77,11 @@ class Subspace(Method):
         if self.order is Order.GIVEN and self.tolerance is None:
             raise ParameterError("Subspace: the order as given needs a tolerance (the authors' code has 1e-5).")
 
+    @property
+    def dimension(self) -> int | None:
+        """Of the public points."""
+        return None if isinstance(self.points, PublishedRows) else self.points.dimension
+
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum k(x, z) over rows, change to an orthonormal basis, add noise."""
         array = rows.array()

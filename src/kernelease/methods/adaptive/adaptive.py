@@ -97,6 +97,11 @@ class Adaptive(Method):
             check_integer("Adaptive.plan: rows", rows, 1, 2**62)
         return (*self._stages(self.points, kernel, privacy, rows, PublicSeed(seed)).choices, cap)
 
+    @property
+    def dimension(self) -> int | None:
+        """Of the public points."""
+        return None if isinstance(self.points, PublishedRows) else self.points.dimension
+
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Two stages where there is something to look for and a way to do it, else one."""
         if isinstance(self.points, PublishedRows):
