@@ -34,6 +34,38 @@ def test_objects_become_text_one_by_one(batch_rows: int) -> None:
     assert column(pd.DataFrame({"x": pd.Series(HOSTILE, dtype=object)}), batch_rows=batch_rows) == AS_TEXT
 
 
+def raising(kind: type, *methods: str) -> type:
+    """A subclass whose methods raise, in words that must stay unsaid."""
+
+    def hostile(*_: object, **__: object) -> Any:
+        raise RuntimeError("secret")
+
+    return type(f"Hostile{kind.__name__}", (kind,), dict.fromkeys(methods, hostile))
+
+
+COMPARED = ("__eq__", "__ne__", "__lt__", "__bool__", "__hash__", "__str__", "__repr__", "__format__")
+HOSTILE_CELLS = {
+    "str": lambda: raising(str, *COMPARED, "encode", "__len__", "__iter__")("text"),
+    "bytes": lambda: raising(bytes, *COMPARED, "decode")(b"text"),
+    "int": lambda: raising(int, *COMPARED, "__int__", "__index__", "__abs__", "__float__")(7),
+    "float": lambda: raising(float, *COMPARED, "__float__", "is_integer")(7.5),
+    "Decimal": lambda: raising(decimal.Decimal, *COMPARED, "is_nan")(7),
+    "date": lambda: raising(datetime.date, *COMPARED, "isoformat")(2020, 1, 1),
+    "datetime": lambda: raising(datetime.datetime, *COMPARED, "isoformat", "astimezone")(2020, 1, 1),
+    "a date that is no text": lambda: type("Odd", (datetime.date,), {"isoformat": lambda _: ["secret"]})(2020, 1, 1),
+    "no class": type("Fake", (), {"__class__": property(lambda _: 1 / 0)}),
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE_CELLS)
+def test_cells_whose_methods_raise_are_cells(kind: str) -> None:
+    cells = np.array([None, None], dtype=object)
+    cells[1] = HOSTILE_CELLS[kind]()
+    none, said = column(pd.DataFrame({"x": pd.Series(cells, dtype=object)}))
+    assert none is None
+    assert said == ("text" if kind in ("str", "bytes") else None)
+
+
 @pytest.mark.parametrize(
     ("series", "cells"),
     [

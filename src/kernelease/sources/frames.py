@@ -72,13 +72,24 @@ def _whole(array: pa.Array | pa.ChunkedArray) -> pa.Array:
 def _text(cell: object) -> str | None:
     r"""A cell of an object column as text, None if it is missing or of a kind that has no text. It never raises.
 
+    A cell of a derived class, as a subclass of str or date, has no text if the methods that are asked raise.
+
     >>> [_text(cell) for cell in ("a", 7, float("nan"), None, b"caf\xe9", datetime.date(2020, 2, 1), ["a"])]
     ['a', '7', None, None, 'caf�', '2020-02-01', None]
     """
+    try:
+        said = _said(cell)
+        return None if said is None else str.encode(said, "utf-8", "replace").decode()  # a surrogate has no UTF-8
+    except Exception:  # noqa: BLE001  # a cell's own methods may raise anything, and no cell may raise
+        return None
+
+
+def _said(cell: object) -> str | None:
+    """What a cell says, by its kind. The methods of a derived class may raise, or give back anything."""
     if isinstance(cell, str):
-        return cell.encode("utf-8", "replace").decode()  # a lone surrogate has no UTF-8
+        return cell
     if isinstance(cell, bytes):
-        return cell.decode("utf-8", "replace")
+        return bytes.decode(cell, "utf-8", "replace")
     if isinstance(cell, bool | np.bool_):
         return str(bool(cell)).lower()
     if isinstance(cell, int | np.integer):
