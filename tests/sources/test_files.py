@@ -2,6 +2,7 @@
 
 import datetime
 import os
+import struct
 from pathlib import Path
 
 import pyarrow as pa
@@ -187,3 +188,42 @@ def test_names_with_odd_characters(tmp_path: Path) -> None:
     for name in ("t.parquet", "t[1].csv", "t.feather"):
         batches = list(open_source(write(tmp_path / name, table)).batches([" ", "a.b", 'say "x"']))
         assert [str(cell) for cell in batches[0].to_pylist()[0].values()] == ["4", "1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "numbers"),
+    [
+        (pa.string(), struct.pack("<3i", 6, 12, 13)),  # offsets
+        (pa.binary(), struct.pack("<3i", 6, 12, 13)),
+        (pa.large_string(), struct.pack("<3q", 6, 12, 13)),
+        (pa.dictionary(pa.int32(), pa.string()), struct.pack("<6i", 0, 0, 1, 0, 0, 1)),  # indices
+    ],
+    ids=str,
+)
+def test_numbers_that_point_beyond_the_file_are_damage(kind: pa.DataType, numbers: bytes, tmp_path: Path) -> None:
+    """Arrow would read cells from wherever they point to."""
+    path, cells = tmp_path / "t.arrow", pa.array(["secret", "secret", "b"] * 8).cast(kind)
+    with pa.ipc.new_file(path, pa.schema([("x", kind)])) as writer:
+        writer.write_batch(pa.record_batch({"x": cells}))
+    assert sum(batch.num_rows for batch in open_source(path).batches(["x"])) == 24
+    content = path.read_bytes()
+    assert numbers in content
+    path.write_bytes(content.replace(numbers, b"\xf0" * len(numbers), 1))
+    with pytest.raises(SourceError, match="damaged") as caught:
+        list(open_source(path).batches(["x"]))
+    assert "secret" not in str(caught.value)
+
+
+def test_text_that_is_not_utf8_is_no_damage(tmp_path: Path) -> None:
+    path, cells = tmp_path / "t.arrow", pa.array([b"ok", b"caf\xe9"]).view(pa.string())
+    with pa.ipc.new_file(path, pa.schema([("x", pa.string())])) as writer:
+        writer.write_batch(pa.record_batch({"x": cells}))
+    (batch,) = open_source(path).batches(["x"])
+    assert batch["x"].to_pylist() == ["ok", "caf\ufffd"]
+
+
+def test_a_list_names_what_is_no_file_by_its_number(tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("x\n1\n")
+    with pytest.raises(SourceError, match="number 2 of it is none") as caught:
+        open_source([tmp_path / "t.csv", "secret"])
+    assert "secret" not in str(caught.value)

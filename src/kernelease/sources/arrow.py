@@ -14,6 +14,10 @@ from kernelease.sources.source import Source
 from kernelease.sources.stamp import FileStamp
 
 _FILE_MAGIC = b"ARROW1"
+_BYTES = {  # the same cells without a promise of UTF-8
+    **{pa.string(): pa.binary(), pa.large_string(): pa.large_binary(), pa.string_view(): pa.binary_view()},
+    **{kind: kind for kind in (pa.binary(), pa.large_binary(), pa.binary_view())},
+}
 
 
 @final
@@ -47,10 +51,26 @@ class ArrowFile(FileSource):
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(str(self.path)) as file:  # no memory map: a file cut off under one ends the process
             reader = _reader(file, [self.schema.get_field_index(name) for name in columns])
-            if isinstance(reader, pa.RecordBatchStreamReader):
-                yield from reader
-            else:
-                yield from map(reader.get_batch, range(reader.num_record_batches))
+            in_turn = isinstance(reader, pa.RecordBatchStreamReader)
+            batches = reader if in_turn else map(reader.get_batch, range(reader.num_record_batches))
+            for batch in batches:
+                for name in columns:
+                    _refuse_unsound(batch.column(name))
+                yield batch
+
+
+def _refuse_unsound(array: pa.Array) -> None:
+    """`pa.ArrowInvalid` if a damaged file would have cells read from beyond its buffers. Arrow itself doesn't look.
+
+    Text that is not UTF-8 is sound: it is viewed as bytes here, and repaired later.
+    """
+    if pa.types.is_dictionary(array.type):
+        pa.DictionaryArray.from_arrays(array.indices, array.dictionary, safe=True)
+        _refuse_unsound(array.dictionary)
+    elif (as_bytes := _BYTES.get(array.type)) is not None:
+        array.view(as_bytes).validate(full=True)
+    else:
+        array.validate(full=pa.types.is_primitive(array.type))
 
 
 def _reader(file: pa.NativeFile, fields: list[int] | None) -> pa.RecordBatchStreamReader | pa.RecordBatchFileReader:

@@ -36,7 +36,16 @@ def find_files(data: str | Path | Sequence[str | Path]) -> Files:
         return _files(_expanded(data), f"files of {data}")
     if not data:
         raise SourceError("A list of files must hold at least one.")
-    return _files([path for item in data for path in _expanded(item)], f"files {data[0]}, …")
+    paths = [path for number, item in enumerate(data, 1) for path in _listed(item, number)]
+    return _files(paths, f"files {data[0]}, …")
+
+
+def _listed(item: str | Path, number: int) -> list[Path]:
+    """The files that an item of a list stands for. What is none is told by its number: it may be a cell."""
+    try:
+        return _expanded(item)
+    except SourceError:
+        raise SourceError(f"A list must hold the paths of files, but number {number} of it is none.") from None
 
 
 def kind_of(path: Path) -> str | None:
