@@ -221,6 +221,17 @@ def test_sqlite_rows_that_fail(mixed: sqlite3.Connection, tmp_path: Path) -> Non
     assert "secret" not in str(caught.value)
 
 
+def test_a_sqlite_name_that_is_not_utf8_is_damage(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "t.sqlite") as connection:
+        connection.execute("CREATE TABLE people (secretive text)")
+    connection.close()
+    content = (tmp_path / "t.sqlite").read_bytes()
+    (tmp_path / "t.sqlite").write_bytes(content.replace(b"secretive", b"\xffecretive"))
+    with pytest.raises(SourceError, match="can't be opened: it is damaged") as caught:
+        open_source(tmp_path / "t.sqlite", query="people")
+    assert "ecretive" not in str(caught.value)
+
+
 def test_sqlite_files_that_are_none(tmp_path: Path) -> None:
     (tmp_path / "t.sqlite").write_bytes(b"not a database, but long enough to be looked at " * 100)
     with pytest.raises(SourceError, match="can't be opened"):

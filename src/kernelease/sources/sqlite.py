@@ -10,6 +10,7 @@ from urllib.parse import quote
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
 from kernelease.sources.stamp import FileStamp
@@ -45,6 +46,8 @@ class SqliteQuery(FileSource):
                 described = cursor.fetchall()
             except _dbapi().Error as error:
                 raise refused(titled(where, statement), error) from None
+            except UnicodeError:
+                raise SourceError(f"{where} can't be opened: it is damaged.") from None
         schema = pa.schema([(name, _declared(declaration)) for name, declaration in described])
         return cls(path=path, stamp=stamp, query=statement, schema=schema, batch_rows=batch_rows)
 
