@@ -82,7 +82,7 @@ def test_postgresql_columns_by_name(postgres: str) -> None:
     assert [batch.to_pylist() for batch in source.batches(["Straße", 'a "b"'])] == [[{"Straße": 2, 'a "b"': 1}]]
     with pytest.raises(SchemaError, match="no column 'c'"):
         source.batches(["c"])
-    with pytest.raises(SourceError, match="two columns of the name 'a'"):
+    with pytest.raises(SourceError, match="two columns of one name"):
         open_source(postgres, query="SELECT 1 AS a, 2 AS a")
 
 
