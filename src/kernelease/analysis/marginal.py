@@ -14,7 +14,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.blocks import Block, NoisyBlock
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock
 from kernelease.privacy.step import Law
 
 REMEMBERED = 16  # solved functions of a marginal

@@ -5,74 +5,20 @@ Order matters in each of them: compute the cost, spend it (which may refuse), an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import replace
 
 import numpy as np
 
-from kernelease.arrays import BigIntegers, Floats
+from kernelease.arrays import BigIntegers
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.privacy.accounting import SMALLEST_SCALE, Loss, Privacy
 from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
-from kernelease.privacy.step import Law, Step
+from kernelease.privacy.step import Law, Measurement, Selection, Step
 
 LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """Noisy integers and all that may be known about their noise. Public."""
-
-    integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
-    step: Step
-    private: bool  # whether the noise came from the operating system
-
-    @property
-    def law(self) -> Law:
-        """The law of the noise."""
-        return self.step.law
-
-    @property
-    def bits(self) -> int:
-        """How much finer the noise's grid is than the input's, in powers of two."""
-        return self.step.bits
-
-    @property
-    def scale(self) -> float:
-        """Of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
-        return self.step.scale
-
-    @property
-    def loss(self) -> Loss:
-        """What the measurement cost."""
-        return self.step.loss
-
-    @property
-    def values(self) -> Floats:
-        """The noisy vector in units of the input, as floats (post-processing of the integers)."""
-        return np.array([math.ldexp(integer, -self.bits) for integer in self.integers], dtype=np.float64)
-
-    @property
-    def standard_deviation(self) -> float:
-        """Standard deviation of each coordinate's noise, in units of the input."""
-        if self.law is Law.GAUSSIAN:
-            return self.scale
-        steps = math.ldexp(self.scale, self.bits)  # the discrete law is narrower than √2·scale on a coarse grid
-        return math.ldexp(math.sqrt(2.0 * math.exp(-1.0 / steps)) / -math.expm1(-1.0 / steps), -self.bits)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The index of a candidate that was drawn, and what it cost. Public."""
-
-    index: int
-    step: Step
-    private: bool
 
 
 def measure(

@@ -13,10 +13,11 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
 from kernelease.measured.embedding import NoisyEmbedding, noisy_rows
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import Measurement, measure, resume
+from kernelease.privacy.mechanisms import measure, resume
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from kernelease.privacy.step import Measurement
 from kernelease.private.private import Private
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows

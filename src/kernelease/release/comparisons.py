@@ -22,8 +22,9 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder, Schema
 from kernelease.table.atom_kernel import LENGTHSCALE
+from kernelease.table.encode import Encoder
+from kernelease.table.schema import Schema
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
 

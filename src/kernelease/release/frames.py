@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.released import Coordinates, common_coordinates, released_embedding
-from kernelease.analysis.variables import Origin, RandomVariable
+from kernelease.analysis.variables.origin import Origin
+from kernelease.analysis.variables.variable import RandomVariable
 from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
@@ -20,9 +21,9 @@ from kernelease.release.released import Released
 from kernelease.release.replicates import Samples, point_samples, table_samples
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder
-from kernelease.table.columns import nearest
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import WEIGHT
+from kernelease.table.encode import Encoder
 
 _MOST_COORDINATES = 1024  # in which thinning keeps the balance
 
@@ -102,12 +103,13 @@ class Frames:
         """
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
-        if self.blocks is not None and self.schema is not None:
+        if self.blocks is not None:
             chosen = self.measurements.method if method is None else method
             return table_samples(
                 self.table,
+                encoded_rows(self),
                 self.blocks,
-                self.schema,
+                self.measurements.domain,
                 count,
                 method=chosen,
                 target=Target(target),

@@ -7,7 +7,7 @@ import pyarrow as pa
 from kernelease.arrays import Floats, Rows
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.table import Schema
+from kernelease.table.schema import Schema
 
 
 class Released(Protocol):

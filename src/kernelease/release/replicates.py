@@ -32,8 +32,7 @@ from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder, Schema
-from kernelease.table.domain import WEIGHT, TableDomain
+from kernelease.table.domain import WEIGHT, Domain
 
 REPLICATE = "replicate_"
 
@@ -126,8 +125,9 @@ class Samples:
 
 def table_samples(
     table: pa.Table,
+    codes: Integers,
     blocks: NoisyBlocks,
-    schema: Schema,
+    domain: Domain,
     count: int,
     *,
     method: Method,
@@ -135,9 +135,11 @@ def table_samples(
     rows: int | None,
     seed: int,
 ) -> Samples:
-    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it."""
+    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
+
+    `codes` are the atoms of the table's rows, (n, columns).
+    """
     weights = table.column(WEIGHT).to_numpy()
-    codes = Encoder(schema).encode(table.drop_columns([WEIGHT])).astype(np.int64)
     size = table.num_rows if rows is None else rows
     replicates = []
     for index in range(count):
@@ -145,7 +147,7 @@ def table_samples(
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
         fitted = method.fit(_renoised(blocks, codes, shares, generator), public)
-        replicates.append(fitted.table(TableDomain(schema), size, generator))
+        replicates.append(fitted.table(domain, size, generator))
     return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
 
 
