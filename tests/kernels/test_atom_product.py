@@ -6,7 +6,7 @@ from kernelease.methods.atom_kernel import atom_kernel
 
 from kernelease.errors import ParameterError
 from kernelease.kernels import OnColumns, Product, Similarity, check_kernel
-from kernelease.kernels.atoms import AtomProduct
+from kernelease.kernels.atom_product import AtomProduct
 from kernelease.table import Schema
 
 SCHEMA = Schema.parse(

@@ -14,13 +14,13 @@ from typing import Any
 import numpy as np
 
 from kernelease.errors import BundleError
-from kernelease.features.atoms import OneHot
 from kernelease.features.binning import RandomBinning
 from kernelease.features.cholesky import Order
 from kernelease.features.fourier import Fourier
 from kernelease.features.kar_karnick import KarKarnick
 from kernelease.features.ngrams import HashedNgrams
 from kernelease.features.nystrom import Nystrom
+from kernelease.features.one_hot import OneHot
 from kernelease.fit.estimators import EmpiricalMean, Shrinkage
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
 from kernelease.fit.mixtures.mixture import MixtureSolver
@@ -30,7 +30,7 @@ from kernelease.fit.solution import SyntheticSet
 from kernelease.fit.solver import FixedPoints
 from kernelease.fit.weights.constraints import Free, L1Ball, Simplex
 from kernelease.fit.weights.tilting import Tilting
-from kernelease.kernels.atoms import AtomProduct
+from kernelease.kernels.atom_product import AtomProduct
 from kernelease.kernels.categorical import Kronecker, Other, Similarity
 from kernelease.kernels.composite import OnColumns, Product, WeightedSum
 from kernelease.kernels.dot_product import DotProduct, Polynomial

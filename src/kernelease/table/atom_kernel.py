@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.kernels.atoms import AtomProduct
+from kernelease.kernels.atom_product import AtomProduct
 from kernelease.kernels.categorical import Similarity
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.columns.column import Column
