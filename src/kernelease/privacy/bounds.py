@@ -91,7 +91,7 @@ def bins_of(array: pa.Array) -> Integers:
 
 def _noisy(counts: Integers, budget: PrivacyFilter, noise: NoiseSource, *, share: float) -> Measurement:
     sensitivity = block_sensitivity(budget.privacy.neighbours)
-    return measure(counts.astype(object), sensitivity, budget=budget, share=share, noise=noise, step="bounds")
+    return measure(counts.astype(object), sensitivity, budget=budget, share=share, noise=noise, label="bounds")
 
 
 def _bounds(measurement: Measurement, columns: int) -> Bounds | None:

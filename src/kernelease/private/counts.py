@@ -71,7 +71,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=block.share,
                 noise=noise,
-                step=f"counts of columns {block.columns}",
+                label=f"counts of columns {block.columns}",
             )
             noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
         return tuple(noisy)
@@ -108,7 +108,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=share / count,
                 noise=noise,
-                step="choice of a block",
+                label="choice of a block",
             )
             index = left[pick.index]
             del scores[index]

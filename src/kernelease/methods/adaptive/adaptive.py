@@ -194,7 +194,7 @@ class Adaptive(Method):
         exact = ExactEmbedding.of(rows, waves, threads=context.threads)
         largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
         budget = context.open_budget(largest + 2, "Adaptive, two stages")
-        coarse = exact.privatise(budget, noise=context.noise, share=stages.share, step="stage one: Fourier features")
+        coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
 
         explorer = Explorer(
             kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
@@ -205,7 +205,7 @@ class Adaptive(Method):
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
         fine = ExactEmbedding.of(rows, basis, threads=context.threads).privatise(
-            budget, noise=context.noise, share=1.0 - stages.share, step="stage two: coordinates where the mass is"
+            budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
         )
         places = cloud
         if stages.gaussians:
@@ -215,7 +215,7 @@ class Adaptive(Method):
             cloud = explorer.cloud(seen, gaussians, first=False)
             basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
             fine = ExactEmbedding.of(rows, basis, threads=context.threads).resume(
-                fine, budget=budget, noise=context.noise, step=f"stage two, round {round_}"
+                fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
             )
             seen = explorer.joint(coarse, fine)
             gaussians = explorer.grown(seen, cloud, gaussians)
