@@ -22,7 +22,7 @@ def measured(world: int, trials: int, noise: NoiseSource, *, forgetful: bool = F
     for share in SHARES:
         books = PrivacyFilter(budget.privacy, budget.total, budget.receipt) if forgetful else budget
         part = 1.0 if forgetful else share
-        columns.append(measure(exact, COUNT, budget=books, share=part, noise=noise, step="an audit").values)
+        columns.append(measure(exact, COUNT, budget=books, share=part, noise=noise, label="an audit").values)
     return np.stack(columns, axis=1)
 
 

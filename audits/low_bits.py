@@ -28,7 +28,7 @@ def product(value: int, trials: int, *, delta: float) -> Measurement:
     privacy = promise(EPSILON, delta)
     exact = np.full(trials, value, dtype=object)
     budget = open_budget(privacy, trials)
-    return measure(exact, COUNT, budget=budget, share=1.0, noise=SystemNoise(), step="an attack")
+    return measure(exact, COUNT, budget=budget, share=1.0, noise=SystemNoise(), label="an attack")
 
 
 # Porous noise.

@@ -40,7 +40,7 @@ def two_worlds(
     worlds = (np.full(trials, count, dtype=object) for count in (0, 1))
     totals = (PrivacyFilter(budget.privacy, budget.total, budget.receipt) for _ in range(2))
     a, b = (
-        measure(exact, sensitivity, budget=total, share=1.0, noise=noise, step="an audit").values
+        measure(exact, sensitivity, budget=total, share=1.0, noise=noise, label="an audit").values
         for exact, total in zip(worlds, totals, strict=True)
     )
     return a, b
@@ -81,7 +81,7 @@ def any_law(effort: Effort) -> Verdict:
         budget=open_budget(privacy, 1),
         share=1.0,
         noise=SystemNoise(),
-        step="its grid",
+        label="its grid",
     ).bits
 
     def bound(noise: NoiseSource) -> float:
@@ -149,7 +149,7 @@ def chosen(scores: list[int], privacy: Privacy, trials: int, noise: NoiseSource)
             budget=PrivacyFilter(privacy, opened.total, opened.receipt),
             share=1.0,
             noise=noise,
-            step="an audit",
+            label="an audit",
         ).index
         for _ in range(trials)
     )

@@ -28,7 +28,7 @@ from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
 from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
-from kernelease.table.domain import VectorDomain
+from kernelease.table.vector_domain import VectorDomain
 
 PRIVACY = Privacy(epsilon=20.0, delta=1e-3)  # μ = 4.3: the relative error of an estimate of μ is nearly the least
 FAR = 100.0  # lengthscales: kernels are 0 at this distance

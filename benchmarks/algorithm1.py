@@ -172,6 +172,6 @@ class Experiment:
             budget=budget,
             share=1.0,
             noise=ke.SystemNoise(),
-            step="coordinates",
+            label="coordinates",
         )
         return (measured.values - exact) * unit

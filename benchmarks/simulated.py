@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy import Neighbours, Privacy
-from kernelease.privacy.mechanisms import Measurement
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.step import Law, Step
+from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.table import Encoder, Schema
 
 _BITS = 40

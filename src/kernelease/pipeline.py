@@ -30,9 +30,12 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_table import private_table
-from kernelease.table import Encoder, Schema
-from kernelease.table.domain import Domain, TableDomain, VectorDomain
+from kernelease.table.domain import Domain
+from kernelease.table.encode import Encoder
 from kernelease.table.rows import decode_lawfully
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
+from kernelease.table.vector_domain import VectorDomain
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB
 

@@ -19,19 +19,19 @@ GAUSSIAN, PURE = promise(5.0, 1e-6), promise(2.0)
 def counted(table: Any, noise: NoiseSource) -> object:
     """One noisy vector."""
     exact = np.array(table, dtype=object)
-    return measure(exact, COUNT, budget=open_budget(GAUSSIAN, 8), share=1.0, noise=noise, step="a test")
+    return measure(exact, COUNT, budget=open_budget(GAUSSIAN, 8), share=1.0, noise=noise, label="a test")
 
 
 def adaptive(table: Any, noise: NoiseSource) -> object:
     """Two noisy counts; the second is of the place that the first sum's sign points to."""
     budget = open_budget(GAUSSIAN, 8)
-    first = measure(np.array([sum(table)], dtype=object), COUNT, budget=budget, share=0.5, noise=noise, step="first")
+    first = measure(np.array([sum(table)], dtype=object), COUNT, budget=budget, share=0.5, noise=noise, label="first")
     place = int(first.values[0] > 0)
-    return measure(np.array([table[place]], dtype=object), COUNT, budget=budget, share=0.5, noise=noise, step="second")
+    return measure(np.array([table[place]], dtype=object), COUNT, budget=budget, share=0.5, noise=noise, label="second")
 
 
 def chosen(table: Any, noise: NoiseSource) -> object:
-    return select(list(table), 1, budget=open_budget(PURE, 1), share=1.0, noise=noise, step="a test")
+    return select(list(table), 1, budget=open_budget(PURE, 1), share=1.0, noise=noise, label="a test")
 
 
 def test_a_gaussian_ratio_is_that_of_two_normal_laws() -> None:

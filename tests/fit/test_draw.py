@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.draw import draw_rows, swapped
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.mixtures.swaps import settle
 from kernelease.fit.solution import Outcome
 
-swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
+drawing = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
 
 
 def mixture(components: int = 8, sizes: tuple[int, ...] = (5, 6, 4, 200), seed: int = 0) -> Mixture:
@@ -54,7 +53,7 @@ def test_swaps_keep_every_column_and_every_component_as_they_were() -> None:
     model, generator = mixture(), np.random.default_rng(1)
     rows, components = independent(model, 1000, generator)
     before = rows.copy()
-    after = settle(rows, components, model, generator)
+    after = swapped(rows, components, model, generator)
     assert np.array_equal(rows, before)
     assert distance(after, model) < distance(before, model)
     for component in np.unique(components):
@@ -64,10 +63,10 @@ def test_swaps_keep_every_column_and_every_component_as_they_were() -> None:
 
 
 def test_a_huge_table_is_left_as_it_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(swaps, "WORK", 10)
+    monkeypatch.setattr(drawing, "WORK", 10)
     model, generator = mixture(), np.random.default_rng(1)
     rows, components = independent(model, 100, generator)
-    assert settle(rows, components, model, generator) is rows
+    assert swapped(rows, components, model, generator) is rows
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

@@ -1,4 +1,4 @@
-"""Growing Gaussians: optima are found, chance is not followed, and what is not worth its price is dropped."""
+"""Growing Gaussians: optima are found, chance is not followed, and what its penalty outweighs is dropped."""
 
 import numpy as np
 import pytest
@@ -6,11 +6,11 @@ import pytest
 import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.fourier import WaveLandscape
+from kernelease.fit.gaussians.fourier import FourierLikelihood
 from kernelease.fit.gaussians.growing import Growing
-from kernelease.fit.gaussians.landscape import Panorama
-from kernelease.fit.gaussians.levenberg_marquardt import Settling
-from kernelease.fit.gaussians.subspace import SubspaceLandscape
+from kernelease.fit.gaussians.levenberg_marquardt import LevenbergMarquardt
+from kernelease.fit.gaussians.likelihood import JointLikelihood
+from kernelease.fit.gaussians.subspace import SubspaceLikelihood
 from kernelease.measured.gaussians import Gaussians
 from kernelease.seeds import PublicSeed
 
@@ -20,44 +20,44 @@ TRUTH = Gaussians(
     widths=np.array([0.5, 0.3, 0.4]),
     weights=np.array([0.5, 0.3, 0.2]),
 )
-SETTLING = Settling(lengthscale=1.0, widest=4.0, likeness=0.7)
+OPTIMISER = LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=0.7)
 PLACES = 3.0 * np.random.default_rng(9).standard_normal((400, 2))
 
 
-def _panorama(noise: float, seed: int = 0, truth: Gaussians = TRUTH) -> Panorama:
+def _joint(noise: float, seed: int = 0, truth: Gaussians = TRUTH) -> JointLikelihood:
     """Waves and a subspace of exact Gaussians, with noise."""
     generator = np.random.default_rng(seed)
     waves = Fourier.random(KERNEL, features=512, dimension=2, seed=PublicSeed(0))
     basis = Nystrom.spanning(KERNEL, PLACES, max_rank=60)
     parts = (
-        WaveLandscape(waves, np.zeros(512), noise),
-        SubspaceLandscape(np.asarray(basis.points), basis.change_of_basis / noise, np.zeros(basis.dimension)),
+        FourierLikelihood(waves, np.zeros(512), noise),
+        SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / noise, np.zeros(basis.dimension)),
     )
     exact = [truth.weights @ part.features(truth.centres, truth.widths) for part in parts]
     noisy = [vector + generator.standard_normal(len(vector)) for vector in exact]
-    return Panorama(
-        WaveLandscape(waves, noisy[0], noise),
-        SubspaceLandscape(parts[1].points, parts[1].basis, noisy[1]),
+    return JointLikelihood(
+        FourierLikelihood(waves, noisy[0], noise),
+        SubspaceLikelihood(parts[1].points, parts[1].basis, noisy[1]),
     )
 
 
-def _error(landscape: Panorama, gaussians: Gaussians) -> float:
+def _error(likelihood: JointLikelihood, gaussians: Gaussians) -> float:
     """The squared distance to the truth, in units of the noise."""
-    wrong = gaussians.weights @ landscape.features(gaussians.centres, gaussians.widths)
-    return float(((wrong - TRUTH.weights @ landscape.features(TRUTH.centres, TRUTH.widths)) ** 2).sum())
+    wrong = gaussians.weights @ likelihood.features(gaussians.centres, gaussians.widths)
+    return float(((wrong - TRUTH.weights @ likelihood.features(TRUTH.centres, TRUTH.widths)) ** 2).sum())
 
 
-def test_settling_from_nearby_finds_the_gaussians() -> None:
-    landscape = _panorama(1e-3)
+def test_optimising_from_nearby_finds_the_gaussians() -> None:
+    likelihood = _joint(1e-3)
     nearby = Gaussians(centres=TRUTH.centres + 0.3, widths=np.full(3, 0.8), weights=np.full(3, 1 / 3))
-    settled = SETTLING.settle(landscape, nearby).gaussians
-    assert np.abs(settled.centres - TRUTH.centres).max() < 0.05
-    assert np.abs(settled.widths - TRUTH.widths).max() < 0.1
-    assert np.abs(settled.weights - TRUTH.weights).max() < 0.02
+    fitted = OPTIMISER.fit(likelihood, nearby).gaussians
+    assert np.abs(fitted.centres - TRUTH.centres).max() < 0.05
+    assert np.abs(fitted.widths - TRUTH.widths).max() < 0.1
+    assert np.abs(fitted.weights - TRUTH.weights).max() < 0.02
 
 
-def test_settling_never_ends_higher_than_it_began() -> None:
-    landscape = _panorama(1e-2)
+def test_optimising_never_ends_higher_than_it_began() -> None:
+    likelihood = _joint(1e-2)
     generator = np.random.default_rng(3)
     for _ in range(5):
         start = Gaussians(
@@ -65,34 +65,36 @@ def test_settling_never_ends_higher_than_it_began() -> None:
             widths=generator.uniform(0.1, 1.0, 4),
             weights=generator.dirichlet(np.ones(4)),
         )
-        residual = landscape.residual(start)
-        assert Settling(lengthscale=1.0, widest=4.0).settle(landscape, start).misfit <= residual @ residual * (1 + 1e-9)
+        residual = likelihood.residual(start)
+        assert LevenbergMarquardt(lengthscale=1.0, widest=4.0).fit(likelihood, start).misfit <= residual @ residual * (
+            1 + 1e-9
+        )
 
 
 def test_gaussians_grow_from_nothing_to_what_is_there() -> None:
     """Three Gaussians have twelve parameters (eleven free): so much noise is followed, and hardly more."""
-    landscape = _panorama(1e-3)
-    grown = Growing(settling=SETTLING).grow(landscape, PLACES, Gaussians.none(2))
+    likelihood = _joint(1e-3)
+    grown = Growing(optimiser=OPTIMISER).grow(likelihood, PLACES, Gaussians.none(2))
     assert len(grown.gaussians) == 3
-    assert _error(landscape, grown.gaussians) < 35.0
-    assert abs(grown.misfit - len(landscape.target)) < 5.0 * np.sqrt(2.0 * len(landscape.target))
+    assert _error(likelihood, grown.gaussians) < 35.0
+    assert abs(grown.misfit - len(likelihood.target)) < 5.0 * np.sqrt(2.0 * len(likelihood.target))
 
 
 def test_pure_noise_grows_no_second_gaussian() -> None:
     one = Gaussians(centres=np.zeros((1, 2)), widths=np.array([0.4]), weights=np.ones(1))
     for seed in range(4):
-        grown = Growing(settling=SETTLING).grow(_panorama(1e-2, seed, one), PLACES, Gaussians.none(2))
+        grown = Growing(optimiser=OPTIMISER).grow(_joint(1e-2, seed, one), PLACES, Gaussians.none(2))
         assert len(grown.gaussians) == 1
 
 
 def test_gaussians_that_explain_nothing_are_dropped() -> None:
-    landscape = _panorama(1e-3)
+    likelihood = _joint(1e-3)
     spurious = Gaussians(
         centres=np.vstack([TRUTH.centres, [[7.0, 7.0]]]),
         widths=np.append(TRUTH.widths, 0.4),
         weights=np.append(0.999 * TRUTH.weights, 0.001),
     )
-    grown = Growing(settling=SETTLING).grow(landscape, np.empty((0, 2)), spurious)
+    grown = Growing(optimiser=OPTIMISER).grow(likelihood, np.empty((0, 2)), spurious)
     assert len(grown.gaussians) == 3
 
 
@@ -105,7 +107,7 @@ def test_widths_that_nothing_is_known_about_are_like_the_others(likeness: float)
     start = Gaussians(centres=truth.centres, widths=np.array([0.4, 2.0]), weights=truth.weights)
     ratios = []
     for seed in range(5):
-        landscape = _panorama(5e-3, seed, truth)
-        settled = Settling(lengthscale=1.0, widest=4.0, likeness=likeness).settle(landscape, start).gaussians
-        ratios.append(abs(float(np.log(settled.widths[-1] / settled.widths[0]))))
+        likelihood = _joint(5e-3, seed, truth)
+        fitted = LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=likeness).fit(likelihood, start).gaussians
+        ratios.append(abs(float(np.log(fitted.widths[-1] / fitted.widths[0]))))
     assert (np.mean(ratios) < 0.3) == (likeness < 1.0)

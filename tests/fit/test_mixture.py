@@ -10,7 +10,8 @@ from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles
 from kernelease.fit.solution import Outcome
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import all_blocks, dependent, noisy_blocks
 

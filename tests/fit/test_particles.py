@@ -1,4 +1,4 @@
-"""Gaussians, their landscape, climbing and sliding Frank–Wolfe; and tilted weights."""
+"""Gaussians, their likelihood, climbing and sliding Frank–Wolfe; and tilted weights."""
 
 import numpy as np
 import pytest
@@ -8,10 +8,10 @@ from kernelease.arrays import Floats
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.climbing import climb, distinct
-from kernelease.fit.gaussians.fourier import WaveLandscape
-from kernelease.fit.gaussians.landscape import Landscape, Panorama
+from kernelease.fit.gaussians.fourier import FourierLikelihood
+from kernelease.fit.gaussians.likelihood import JointLikelihood, Likelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
-from kernelease.fit.gaussians.subspace import SubspaceLandscape
+from kernelease.fit.gaussians.subspace import SubspaceLikelihood
 from kernelease.fit.weights.tilting import Tilting, matched
 from kernelease.measured.gaussians import Gaussians
 from kernelease.seeds import PublicSeed
@@ -24,31 +24,31 @@ TRUTH = Gaussians(
 SOURCE = ke.NormalPoints(dimension=2, scale=4.0)
 
 
-def _landscape(noise: float) -> WaveLandscape:
-    exact = TRUTH.weights @ WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0).features(TRUTH.centres, TRUTH.widths)
+def _likelihood(noise: float) -> FourierLikelihood:
+    exact = TRUTH.weights @ FourierLikelihood(MAP, np.zeros(MAP.dimension), 1.0).features(TRUTH.centres, TRUTH.widths)
     noisy = exact + noise * np.random.default_rng(0).standard_normal(MAP.dimension)
-    return WaveLandscape(MAP, noisy / noise, noise)
+    return FourierLikelihood(MAP, noisy / noise, noise)
 
 
-def _landscapes() -> dict[str, Landscape]:
+def _likelihoods() -> dict[str, Likelihood]:
     basis = Nystrom.spanning(KERNEL, SOURCE.draw(40, np.random.default_rng(0)))
     exact = TRUTH.sample(500, np.random.default_rng(2))
     target = basis.evaluate(exact).mean(axis=0) / 0.01
-    subspace = SubspaceLandscape(np.asarray(basis.points), basis.change_of_basis / 0.01, target)
-    waves = _landscape(0.01)
-    return {"waves": waves, "subspace": subspace, "both": Panorama(waves, subspace)}
+    subspace = SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / 0.01, target)
+    waves = _likelihood(0.01)
+    return {"waves": waves, "subspace": subspace, "both": JointLikelihood(waves, subspace)}
 
 
-def _gaussians(landscape: Landscape, solver: SlidingFrankWolfe) -> Gaussians:
+def _gaussians(likelihood: Likelihood, solver: SlidingFrankWolfe) -> Gaussians:
     generator = np.random.default_rng(1)
-    return solver.gaussians(landscape, lambda count: SOURCE.draw(count, generator), generator)
+    return solver.gaussians(likelihood, lambda count: SOURCE.draw(count, generator), generator)
 
 
 def test_a_gaussian_has_the_mean_features_of_its_points() -> None:
-    landscape = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
+    likelihood = FourierLikelihood(MAP, np.zeros(MAP.dimension), 1.0)
     gaussian = Gaussians(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
     sample = MAP.evaluate(gaussian.sample(20_000, np.random.default_rng(0))).mean(axis=0)
-    features = landscape.features(gaussian.centres, gaussian.widths)[0]
+    features = likelihood.features(gaussian.centres, gaussian.widths)[0]
     assert np.linalg.norm(sample - features) < 0.02
     points, weights = gaussian.crosses()
     assert np.linalg.norm(weights @ MAP.evaluate(points) - features) < 0.03
@@ -56,42 +56,42 @@ def test_a_gaussian_has_the_mean_features_of_its_points() -> None:
 
 @pytest.mark.parametrize("name", ["waves", "subspace", "both"])
 def test_slopes_are_those_of_finite_differences(name: str) -> None:
-    landscape = _landscapes()[name]
+    likelihood = _likelihoods()[name]
     centres, widths = np.array([[1.5, -2.5], [-3.5, 0.5]]), np.array([0.4, 0.7])
-    slopes = landscape.slopes(centres, widths)
-    assert np.allclose(slopes.features, landscape.features(centres, widths))
+    slopes = likelihood.slopes(centres, widths)
+    assert np.allclose(slopes.features, likelihood.features(centres, widths))
     step = 1e-6
-    wider = (landscape.features(centres, widths + step) - landscape.features(centres, widths - step)) / (2 * step)
+    wider = (likelihood.features(centres, widths + step) - likelihood.features(centres, widths - step)) / (2 * step)
     assert np.allclose(slopes.by_width, wider, atol=1e-6 * np.abs(wider).max())
     for column, slope in enumerate(slopes.by_centre):
         move = step * np.eye(2)[column]
-        moved = (landscape.features(centres + move, widths) - landscape.features(centres - move, widths)) / (2 * step)
+        moved = (likelihood.features(centres + move, widths) - likelihood.features(centres - move, widths)) / (2 * step)
         assert np.allclose(slope, moved, atol=1e-6 * np.abs(moved).max())
 
 
 @pytest.mark.parametrize("name", ["waves", "subspace", "both"])
 def test_the_witness_is_what_features_say_of_the_residual(name: str) -> None:
-    landscape = _landscapes()[name]
-    residual = landscape.residual(TRUTH)
+    likelihood = _likelihoods()[name]
+    residual = likelihood.residual(TRUTH)
     points = SOURCE.draw(7, np.random.default_rng(3))
-    heights, gradients = landscape.witness(points, residual, 0.5)
-    assert np.allclose(heights, landscape.features(points, np.full(7, 0.5)) @ residual)
-    by_centre = landscape.slopes(points, np.full(7, 0.5)).by_centre
+    heights, gradients = likelihood.witness(points, residual, 0.5)
+    assert np.allclose(heights, likelihood.features(points, np.full(7, 0.5)) @ residual)
+    by_centre = likelihood.slopes(points, np.full(7, 0.5)).by_centre
     assert np.allclose(gradients, (by_centre @ residual).T)
 
 
 def test_gaussians_in_a_subspace_have_the_mean_coordinates_of_their_points() -> None:
-    landscape = _landscapes()["subspace"]
+    likelihood = _likelihoods()["subspace"]
     gaussian = Gaussians(centres=np.array([[1.0, 2.0]]), widths=np.array([0.4]), weights=np.ones(1))
     sample = gaussian.sample(20_000, np.random.default_rng(0))
-    points = landscape.features(sample, np.zeros(len(sample))).mean(axis=0)
-    blurred = landscape.features(gaussian.centres, gaussian.widths)[0]
+    points = likelihood.features(sample, np.zeros(len(sample))).mean(axis=0)
+    blurred = likelihood.features(gaussian.centres, gaussian.widths)[0]
     assert np.linalg.norm(points - blurred) < 0.02 * np.linalg.norm(blurred)
 
 
 def test_gaussians_are_found_with_their_widths() -> None:
-    found = _gaussians(_landscape(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
-    exact = WaveLandscape(MAP, np.zeros(MAP.dimension), 1.0)
+    found = _gaussians(_likelihood(1e-4), SlidingFrankWolfe(lengthscale=1.0, widths=(2.0, 0.3)))
+    exact = FourierLikelihood(MAP, np.zeros(MAP.dimension), 1.0)
     difference = found.weights @ exact.features(found.centres, found.widths) - TRUTH.weights @ exact.features(
         TRUTH.centres, TRUTH.widths
     )
@@ -108,17 +108,17 @@ def test_wide_gaussians_lead_to_mass_far_from_every_start() -> None:
     frequencies[256:] /= 8.0
     waves = Fourier(frequencies=frequencies, resolution=(2.0**-20,) * dimension)
     place = np.full((1, dimension), 1.5)
-    landscape = WaveLandscape(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
+    likelihood = FourierLikelihood(waves, waves.evaluate(place)[0] / 1e-3, 1e-3)
     generator = np.random.default_rng(1)
     found = SlidingFrankWolfe(lengthscale=1.0, widths=(8.0, 4.0, 2.0, 1.0, 0.3)).gaussians(
-        landscape, lambda count: 2.0 * generator.standard_normal((count, dimension)), generator
+        likelihood, lambda count: 2.0 * generator.standard_normal((count, dimension)), generator
     )
     assert np.linalg.norm(found.weights @ found.centres - place[0]) < 0.2
 
 
 def test_pure_noise_gives_one_wide_gaussian() -> None:
     noise = np.random.default_rng(5).standard_normal(MAP.dimension)
-    found = _gaussians(WaveLandscape(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
+    found = _gaussians(FourierLikelihood(MAP, noise, 1.0), SlidingFrankWolfe(lengthscale=1.0, significance=6.0))
     assert len(found) == 1
 
 
@@ -230,12 +230,12 @@ def test_matched_weights_have_the_mean_that_is_asked_for() -> None:
 
 
 def test_spread_points_are_closer_to_their_gaussians_than_random_ones() -> None:
-    landscape = _landscapes()["subspace"]
-    law = TRUTH.weights @ landscape.features(TRUTH.centres, TRUTH.widths)
+    likelihood = _likelihoods()["subspace"]
+    law = TRUTH.weights @ likelihood.features(TRUTH.centres, TRUTH.widths)
     generator = np.random.default_rng(4)
     errors = {}
     for name, points in {"spread": TRUTH.spread(256, generator), "random": TRUTH.sample(256, generator)}.items():
-        mean = landscape.features(points, np.zeros(len(points))).mean(axis=0)
+        mean = likelihood.features(points, np.zeros(len(points))).mean(axis=0)
         errors[name] = float(np.linalg.norm(mean - law))
     assert np.isfinite(TRUTH.spread(1, generator)).all()
     assert errors["spread"] < 0.5 * errors["random"]

@@ -17,7 +17,7 @@ from kernelease.privacy.accounting import Loss
 from kernelease.privacy.sensitivity import sum_sensitivity
 from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateArray
-from kernelease.table.domain import VectorDomain
+from kernelease.table.vector_domain import VectorDomain
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
 PRIOR = ke.NormalPoints(dimension=2, scale=5.0)

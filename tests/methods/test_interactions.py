@@ -18,7 +18,7 @@ from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements
 from kernelease.table import Category, Integer, Schema
-from kernelease.table.domain import TableDomain
+from kernelease.table.table_domain import TableDomain
 
 QUICK = MixtureSolver(components=40, steps=80)
 PRIVACY = Privacy(epsilon=2.0, delta=1e-6)

@@ -22,7 +22,7 @@ SENSITIVITY = Sensitivity(l2=1.0, l1=1.0, neighbours=Neighbours.REPLACE_ONE)
 
 def take(budget: PrivacyFilter, share: float, noise: RecordingNoise) -> None:
     exact = np.array([5], dtype=object)
-    measure(exact, SENSITIVITY, budget=budget, share=share, noise=noise, step="a test")
+    measure(exact, SENSITIVITY, budget=budget, share=share, noise=noise, label="a test")
 
 
 @pytest.mark.parametrize("privacy", [GAUSSIAN, PURE], ids=repr)
@@ -98,26 +98,26 @@ def test_more_numbers_than_were_reserved_are_refused() -> None:
     """A number's τ lies between a quarter of what is reserved for it and the whole, so four times as many never fit."""
     budget, noise = open_filter(GAUSSIAN, coordinates=10), RecordingNoise()
     with pytest.raises(BudgetError):
-        measure(np.zeros(41, dtype=object), SENSITIVITY, budget=budget, share=0.5, noise=noise, step="a test")
+        measure(np.zeros(41, dtype=object), SENSITIVITY, budget=budget, share=0.5, noise=noise, label="a test")
     assert noise.events == []
-    measure(np.zeros(10, dtype=object), SENSITIVITY, budget=budget, share=0.5, noise=noise, step="a test")
+    measure(np.zeros(10, dtype=object), SENSITIVITY, budget=budget, share=0.5, noise=noise, label="a test")
 
 
 def test_a_pure_filter_takes_no_other_step() -> None:
     budget = open_filter(PURE)
     for loss in (Loss.gaussian(1e-6), Loss.approximate(0.1, 1e-9)):
         with pytest.raises(BudgetError):
-            budget.spend(loss, step="a test")
+            budget.spend(loss, label="a test")
     assert budget.spent == Loss()
 
 
 def test_a_gaussian_filter_takes_a_pure_step_at_the_price_of_its_mu() -> None:
     budget = open_filter(Privacy(epsilon=3.0, delta=1e-6))
     loss = Loss.pure(0.3)
-    budget.spend(loss, step="a test")
+    budget.spend(loss, label="a test")
     assert budget.spent.mu_squared == loss.mu_squared
     with pytest.raises(BudgetError):
-        budget.spend(Loss.approximate(0.1, 1e-12), step="a test")
+        budget.spend(Loss.approximate(0.1, 1e-12), label="a test")
 
 
 class SlowLoss:
@@ -146,7 +146,7 @@ def test_of_threads_that_race_for_the_last_share_one_wins() -> None:
 def spends_most(budget: PrivacyFilter, start: threading.Barrier) -> bool:
     start.wait()
     try:
-        budget.spend(SlowLoss(budget.total), step="a race")
+        budget.spend(SlowLoss(budget.total), label="a race")
     except BudgetError:
         return False
     return True

@@ -31,7 +31,7 @@ def measured(
         budget=open_filter(privacy),
         share=share,
         noise=noise,
-        step="a test",
+        label="a test",
     )
 
 
@@ -127,7 +127,7 @@ def test_a_measurement_says_whether_its_noise_protects_anyone(noise: SystemNoise
             budget=open_filter(privacy),
             share=1.0,
             noise=noise,
-            step="a test",
+            label="a test",
         )
         assert result.private is private
 
@@ -140,7 +140,7 @@ def test_a_measurement_says_whether_its_noise_protects_anyone(noise: SystemNoise
 def test_a_share_is_above_zero_and_at_most_one(privacy: Privacy, share: float) -> None:
     budget, noise = open_filter(privacy), RecordingNoise()
     with pytest.raises(ParameterError, match="share must be"):
-        measure(np.array([1], dtype=object), sensitivity(), budget=budget, share=share, noise=noise, step="a test")
+        measure(np.array([1], dtype=object), sensitivity(), budget=budget, share=share, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])
 
 
@@ -161,7 +161,7 @@ def test_a_sensitivity_of_another_relation_is_refused(privacy: Privacy, neighbou
             budget=budget,
             share=1.0,
             noise=noise,
-            step="a test",
+            label="a test",
         )
     assert (budget.spent, noise.events) == (Loss(), [])
 
@@ -176,7 +176,7 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_spent(privacy: Priva
             budget=budget,
             share=1.0,
             noise=noise,
-            step="a test",
+            label="a test",
         )
     assert (budget.spent, noise.events) == (Loss(), [])
 
@@ -184,7 +184,7 @@ def test_noise_beyond_64_bits_is_refused_before_anything_is_spent(privacy: Priva
 def test_a_measurement_of_nothing_is_refused() -> None:
     budget, noise = open_filter(GAUSSIAN), RecordingNoise()
     with pytest.raises(ParameterError, match="number of coordinates"):
-        measure(np.zeros(0, dtype=object), sensitivity(), budget=budget, share=1.0, noise=noise, step="a test")
+        measure(np.zeros(0, dtype=object), sensitivity(), budget=budget, share=1.0, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])
 
 
@@ -220,7 +220,7 @@ def test_the_numbers_of_a_step_are_positive_and_finite(name: str, value: float) 
 
 def test_select_passes_scores_and_scale() -> None:
     budget, noise = open_filter(PURE), RecordingNoise()
-    selection = select([3, 9, 4], 2, budget=budget, share=0.5, noise=noise, step="a test")
+    selection = select([3, 9, 4], 2, budget=budget, share=0.5, noise=noise, label="a test")
     assert (selection.index, selection.private) == (1, False)
     ((law, scale, size, _),) = noise.events
     assert (law, size) == ("noisy_max", 3)
@@ -234,24 +234,24 @@ def test_select_passes_scores_and_scale() -> None:
 def test_select_charges_before_it_draws() -> None:
     budget = open_filter(PURE)
     noise = RecordingNoise(budget=budget)
-    select([1, 2], 1, budget=budget, share=0.5, noise=noise, step="a test")
+    select([1, 2], 1, budget=budget, share=0.5, noise=noise, label="a test")
     assert noise.events[0][-1].pure_epsilon == pytest.approx(0.25, rel=1e-11)
     with pytest.raises(BudgetError):
-        select([1, 2], 1, budget=budget, share=0.6, noise=noise, step="a test")
+        select([1, 2], 1, budget=budget, share=0.6, noise=noise, label="a test")
     assert len(noise.events) == 1
 
 
 @pytest.mark.parametrize("scores", [[2**63, 0], [-(2**63) - 1, 0], [2**200, -(2**200)]])
 def test_select_clamps_scores_that_64_bits_cannot_hold(scores: list[int]) -> None:
     """The sampler would raise, with the score in its message."""
-    choice = select(scores, 1, budget=open_filter(PURE), share=1.0, noise=SystemNoise(), step="a test")
+    choice = select(scores, 1, budget=open_filter(PURE), share=1.0, noise=SystemNoise(), label="a test")
     assert scores[choice.index] == max(scores)
 
 
 @given(st.integers(-(2**70), 2**70), st.integers(-1000, 1000))
 def test_clamping_moves_neighbouring_scores_no_further_apart(score: int, move: int) -> None:
     noise = RecordingNoise()
-    select([score, score + move], 1000, budget=open_filter(PURE), share=1.0, noise=noise, step="a test")
+    select([score, score + move], 1000, budget=open_filter(PURE), share=1.0, noise=noise, label="a test")
     ((one, other),) = noise.scores
     assert abs(one - other) <= abs(move)
     assert max(abs(one), abs(other)) <= LARGEST_SCORE
@@ -261,14 +261,14 @@ def test_clamping_moves_neighbouring_scores_no_further_apart(score: int, move: i
 def test_select_refuses_what_is_no_share(share: float) -> None:
     budget, noise = open_filter(PURE), RecordingNoise()
     with pytest.raises(ParameterError, match="share must be"):
-        select([1, 2], 1, budget=budget, share=share, noise=noise, step="a test")
+        select([1, 2], 1, budget=budget, share=share, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])
 
 
 @pytest.mark.parametrize("share", [1e-4, 0.1, 1.0])
 def test_beside_gaussian_steps_a_selection_costs_its_share_of_mu_squared_at_the_pure_price(share: float) -> None:
     budget = open_filter(GAUSSIAN)
-    selection = select([1, 2], 3, budget=budget, share=share, noise=RecordingNoise(), step="a test")
+    selection = select([1, 2], 3, budget=budget, share=share, noise=RecordingNoise(), label="a test")
     epsilon = 2.0 * 3 / selection.step.scale
     assert selection.step.loss == Loss.pure(epsilon)
     assert budget.spent.mu_squared == pytest.approx(share * budget.total.mu_squared, rel=1e-9)
@@ -279,12 +279,12 @@ def test_beside_gaussian_steps_a_selection_costs_its_share_of_mu_squared_at_the_
 def test_select_refuses_no_scores_and_no_sensitivity(scores: list[int], sensitive: int) -> None:
     budget, noise = open_filter(PURE), RecordingNoise()
     with pytest.raises(ParameterError, match="at least one score"):
-        select(scores, sensitive, budget=budget, share=1.0, noise=noise, step="a test")
+        select(scores, sensitive, budget=budget, share=1.0, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])
 
 
 def test_select_refuses_noise_beyond_64_bits_before_anything_is_spent() -> None:
     budget, noise = open_filter(PURE), RecordingNoise()
     with pytest.raises(CapacityError):
-        select([1, 2], 2**60, budget=budget, share=1.0, noise=noise, step="a test")
+        select([1, 2], 2**60, budget=budget, share=1.0, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])

@@ -250,7 +250,7 @@ def test_a_public_seed_gives_no_measurement() -> None:
             budget=open_filter(privacy),
             share=1.0,
             noise=PublicSeed(7),
-            step="a test",
+            label="a test",
         )
 
 

@@ -31,13 +31,13 @@ def integers(*values: int) -> BigIntegers:
 def first_round(
     budget: PrivacyFilter, noise: RecordingNoise, *values: int, share: float = 0.5, sensitivity: Sensitivity = UNIT
 ) -> Measurement:
-    return measure(integers(*values), sensitivity, budget=budget, share=share, noise=noise, step="round one")
+    return measure(integers(*values), sensitivity, budget=budget, share=share, noise=noise, label="round one")
 
 
 def go_on(
     earlier: Measurement, budget: PrivacyFilter, noise: RecordingNoise, *values: int, whole: Sensitivity = UNIT
 ) -> Measurement:
-    return resume(earlier, integers(*values), whole, budget=budget, noise=noise, step="round two")
+    return resume(earlier, integers(*values), whole, budget=budget, noise=noise, label="round two")
 
 
 # What comes out.
@@ -104,7 +104,7 @@ def test_what_was_spent_is_what_the_steps_add_up_to_to_the_bit(
 def test_a_selection_between_the_rounds_is_charged_beside() -> None:
     budget, noise = open_filter(GAUSSIAN), RecordingNoise()
     first = first_round(budget, noise, 1)
-    choice = select([1, 2], 1, budget=budget, share=0.5, noise=noise, step="between")
+    choice = select([1, 2], 1, budget=budget, share=0.5, noise=noise, label="between")
     whole = go_on(first, budget, noise, 2)
     assert budget.spent == whole.step.loss + choice.step.loss
     with pytest.raises(BudgetError):
@@ -225,11 +225,11 @@ def test_refusals(refusal: Refusal) -> None:
     assert (used.spent, len(noise.events)) == (before, 1)
 
 
-@pytest.mark.parametrize("spends", [lambda budget, loss: budget.spend(loss, step="a step that can't go on")])
+@pytest.mark.parametrize("spends", [lambda budget, loss: budget.spend(loss, label="a step that can't go on")])
 def test_what_was_not_declared_resumable_is_not(spends: Any) -> None:
     budget = open_filter(GAUSSIAN)
     step = Step(law=Law.GAUSSIAN, coordinates=1, sensitivity=1.0, scale=100.0, bits=40)
     spends(budget, step.loss)
     with pytest.raises(PrivacyError, match="not made within this budget"):
-        budget.resume(step, replace(step, coordinates=2), step="a test")
+        budget.resume(step, replace(step, coordinates=2), label="a test")
     assert budget.spent == step.loss

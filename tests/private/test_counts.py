@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from kernelease.arrays import Integers
 from kernelease.errors import BudgetError, ParameterError, PrivacyError
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy import Loss, Neighbours, Privacy
 from kernelease.privacy.sensitivity import distance_sensitivity
-from kernelease.private.counting import Batch
 from kernelease.private.counts import ExactCounts, joined
-from kernelease.private.encoded import EncodedRows
+from kernelease.private.encoded import Batch, EncodedRows
 from tests.privacy.toys import RecordingNoise, open_filter
 
 SIZES = (3, 2, 4)

@@ -151,7 +151,7 @@ def test_the_budget_is_spent_before_noise_is_drawn(secret: ExactEmbedding) -> No
         assert noise.events[0][-1].mu_squared > 0
         secret.privatise(budget, noise=noise, share=0.5)
         with pytest.raises(BudgetError, match="'one too many' needs more"):
-            secret.privatise(budget, noise=noise, share=0.5, step="one too many")
+            secret.privatise(budget, noise=noise, share=0.5, label="one too many")
         assert len(noise.events) == 2
 
 

@@ -190,7 +190,7 @@ def test_more_coordinates_than_were_reserved_are_refused() -> None:
     many = extended(BASIS, np.random.default_rng(0).normal(size=(400, 2)) * 9.0, most=400)
     assert many.dimension > 5 * FIRST
     with pytest.raises(BudgetError, match="'round two' needs more"):
-        exact(many).resume(first, budget=budget, noise=noise, step="round two")
+        exact(many).resume(first, budget=budget, noise=noise, label="round two")
     assert len(noise.events) == 1
 
 

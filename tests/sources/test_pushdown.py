@@ -17,12 +17,11 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy import MemoryLedger, Neighbours, Privacy, PrivacyFilter, SeededNoise
-from kernelease.private.counting import Batch
 from kernelease.private.counts import ExactCounts
-from kernelease.private.encoded import EncodedRows
+from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source, pushdown
 from kernelease.sources.pushdown import count_by_sql, supports

@@ -15,7 +15,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 

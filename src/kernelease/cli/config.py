@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelease.errors import ParameterError
-from kernelease.table.columns import nearest
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.toml import locate
 
 _NOT_FOR_FILES = ("help", "config", "version", "install_completion", "show_completion")

@@ -20,7 +20,7 @@ from kernelease.release.bundle import save
 from kernelease.release.container import check_target
 from kernelease.release.export import export_table
 from kernelease.release.release import Release
-from kernelease.table import Schema
+from kernelease.table.schema import Schema
 
 SCHEMA = """\
 [table]

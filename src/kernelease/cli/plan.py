@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import RenderableType
 
-from kernelease.analysis import MarginalErrors
+from kernelease.analysis.comparisons.contingency import MarginalErrors
 from kernelease.cli.options import Delta, Epsilon, Json, Quiet, SchemaFile
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.summary import attacker_fields, attacker_words
@@ -16,7 +16,7 @@ from kernelease.methods.interactions.plan import plan as plan_release
 from kernelease.pipeline import rehearse
 from kernelease.privacy.accounting import Privacy
 from kernelease.sources.public import read_public
-from kernelease.table import Schema
+from kernelease.table.schema import Schema
 
 _PAIRS = 10  # shown of all pairs
 _BAR = 30  # characters

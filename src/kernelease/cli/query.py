@@ -15,7 +15,7 @@ from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 from kernelease.release.bundle import load
 from kernelease.release.release import Release
-from kernelease.table.columns import nearest
+from kernelease.table.columns.spelling import nearest
 
 _CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
 

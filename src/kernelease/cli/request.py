@@ -22,10 +22,12 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
-from kernelease.sources import Source, open_declared
+from kernelease.sources.opening import open_declared
 from kernelease.sources.public import read_public
-from kernelease.table import Records, Schema
-from kernelease.table.domain import TableDomain
+from kernelease.sources.source import Source
+from kernelease.table.records import Records
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
 
 
 @final

@@ -12,11 +12,17 @@ from kernelease.cli.screen import Screen, facts, grid, line
 from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.sources import CsvFormat, Source, open_source
+from kernelease.sources.csv.format import CsvFormat
 from kernelease.sources.drafting import Found, draft_schema, measure_domain
+from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
-from kernelease.table import Records, Schema, draft, draft_from_public, json_schema
-from kernelease.table.domain import TableDomain
+from kernelease.sources.source import Source
+from kernelease.table import draft
+from kernelease.table.draft import draft_from_public
+from kernelease.table.jsonschema import json_schema
+from kernelease.table.records import Records
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
 

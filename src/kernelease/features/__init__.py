@@ -1,6 +1,5 @@
 """Feature maps: rows to integer vectors whose norm and diameter are known before any row is seen."""
 
-from kernelease.features.atoms import OneHot
 from kernelease.features.binning import RandomBinning
 from kernelease.features.conformance import check_feature_map
 from kernelease.features.feature_map import FeatureMap
@@ -8,6 +7,7 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.kar_karnick import KarKarnick
 from kernelease.features.ngrams import HashedNgrams
 from kernelease.features.nystrom import Nystrom
+from kernelease.features.one_hot import OneHot
 
 __all__ = [
     "FeatureMap",

@@ -11,8 +11,8 @@ from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.grid import DEFAULT_STEPS, LARGEST_STEP, checked_resolution, default_resolution, grid_columns
-from kernelease.features.rounding import sqrt_above, step_below
 from kernelease.kernels.numeric import Laplace
+from kernelease.kernels.rounding import sqrt_above, step_below
 from kernelease.seeds import PublicSeed
 
 Words = NDArray[np.uint64]

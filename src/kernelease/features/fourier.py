@@ -13,8 +13,8 @@ from kernelease.errors import ParameterError
 from kernelease.features.circle import ANGLE_BITS, RADIUS, ROWS_PER_SUM, circle, packed_circle, unpack
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.grid import checked_resolution, clamped_points, default_resolution, grid_columns
-from kernelease.features.rounding import sqrt_above, step_below
 from kernelease.features.waves import CELLS, cosines_and_sines
+from kernelease.kernels.rounding import sqrt_above, step_below
 from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
 from kernelease.seeds import PublicSeed
 

@@ -13,8 +13,8 @@ from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.grid import checked_rows, grid_columns
-from kernelease.features.rounding import sqrt_above
 from kernelease.kernels.dot_product import BoxKernel
+from kernelease.kernels.rounding import sqrt_above
 from kernelease.seeds import PublicSeed
 
 _CELL_BITS = 20  # grid steps in a half width, and the fixed point of the products

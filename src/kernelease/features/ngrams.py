@@ -13,7 +13,7 @@ from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.grid import checked_rows
-from kernelease.features.rounding import sqrt_above
+from kernelease.kernels.rounding import sqrt_above
 from kernelease.seeds import PublicSeed
 
 Place: TypeAlias = tuple[int, int]  # a bucket and a sign

@@ -1,6 +1,7 @@
 """What has been paid for: noisy numbers, each of which saves, checks and describes itself. All public."""
 
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings

@@ -6,54 +6,21 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Integers
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.measured.block import Block
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, digest, needed_by
 from kernelease.privacy.accounting import Loss
-from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
-from kernelease.privacy.step import Step
+from kernelease.privacy.step import Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
-MOST_COLUMNS = 3
 _MOST_COUNT = 2.0**47
 _LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: with these, squares fit every float
 _TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
 _FAR = 8.0  # standard deviations by which no honest sum is off
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
-    """Which counts to measure: those of one, two or three columns, with the atoms of each grouped into cells.
-
-    `groups[i][a]` is the cell of atom a of column `columns[i]`: one-hot features of norm exactly 1.
-    """
-
-    columns: tuple[int, ...]
-    groups: tuple[Integers, ...]
-    share: float  # of the release's budget
-
-    def __post_init__(self) -> None:
-        if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.groups) != len(self.columns):
-            raise ParameterError(
-                f"Block: needs one to three columns and a grouping for each, got {len(self.columns)} and "
-                f"{len(self.groups)}."
-            )
-        if len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"Block: each column once, got {self.columns!r}.")
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """Number of cells along each column."""
-        return tuple(int(group.max()) + 1 for group in self.groups)
-
-    @property
-    def cells(self) -> int:
-        """Number of counts."""
-        return int(np.prod(self.shape))
 
 
 @final

@@ -8,10 +8,9 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.measured import check_integers, check_rows
-from kernelease.privacy.mechanisms import Measurement
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
-from kernelease.privacy.step import Law
+from kernelease.privacy.step import Law, Measurement
 
 
 @final

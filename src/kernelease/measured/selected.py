@@ -11,9 +11,8 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, check_rows
-from kernelease.privacy.mechanisms import Selection
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Step
+from kernelease.privacy.step import Selection, Step
 from kernelease.table.domain import Domain
 
 _KERNEL_BITS = 20  # of the kernel's bound: its values become integers up to 2²⁰

@@ -29,7 +29,7 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
         budget=_scratch_budget(privacy, feature_map.dimension + 1),
         share=1.0,
         noise=_Silence(),
-        step="rehearsal",
+        label="rehearsal",
     )
     return NoisyEmbedding(
         feature_map=feature_map,
@@ -42,7 +42,7 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
 def rehearse_selection(sensitivity: int, privacy: Privacy) -> None:
     """A choice among one candidate."""
     budget = _scratch_budget(privacy, 1)
-    select([0], sensitivity, budget=budget, share=1.0, noise=_Silence(), step="rehearsal")
+    select([0], sensitivity, budget=budget, share=1.0, noise=_Silence(), label="rehearsal")
 
 
 def _scratch_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:

@@ -69,7 +69,7 @@ class SmallDatabase(Method):
         rehearse_selection(scale.sensitivity, context.privacy)
         budget = context.open_budget(1, "SmallDatabase (exponential mechanism)")
         chosen = select(
-            scores, scale.sensitivity, budget=budget, share=1.0, noise=context.noise, step="choice of a small database"
+            scores, scale.sensitivity, budget=budget, share=1.0, noise=context.noise, label="choice of a small database"
         )
         return SelectedDatabase(
             kernel=kernel,

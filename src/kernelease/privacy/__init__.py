@@ -10,11 +10,10 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import Charge, Ledger, MemoryLedger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.sensitivity import Sensitivity
-from kernelease.privacy.step import Law, Step
+from kernelease.privacy.step import Law, Measurement, Selection, Step
 
 __all__ = [
     "Calibration",

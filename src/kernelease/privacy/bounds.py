@@ -23,10 +23,12 @@ from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.mechanisms import Measurement, measure
+from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.table.reading import dense, read_numbers
+from kernelease.privacy.step import Measurement
+from kernelease.table.reading.arrow import dense
+from kernelease.table.reading.numbers import read_numbers
 
 LOWEST, HIGHEST = -20, 63  # exponents of two: smaller and larger numbers count as the smallest and largest size
 FALSE_ALARM = 0.01  # β: the chance that some bin without rows widens some bound
@@ -89,7 +91,7 @@ def bins_of(array: pa.Array) -> Integers:
 
 def _noisy(counts: Integers, budget: PrivacyFilter, noise: NoiseSource, *, share: float) -> Measurement:
     sensitivity = block_sensitivity(budget.privacy.neighbours)
-    return measure(counts.astype(object), sensitivity, budget=budget, share=share, noise=noise, step="bounds")
+    return measure(counts.astype(object), sensitivity, budget=budget, share=share, noise=noise, label="bounds")
 
 
 def _bounds(measurement: Measurement, columns: int) -> Bounds | None:

@@ -43,15 +43,15 @@ class PrivacyFilter:
         """What the steps so far have used."""
         return self._spent
 
-    def spend(self, loss: Loss, *, step: str, resumable: Step | None = None) -> None:
+    def spend(self, loss: Loss, *, label: str, resumable: Step | None = None) -> None:
         """Take `loss` out of the total, or raise `BudgetError` and take nothing. Call before drawing noise.
 
         `resumable` is the step that the loss pays for, where more of the same measurement may be revealed later.
         """
         with self._lock:
-            self._settle([*self._charges, (loss, resumable)], self._spent + loss, step)
+            self._settle([*self._charges, (loss, resumable)], self._spent + loss, label)
 
-    def resume(self, earlier: Step, whole: Step, *, step: str) -> None:
+    def resume(self, earlier: Step, whole: Step, *, label: str) -> None:
         """Put `whole` in the place of the step that it goes on with, and take the difference out of the total.
 
         Raises `PrivacyError` for a step that this filter has not charged, or that was resumed before, and `BudgetError`
@@ -61,14 +61,16 @@ class PrivacyFilter:
             places = [place for place, (_, open_step) in enumerate(self._charges) if open_step is earlier]
             if not places:
                 raise PrivacyError(
-                    f"The step '{step}' can't go on with a measurement that was not made within this budget, or that "
+                    f"The step '{label}' can't go on with a measurement that was not made within this budget, or that "
                     "was resumed before. Nothing was drawn."
                 )
             charges = [*self._charges]
             charges[places[0]] = (whole.loss, whole)
-            self._settle(charges, sum((loss for loss, _ in charges), Loss()), step)
+            self._settle(charges, sum((loss for loss, _ in charges), Loss()), label)
 
-    def _settle(self, charges: list[tuple[Loss, Step | None]], spent: Loss, step: str) -> None:
+    def _settle(self, charges: list[tuple[Loss, Step | None]], spent: Loss, label: str) -> None:
         if not spent.fits(self.total):
-            raise BudgetError(f"The step '{step}' needs more than is left of this release's budget. Nothing was drawn.")
+            raise BudgetError(
+                f"The step '{label}' needs more than is left of this release's budget. Nothing was drawn."
+            )
         self._charges, self._spent = charges, spent

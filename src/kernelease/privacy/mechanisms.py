@@ -5,84 +5,30 @@ Order matters in each of them: compute the cost, spend it (which may refuse), an
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import final
+from dataclasses import replace
 
 import numpy as np
 
-from kernelease.arrays import BigIntegers, Floats
+from kernelease.arrays import BigIntegers
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.privacy.accounting import SMALLEST_SCALE, Loss, Privacy
 from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
-from kernelease.privacy.step import Law, Step
+from kernelease.privacy.step import Law, Measurement, Selection, Step
 
 LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
-    """Noisy integers and all that may be known about their noise. Public."""
-
-    integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
-    step: Step
-    private: bool  # whether the noise came from the operating system
-
-    @property
-    def law(self) -> Law:
-        """The law of the noise."""
-        return self.step.law
-
-    @property
-    def bits(self) -> int:
-        """How much finer the noise's grid is than the input's, in powers of two."""
-        return self.step.bits
-
-    @property
-    def scale(self) -> float:
-        """Of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
-        return self.step.scale
-
-    @property
-    def loss(self) -> Loss:
-        """What the measurement cost."""
-        return self.step.loss
-
-    @property
-    def values(self) -> Floats:
-        """The noisy vector in units of the input, as floats (post-processing of the integers)."""
-        return np.array([math.ldexp(integer, -self.bits) for integer in self.integers], dtype=np.float64)
-
-    @property
-    def standard_deviation(self) -> float:
-        """Standard deviation of each coordinate's noise, in units of the input."""
-        if self.law is Law.GAUSSIAN:
-            return self.scale
-        steps = math.ldexp(self.scale, self.bits)  # the discrete law is narrower than √2·scale on a coarse grid
-        return math.ldexp(math.sqrt(2.0 * math.exp(-1.0 / steps)) / -math.expm1(-1.0 / steps), -self.bits)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
-    """The index of a candidate that was drawn, and what it cost. Public."""
-
-    index: int
-    step: Step
-    private: bool
-
-
 def measure(
-    exact: BigIntegers, sensitivity: Sensitivity, *, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+    exact: BigIntegers, sensitivity: Sensitivity, *, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Measurement:
     """Add noise for a share of the budget: Gaussian, or Laplace where the guarantee is pure (δ = 0)."""
     _check_share(share)
     _check_relation(sensitivity, budget)
     mechanism = _laplace if budget.privacy.pure else _gaussian
-    return mechanism(exact, sensitivity, budget, share, noise, step)
+    return mechanism(exact, sensitivity, budget, share, noise, label)
 
 
 def resume(
@@ -92,7 +38,7 @@ def resume(
     *,
     budget: PrivacyFilter,
     noise: NoiseSource,
-    step: str,
+    label: str,
 ) -> Measurement:
     """Reveal more coordinates of a vector that was measured before, for the τ of the new ones alone.
 
@@ -104,7 +50,7 @@ def resume(
     if len(more) == 0:
         raise ParameterError("resume: needs at least one more coordinate, got none.")
     crossing = replace(earlier.step, coordinates=earlier.step.coordinates + len(more))
-    budget.resume(earlier.step, crossing, step=step)
+    budget.resume(earlier.step, crossing, label=label)
     scale = math.ldexp(crossing.scale, crossing.bits)
     noisy = _shift(more, crossing.bits) + noise.gaussian(scale, len(more)).astype(object)
     return Measurement(integers=np.concatenate([earlier.integers, noisy]), step=crossing, private=noise.private)
@@ -141,7 +87,7 @@ def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: 
 
 
 def _gaussian(
-    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Measurement:
     """Discrete Gaussian noise on a grid so fine (s ≥ 2³⁵) that the continuous calibration holds up to τ."""
     mu = math.sqrt(share * budget.total.mu_squared)
@@ -150,26 +96,26 @@ def _gaussian(
     scale = math.ldexp(sigma, bits)
     check_scale(scale)
     crossing = Step(law=Law.GAUSSIAN, coordinates=len(exact), sensitivity=sensitivity.l2, scale=sigma, bits=bits)
-    budget.spend(crossing.loss, step=step, resumable=crossing)
+    budget.spend(crossing.loss, label=label, resumable=crossing)
     noisy = _shift(exact, bits) + noise.gaussian(scale, len(exact)).astype(object)
     return Measurement(integers=noisy, step=crossing, private=noise.private)
 
 
 def _laplace(
-    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+    exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Measurement:
     """Discrete Laplace noise is ε-DP on integers exactly: no grid of its own, no τ."""
     epsilon = share * budget.privacy.epsilon
     scale = ROUND_UP * sensitivity.l1 / epsilon
     check_scale(scale, LARGEST_LAPLACE_SCALE)
     crossing = Step(law=Law.LAPLACE, coordinates=len(exact), sensitivity=sensitivity.l1, scale=scale)
-    budget.spend(crossing.loss, step=step)
+    budget.spend(crossing.loss, label=label)
     noisy = _shift(exact, 0) + noise.laplace(scale, len(exact)).astype(object)
     return Measurement(integers=noisy, step=crossing, private=noise.private)
 
 
 def select(
-    scores: Sequence[int], sensitivity: int, *, budget: PrivacyFilter, share: float, noise: NoiseSource, step: str
+    scores: Sequence[int], sensitivity: int, *, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Selection:
     """The exponential mechanism: index i with probability ∝ exp(ε·score[i] / 2·sensitivity), for a share of the budget.
 
@@ -187,7 +133,7 @@ def select(
     scale = ROUND_UP * 2.0 * sensitivity / epsilon
     check_scale(scale)
     crossing = Step(law=Law.EXPONENTIAL, coordinates=len(scores), sensitivity=float(sensitivity), scale=scale)
-    budget.spend(crossing.loss, step=step)
+    budget.spend(crossing.loss, label=label)
     index = noise.noisy_max([max(-LARGEST_SCORE, min(LARGEST_SCORE, int(score))) for score in scores], scale)
     return Selection(index=index, step=crossing, private=noise.private)
 

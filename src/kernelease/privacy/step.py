@@ -1,10 +1,13 @@
-"""One crossing of the barrier, in the numbers that an auditor needs to price it again."""
+"""One crossing of the barrier: the numbers that an auditor needs to price it again, and what came through."""
 
 import math
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import final
 
+import numpy as np
+
+from kernelease.arrays import BigIntegers, Floats
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Loss, rounding_tau
 
@@ -47,3 +50,56 @@ class Step:
             return Loss.pure(2.0 * self.sensitivity / self.scale)
         tau = rounding_tau(self.coordinates, math.ldexp(self.scale, self.bits))
         return Loss.gaussian(self.sensitivity / self.scale, tau=tau)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement:
+    """Noisy integers and all that may be known about their noise. Public."""
+
+    integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
+    step: Step
+    private: bool  # whether the noise came from the operating system
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return self.step.law
+
+    @property
+    def bits(self) -> int:
+        """How much finer the noise's grid is than the input's, in powers of two."""
+        return self.step.bits
+
+    @property
+    def scale(self) -> float:
+        """Of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
+        return self.step.scale
+
+    @property
+    def loss(self) -> Loss:
+        """What the measurement cost."""
+        return self.step.loss
+
+    @property
+    def values(self) -> Floats:
+        """The noisy vector in units of the input, as floats (post-processing of the integers)."""
+        return np.array([math.ldexp(integer, -self.bits) for integer in self.integers], dtype=np.float64)
+
+    @property
+    def standard_deviation(self) -> float:
+        """Standard deviation of each coordinate's noise, in units of the input."""
+        if self.law is Law.GAUSSIAN:
+            return self.scale
+        steps = math.ldexp(self.scale, self.bits)  # the discrete law is narrower than √2·scale on a coarse grid
+        return math.ldexp(math.sqrt(2.0 * math.exp(-1.0 / steps)) / -math.expm1(-1.0 / steps), -self.bits)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The index of a candidate that was drawn, and what it cost. Public."""
+
+    index: int
+    step: Step
+    private: bool

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.private.cover import cover
-from kernelease.table import Codes
-
-Batch: TypeAlias = tuple[NDArray[Any], Integers | None]  # codes (columns, n), integer weights (n,) or None for 1 each
+from kernelease.private.encoded import Batch
+from kernelease.table.columns.column import Codes
 
 _CHUNK = 2**17
 

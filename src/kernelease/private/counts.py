@@ -7,12 +7,14 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import Selection, measure, select
+from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
+from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.private import Private
@@ -69,7 +71,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=block.share,
                 noise=noise,
-                step=f"counts of columns {block.columns}",
+                label=f"counts of columns {block.columns}",
             )
             noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
         return tuple(noisy)
@@ -106,7 +108,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=share / count,
                 noise=noise,
-                step="choice of a block",
+                label="choice of a block",
             )
             index = left[pick.index]
             del scores[index]

@@ -13,10 +13,11 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
 from kernelease.measured.embedding import NoisyEmbedding, noisy_rows
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import Measurement, measure, resume
+from kernelease.privacy.mechanisms import measure, resume
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from kernelease.privacy.step import Measurement
 from kernelease.private.private import Private
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
@@ -56,7 +57,7 @@ class ExactEmbedding(Private):
         return cls(feature_map, total, count)
 
     def privatise(
-        self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, step: str = "mean embedding"
+        self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, label: str = "mean embedding"
     ) -> NoisyEmbedding:
         """Charge a share of the budget, then add noise: the door from here to the public side."""
         neighbours = budget.privacy.neighbours
@@ -68,11 +69,11 @@ class ExactEmbedding(Private):
         else:
             vector = np.append(vector, self._count * count_increment(self.feature_map))
         sensitivity = sum_sensitivity(self.feature_map, neighbours)
-        measurement = measure(vector, sensitivity, budget=budget, share=share, noise=noise, step=step)
+        measurement = measure(vector, sensitivity, budget=budget, share=share, noise=noise, label=label)
         return self._noisy(measurement, neighbours)
 
     def resume(
-        self, earlier: NoisyEmbedding, *, budget: PrivacyFilter, noise: NoiseSource, step: str = "mean embedding, more"
+        self, earlier: NoisyEmbedding, *, budget: PrivacyFilter, noise: NoiseSource, label: str = "mean embedding, more"
     ) -> NoisyEmbedding:
         """Reveal the coordinates that this map has beyond the earlier one's, at the price that was paid for those.
 
@@ -85,7 +86,7 @@ class ExactEmbedding(Private):
             return earlier
         more = feature_map.project_after(known, self._total)
         whole = sum_sensitivity(feature_map, neighbours)
-        measurement = resume(earlier.measurement, more, whole, budget=budget, noise=noise, step=step)
+        measurement = resume(earlier.measurement, more, whole, budget=budget, noise=noise, label=label)
         if neighbours is Neighbours.ADD_REMOVE:  # the noisy count comes last
             integers = measurement.integers
             order = [integers[:known], integers[known + 1 :], integers[known : known + 1]]

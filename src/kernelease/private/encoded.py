@@ -1,12 +1,15 @@
 """Encoded private rows that can be read in several passes."""
 
 from collections.abc import Callable, Iterator
-from typing import final
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernelease.private.counting import Batch
+from kernelease.arrays import Integers
 from kernelease.private.private import Private
+
+Batch: TypeAlias = tuple[NDArray[Any], Integers | None]  # codes (columns, n), integer weights (n,) or None for 1 each
 
 MOST_KEPT = 2**28  # bytes: rows beyond it are read again from their source
 

@@ -22,8 +22,10 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import WEIGHT, FitSettings, Release
 from kernelease.release.sums import check_sums
 from kernelease.seeds import PublicSeed
-from kernelease.table import Schema
-from kernelease.table.domain import Domain, TableDomain, VectorDomain
+from kernelease.table.domain import Domain
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
+from kernelease.table.vector_domain import VectorDomain
 
 FORMAT = 2
 LARGEST_TABLE = 2**28  # cells

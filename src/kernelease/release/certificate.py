@@ -2,14 +2,13 @@
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from scipy.special import ndtr, ndtri
 
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
 from kernelease.measured.measured import Measured
-from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
@@ -18,6 +17,9 @@ from kernelease.privacy.step import Step
 from kernelease.release.described import described
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
+
+if TYPE_CHECKING:  # a certificate states a method's settings, and needs none of its code
+    from kernelease.methods.method import Method
 
 NOT_PROMISED = (
     "That nothing can be learned about a person: what holds for people like them can be learned without them, too.",
@@ -57,7 +59,7 @@ class Certificate:
         privacy: Privacy,
         receipt: Receipt,
         domain: Domain,
-        method: Method,
+        method: "Method",
         seed: PublicSeed,
     ) -> "Certificate":
         """What a method's measurements are worth, and what they cost."""

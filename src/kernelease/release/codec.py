@@ -14,53 +14,43 @@ from typing import Any
 import numpy as np
 
 from kernelease.errors import BundleError
-from kernelease.features import Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
+from kernelease.features.binning import RandomBinning
 from kernelease.features.cholesky import Order
-from kernelease.fit import (
-    EmpiricalMean,
-    FixedPoints,
-    Free,
-    GreedyPreimages,
-    L1Ball,
-    MixtureSolver,
-    NormalPoints,
-    PublicPoints,
-    Shrinkage,
-    Simplex,
-    SlidingFrankWolfe,
-    SyntheticSet,
-    Tilting,
-    UniformPoints,
-)
-from kernelease.kernels import (
-    DotProduct,
-    Gaussian,
-    Kronecker,
-    Laplace,
-    Matern32,
-    Matern52,
-    OnColumns,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Similarity,
-    Spectrum,
-    WeightedSum,
-)
-from kernelease.kernels.atoms import AtomProduct
-from kernelease.kernels.categorical import Other
-from kernelease.measured import (
-    Block,
-    Choice,
-    Gaussians,
-    NoisyBlock,
-    NoisyBlocks,
-    NoisyEmbedding,
-    NoisyEmbeddings,
-    SelectedDatabase,
-)
-from kernelease.methods import Adaptive, Interactions, PublishedRows, RandomFeatures, SmallDatabase, Subspace
-from kernelease.privacy import Calibration, Law, Measurement, Neighbours, Selection, Step
+from kernelease.features.fourier import Fourier
+from kernelease.features.kar_karnick import KarKarnick
+from kernelease.features.ngrams import HashedNgrams
+from kernelease.features.nystrom import Nystrom
+from kernelease.features.one_hot import OneHot
+from kernelease.fit.estimators import EmpiricalMean, Shrinkage
+from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.points.greedy import GreedyPreimages
+from kernelease.fit.points.source import NormalPoints, PublicPoints, UniformPoints
+from kernelease.fit.solution import SyntheticSet
+from kernelease.fit.solver import FixedPoints
+from kernelease.fit.weights.constraints import Free, L1Ball, Simplex
+from kernelease.fit.weights.tilting import Tilting
+from kernelease.kernels.atom_product import AtomProduct
+from kernelease.kernels.categorical import Kronecker, Other, Similarity
+from kernelease.kernels.composite import OnColumns, Product, WeightedSum
+from kernelease.kernels.dot_product import DotProduct, Polynomial
+from kernelease.kernels.numeric import Gaussian, Laplace, Matern32, Matern52, RationalQuadratic
+from kernelease.kernels.string import Spectrum
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.choice import Choice
+from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.gaussians import Gaussians
+from kernelease.measured.selected import SelectedDatabase
+from kernelease.methods.adaptive.adaptive import Adaptive
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.random_features import RandomFeatures
+from kernelease.methods.small_database import SmallDatabase
+from kernelease.methods.subspace import PublishedRows, Subspace
+from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law, Measurement, Selection, Step
 from kernelease.release.certificate import Certificate
 from kernelease.release.declared_types import is_declared
 from kernelease.seeds import PublicSeed

@@ -14,7 +14,8 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step
 from kernelease.release.certificate import NOT_PROMISED, Certificate
 from kernelease.release.measurements import Measurements
-from kernelease.table import Column, Schema
+from kernelease.table.columns.column import Column
+from kernelease.table.schema import Schema
 
 NAME = "datasheet.md"
 _SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>#|~&"} | {"\n": " ", "\r": " "})

@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.variables import Origin, RandomVariable
+from kernelease.analysis.variables.origin import Origin
+from kernelease.analysis.variables.variable import RandomVariable
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
@@ -20,7 +21,7 @@ from kernelease.release.released import Released
 from kernelease.release.replicates import Samples, replicated
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns import nearest
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import WEIGHT
 
 

@@ -6,7 +6,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats, Rows
 from kernelease.measured.measured import Measured
-from kernelease.table import Schema
+from kernelease.table.schema import Schema
 
 
 class Released(Protocol):

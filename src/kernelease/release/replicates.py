@@ -31,11 +31,11 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
-from kernelease.release.reading import NoReading, reading
+from kernelease.release.reading import CountsReading, NoReading, reading
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder, Schema
-from kernelease.table.domain import WEIGHT, TableDomain
+from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.table_domain import TableDomain
 
 REPLICATE = "replicate_"
 
@@ -130,12 +130,12 @@ def replicated(
     release: Released, count: int, *, method: Method, target: Target, rows: int | None, seed: int
 ) -> Samples:
     """`count` data sets beside the release's own, by the kind of noise that it has."""
-    table = release.rows.append_column(WEIGHT, pa.array(release.weights))
-    if isinstance(release.measured, NoisyBlocks) and release.schema is not None:
+    table, view = release.rows.append_column(WEIGHT, pa.array(release.weights)), reading(release)
+    if isinstance(view, CountsReading):
+        blocks, domain = view.blocks, TableDomain(view.schema)
         return table_samples(
-            table, release.measured, release.schema, count, method=method, target=target, rows=rows, seed=seed
+            table, view.points(), blocks, domain, count, method=method, target=target, rows=rows, seed=seed
         )
-    view = reading(release)
     if isinstance(view, NoReading):
         raise ParameterError("samples: this release holds no noisy measurements to fit again.")
     return point_samples(table, view.points(), view.embedding("samples"), count, target=target, seed=seed)
@@ -143,8 +143,9 @@ def replicated(
 
 def table_samples(
     table: pa.Table,
+    codes: Integers,
     blocks: NoisyBlocks,
-    schema: Schema,
+    domain: Domain,
     count: int,
     *,
     method: Method,
@@ -152,9 +153,11 @@ def table_samples(
     rows: int | None,
     seed: int,
 ) -> Samples:
-    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it."""
+    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
+
+    `codes` are the atoms of the table's rows, (n, columns).
+    """
     weights = table.column(WEIGHT).to_numpy()
-    codes = Encoder(schema).encode(table.drop_columns([WEIGHT])).astype(np.int64)
     size = table.num_rows if rows is None else rows
     replicates = []
     for index in range(count):
@@ -162,7 +165,7 @@ def table_samples(
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
         fitted = method.fit(_renoised(blocks, codes, shares, generator), public)
-        replicates.append(fitted.table(TableDomain(schema), size, generator))
+        replicates.append(fitted.table(domain, size, generator))
     return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
 
 

@@ -7,8 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelease.table import Column, Schema
+from kernelease.table.columns.column import Column
 from kernelease.table.domain import WEIGHT
+from kernelease.table.schema import Schema
 
 _ROUNDING = 1e-6  # relative: what another order of additions does to fitted weights, and far below what matters
 

@@ -11,7 +11,10 @@ from numpy.typing import NDArray
 from kernelease.analysis.comparisons.sampling import as_table
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.table import Boolean, Column, Integer, Number, Schema
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.schema import Schema
 
 
 @final

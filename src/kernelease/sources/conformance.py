@@ -11,7 +11,8 @@ import pyarrow as pa
 from kernelease.errors import PrivacyError, SchemaError
 from kernelease.sources.plain import plain
 from kernelease.sources.source import LARGEST_BATCH, Source
-from kernelease.table.reading import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants
+from kernelease.table.reading.instants import DAY, MICROSECOND, is_instant, parse_instant, read_instants
+from kernelease.table.reading.numbers import is_number
 
 _FAR = 2**62  # in days or microseconds: beyond every instant
 

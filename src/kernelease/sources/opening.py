@@ -6,7 +6,8 @@ from typing import Any, TypeGuard
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.sources.arrow import ArrowFile, ArrowStream
-from kernelease.sources.csv import CsvFile, CsvFormat
+from kernelease.sources.csv.file import CsvFile
+from kernelease.sources.csv.format import CsvFormat
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.files import FileSource, ManyFiles
 from kernelease.sources.frames import PandasFrame, is_frame

@@ -11,9 +11,11 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers
 from kernelease.sources.sql_atoms import Cell, Dialect, Kind, Refusal
-from kernelease.table import Column, Date, Datetime, Integer, Number
-from kernelease.table.columns import Listed
-from kernelease.table.reading import DAY, MICROSECOND
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Listed
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.reading.instants import DAY, MICROSECOND
 
 _KINDS = {
     "bool": (Kind.BOOLEAN, "{}"),

@@ -5,16 +5,17 @@ from typing import Any
 
 import pyarrow as pa
 
-from kernelease.private.counting import Batch
 from kernelease.private.counts import ExactCounts
-from kernelease.private.encoded import EncodedRows
+from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
 from kernelease.sources.ahead import one_ahead
 from kernelease.sources.opening import open_declared
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
-from kernelease.table import Encoder, Schema, UnitCap
+from kernelease.table.encode import Encoder
+from kernelease.table.schema import Schema
+from kernelease.table.units import UnitCap
 
 
 def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateTable:

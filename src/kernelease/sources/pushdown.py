@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Integers
 from kernelease.errors import SourceError
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
 from kernelease.sources import duck, postgresql
@@ -24,7 +24,9 @@ from kernelease.sources.postgresql_atoms import PostgresqlDialect
 from kernelease.sources.source import Source
 from kernelease.sources.sql import failed
 from kernelease.sources.sql_atoms import Dialect, Refusal, joint
-from kernelease.table import Codes, Encoder, Schema
+from kernelease.table.columns.column import Codes
+from kernelease.table.encode import Encoder
+from kernelease.table.schema import Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
 _SETTINGS = (

@@ -10,9 +10,12 @@ from typing import ClassVar, final
 
 import pyarrow as pa
 
-from kernelease.table import Boolean, Column, Date, Datetime, Integer, Number
-from kernelease.table.columns import Listed
-from kernelease.table.reading import parse_number
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Listed
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.reading.numbers import parse_number
 
 _EXACT = 2.0**53  # integers below this in size are float64 numbers, and no other integer is rounded to one of them
 

@@ -12,11 +12,11 @@ from kernelease.table.columns import (
     Ordinal,
     String,
 )
-from kernelease.table.decode import Decoder
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.encode import Encoder
 from kernelease.table.jsonschema import json_schema
 from kernelease.table.records import Records
+from kernelease.table.rows import Decoder
 from kernelease.table.rules import Rule
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap

@@ -5,9 +5,10 @@ from collections.abc import Sequence
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.kernels import Kernel, Similarity
-from kernelease.kernels.atoms import AtomProduct
-from kernelease.table.columns import Column
+from kernelease.kernels.atom_product import AtomProduct
+from kernelease.kernels.categorical import Similarity
+from kernelease.kernels.kernel import Kernel
+from kernelease.table.columns.column import Column
 
 CONTRAST = 0.5  # two rows that agree nowhere in a column still keep 1 − this of their likeness
 LENGTHSCALE = 0.2  # of a column's declared range

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
-from kernelease.table.columns import Codes
+from kernelease.table.columns.column import Codes
 from kernelease.table.schema import Schema
 
 

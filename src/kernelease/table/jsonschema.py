@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from kernelease.table.columns import COLUMN_TYPES, MOST_ATOMS, column_keys, required_keys
+from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
 from kernelease.table.records import Records
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
 

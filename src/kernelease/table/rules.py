@@ -9,8 +9,10 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.table.columns import Column
-from kernelease.table.expressions import Condition, parse, shown
+from kernelease.table.columns.column import Column
+from kernelease.table.expressions.logic import Condition
+from kernelease.table.expressions.parser import parse
+from kernelease.table.expressions.tokens import shown
 
 
 @final

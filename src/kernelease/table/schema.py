@@ -12,7 +12,9 @@ from typing import Any, final
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
-from kernelease.table.columns import Column, column_from_dict, column_to_dict, nearest
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.registry import column_from_dict, column_to_dict
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.records import Records
 from kernelease.table.rules import Rule
 from kernelease.table.toml import locate, toml_key, toml_value

@@ -15,9 +15,11 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns import Codes
+from kernelease.table.columns.column import Codes
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import as_bytes, dense, is_instant, is_number, is_text, text_of_dates
+from kernelease.table.reading.arrow import as_bytes, dense, is_text, text_of_dates
+from kernelease.table.reading.instants import is_instant
+from kernelease.table.reading.numbers import is_number
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, Schema
 
 _BLOCK = 65_536

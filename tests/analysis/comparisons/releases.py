@@ -8,7 +8,7 @@ from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.measured import NoisyBlocks
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import WEIGHT, Release
-from kernelease.table.domain import TableDomain
+from kernelease.table.table_domain import TableDomain
 
 
 def released(table: pa.Table, *, epsilon: float = 1.0, seed: int = 0, schema=SCHEMA) -> Release:

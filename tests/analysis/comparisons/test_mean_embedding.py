@@ -13,8 +13,7 @@ from kernelease.features import Fourier
 from kernelease.kernels import Gaussian
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy import Neighbours
-from kernelease.privacy.mechanisms import Measurement
-from kernelease.privacy.step import Law, Step
+from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Integer, Ordinal, Schema
 

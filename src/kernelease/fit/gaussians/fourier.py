@@ -7,12 +7,12 @@ import numpy as np
 
 from kernelease.arrays import Floats, Rows
 from kernelease.features.fourier import Fourier
-from kernelease.fit.gaussians.landscape import Landscape, Slopes
+from kernelease.fit.gaussians.likelihood import Likelihood, Slopes
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class WaveLandscape(Landscape):
+class FourierLikelihood(Likelihood):
     """A Gaussian of width s has the features of its centre times exp(−s²‖ω‖²/2), exactly, whatever the kernel."""
 
     feature_map: Fourier

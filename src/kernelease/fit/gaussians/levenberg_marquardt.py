@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.fit.gaussians.landscape import Landscape
+from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.measured.gaussians import Gaussians
 
 LEAST = 1e-5  # weights below are none
@@ -21,7 +21,7 @@ _GAIN = 0.05  # of χ²: steps that gain less are not worth taking
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settled:
+class FittedGaussians:
     """Gaussians, and their misfit: ‖target − Σ w_k·f_k‖² plus what unlike widths cost."""
 
     gaussians: Gaussians
@@ -30,7 +30,7 @@ class Settled:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settling:
+class LevenbergMarquardt:
     """Steps of damped least squares in log-weights, log-variances and centres, all unconstrained.
 
     `likeness` is how far log-variances are expected to be from their mean: widths that the data say little about are
@@ -42,16 +42,16 @@ class Settling:
     likeness: float = math.inf
     steps: int = 40
 
-    def settle(self, landscape: Landscape, gaussians: Gaussians) -> Settled:
+    def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
         """From these Gaussians to a local optimum; Gaussians that lose their weight on the way are dropped."""
         state = _State.of(gaussians, _NARROWEST * self.lengthscale)
-        misfit, damping = self._misfit(landscape, state), _DAMPING
+        misfit, damping = self._misfit(likelihood, state), _DAMPING
         for _ in range(self.steps):
-            normal, slope = self._equations(landscape, state)
+            normal, slope = self._equations(likelihood, state)
             for _ in range(_ATTEMPTS):
                 step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), slope)
                 moved = self._moved(state, step.astype(np.float64, copy=False))
-                reached = self._misfit(landscape, moved)
+                reached = self._misfit(likelihood, moved)
                 if reached < misfit:
                     break
                 damping *= _TIGHTENING
@@ -62,13 +62,13 @@ class Settling:
             kept = state.weights > LEAST
             if not kept.all():
                 state = state.only(kept)
-                misfit = self._misfit(landscape, state)
+                misfit = self._misfit(likelihood, state)
             elif gain < _GAIN:
                 break
-        return Settled(gaussians=state.gaussians, misfit=misfit)
+        return FittedGaussians(gaussians=state.gaussians, misfit=misfit)
 
-    def _misfit(self, landscape: Landscape, state: "_State") -> float:
-        residual = landscape.residual(state.gaussians)
+    def _misfit(self, likelihood: Likelihood, state: "_State") -> float:
+        residual = likelihood.residual(state.gaussians)
         unlike = self._unlike(state) @ state.variances
         return float(residual @ residual + unlike @ unlike)
 
@@ -77,10 +77,10 @@ class Settling:
         matrix: Floats = (np.eye(len(state.weights)) - state.weights) / self.likeness
         return matrix
 
-    def _equations(self, landscape: Landscape, state: "_State") -> tuple[Floats, Floats]:
+    def _equations(self, likelihood: Likelihood, state: "_State") -> tuple[Floats, Floats]:
         """The normal equations of the linearised misfit: (p, p), (p,) with p = (d + 2)·K."""
         gaussians = state.gaussians
-        slopes = landscape.slopes(gaussians.centres, gaussians.widths)
+        slopes = likelihood.slopes(gaussians.centres, gaussians.widths)
         weights = gaussians.weights[:, None]
         fitted = gaussians.weights @ slopes.features
         moves = np.concatenate(
@@ -90,7 +90,7 @@ class Settling:
                 *(weights * column for column in slopes.by_centre),
             ]
         )
-        normal, slope = moves @ moves.T, moves @ (landscape.target - fitted)
+        normal, slope = moves @ moves.T, moves @ (likelihood.target - fitted)
         count = len(gaussians)
         spread = slice(count, 2 * count)
         unlike = self._unlike(state)

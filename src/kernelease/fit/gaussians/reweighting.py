@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from kernelease.fit.gaussians.landscape import Landscape
+from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.fit.weights.active_set import nearest_in_hull
 from kernelease.measured.gaussians import Gaussians
 
 _LEAST = 1e-6  # weights below are none
 
 
-def reweighted(landscape: Landscape, gaussians: Gaussians) -> Gaussians:
+def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
     """The best weights for these Gaussians; those without weight are dropped."""
-    features = landscape.features(gaussians.centres, gaussians.widths)
+    features = likelihood.features(gaussians.centres, gaussians.widths)
     basis, factor = np.linalg.qr(features.T)  # distances within the span are all that weights can change
-    shares = nearest_in_hull(factor, landscape.target @ basis)
+    shares = nearest_in_hull(factor, likelihood.target @ basis)
     return gaussians.weighted(np.where(shares > _LEAST, shares, 0.0)) if shares is not None else gaussians

@@ -15,9 +15,9 @@ from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.gaussians.climbing import climb, distinct
-from kernelease.fit.gaussians.fourier import WaveLandscape
-from kernelease.fit.gaussians.landscape import Landscape
-from kernelease.fit.gaussians.levenberg_marquardt import Settling
+from kernelease.fit.gaussians.fourier import FourierLikelihood
+from kernelease.fit.gaussians.levenberg_marquardt import LevenbergMarquardt
+from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.fit.gaussians.reweighting import reweighted
 from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
@@ -65,7 +65,7 @@ class SlidingFrankWolfe(PointSolver):
         """The Gaussians as crosses of points."""
         generator = seed.generator("sliding Frank–Wolfe")
         gaussians = self.gaussians(
-            landscape_of(noisy, target), lambda count: finite_numbers(source.draw(count, generator)), generator
+            likelihood_of(noisy, target), lambda count: finite_numbers(source.draw(count, generator)), generator
         )
         points, weights = gaussians.crosses()
         synthetic = SyntheticSet(points=points, weights=weights)
@@ -78,26 +78,26 @@ class SlidingFrankWolfe(PointSolver):
             iterations=len(gaussians),
         )
 
-    def gaussians(self, landscape: Landscape, draw: Draw, generator: np.random.Generator) -> Gaussians:
+    def gaussians(self, likelihood: Likelihood, draw: Draw, generator: np.random.Generator) -> Gaussians:
         """Gaussians that stand out of the noise, from public draws."""
         found = Gaussians.none(draw(1).shape[1])
         for width in self.widths:
             for _ in range(self.rounds):
-                peaks = self.missing(landscape, found, draw, generator, width=width)
+                peaks = self.missing(likelihood, found, draw, generator, width=width)
                 if len(peaks) == 0:
                     break
-                found = reweighted(landscape, found.joined(peaks, width * self.lengthscale))
-                found = self._slid(landscape, found, self.steps)
+                found = reweighted(likelihood, found.joined(peaks, width * self.lengthscale))
+                found = self._slid(likelihood, found, self.steps)
         if len(found) == 0:  # nothing stands out of the noise: one wide Gaussian says so
             first = draw(self.draws)
             found = Gaussians(
                 centres=first.mean(axis=0, keepdims=True), widths=np.array([first.std()]), weights=np.ones(1)
             )
-        return self._slid(landscape, found, self.final_steps)
+        return self._slid(likelihood, found, self.final_steps)
 
     def missing(
         self,
-        landscape: Landscape,
+        likelihood: Likelihood,
         gaussians: Gaussians,
         draw: Draw,
         generator: np.random.Generator,
@@ -107,12 +107,12 @@ class SlidingFrankWolfe(PointSolver):
         count: int | None = None,
     ) -> Floats:
         """Peaks of the witness that stand out of the noise, highest first: (≤ count, d)."""
-        residual = landscape.residual(gaussians)
+        residual = likelihood.residual(gaussians)
         spread = width * self.lengthscale
         scale = float(np.hypot(self.lengthscale, spread))
 
         def witness(points: Floats) -> tuple[Floats, Floats]:
-            return landscape.witness(points, residual, spread)
+            return likelihood.witness(points, residual, spread)
 
         starts = draw(self.draws)
         if len(gaussians):
@@ -122,20 +122,24 @@ class SlidingFrankWolfe(PointSolver):
         wanted = self.insertions if count is None else count
         best = np.argsort(-witness(starts)[0])[: max(self.starts, 3 * wanted)]
         peaks = distinct(*climb(witness, starts[best], scale), scale, wanted)
-        features = landscape.features(peaks, np.full(len(peaks), spread))
-        level = 0.0 if len(gaussians) == 0 else float((landscape.target - residual) @ residual)
+        features = likelihood.features(peaks, np.full(len(peaks), spread))
+        level = 0.0 if len(gaussians) == 0 else float((likelihood.target - residual) @ residual)
         gains = (features @ residual - level) / np.linalg.norm(features, axis=1)
         standing_out: Floats = peaks[gains > (self.significance if significance is None else significance)]
         return standing_out
 
-    def _slid(self, landscape: Landscape, gaussians: Gaussians, steps: int) -> Gaussians:
+    def _slid(self, likelihood: Likelihood, gaussians: Gaussians, steps: int) -> Gaussians:
         widest = self.lengthscale * max(1.0, 2.0 * max(self.widths))
-        return Settling(lengthscale=self.lengthscale, widest=widest, steps=steps).settle(landscape, gaussians).gaussians
+        return (
+            LevenbergMarquardt(lengthscale=self.lengthscale, widest=widest, steps=steps)
+            .fit(likelihood, gaussians)
+            .gaussians
+        )
 
 
-def landscape_of(noisy: NoisyEmbedding, target: Floats) -> WaveLandscape:
-    """The landscape of an estimate made from a noisy embedding."""
-    return WaveLandscape(_fourier(noisy.feature_map), target / noisy.sigma, noisy.sigma)
+def likelihood_of(noisy: NoisyEmbedding, target: Floats) -> FourierLikelihood:
+    """The likelihood that an estimate made from a noisy embedding gives to Gaussians."""
+    return FourierLikelihood(_fourier(noisy.feature_map), target / noisy.sigma, noisy.sigma)
 
 
 def _fourier(feature_map: FeatureMap) -> Fourier:

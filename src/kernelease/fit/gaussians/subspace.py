@@ -6,14 +6,14 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Rows, block_slices
-from kernelease.fit.gaussians.landscape import Landscape, Slopes
+from kernelease.fit.gaussians.likelihood import Likelihood, Slopes
 
 _BLOCK = 512
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class SubspaceLandscape(Landscape):
+class SubspaceLikelihood(Likelihood):
     """Coordinates W·k(z, ·) in the span of points z, in units of the kernel's lengthscales.
 
     For the Gaussian kernel a Gaussian of width s has E k(z, c + s·ξ) = (1 + s²)^(−d/2)·exp(−‖z − c‖²/2(1 + s²)).

@@ -12,7 +12,7 @@ from kernelease.features.extension import extended
 from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import WIDENING, Nystrom, factorise, well_conditioned_rank
-from kernelease.fit.gaussians.landscape import Landscape
+from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.tilting import Tilted, Tilting, matched
@@ -24,7 +24,7 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.gaussians import Gaussians
 from kernelease.measured.measured import Measured
-from kernelease.methods.adaptive.explorer import Explorer, subspace_landscape
+from kernelease.methods.adaptive.explorer import Explorer, subspace_likelihood
 from kernelease.methods.adaptive.stages import MOST_ROUNDS, Stages, plan_stages
 from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
@@ -163,11 +163,11 @@ class Adaptive(Method):
         drawn = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
         points = kernel.admit(drawn * kernel.lengthscale)
         features = basis.evaluate(points) / noisy.sigma
-        landscape = subspace_landscape(noisy, kernel.lengthscale)
-        law = landscape.target - landscape.residual(gaussians)
+        likelihood = subspace_likelihood(noisy, kernel.lengthscale)
+        law = likelihood.target - likelihood.residual(gaussians)
         equal = np.full(len(points), 1.0 / len(points))
         base = matched(features, law, equal, strength=_MATCHING * len(points))
-        tilted = self.tilting.descend(features, landscape.target, base, natural=2.0 * noisy.rows)
+        tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
         followed = float(gaussians.parameters)
         return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
 
@@ -199,30 +199,30 @@ class Adaptive(Method):
         exact = ExactEmbedding.of(rows, waves, threads=context.threads)
         largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
         budget = context.open_budget(largest + 2, "Adaptive, two stages")
-        coarse = exact.privatise(budget, noise=context.noise, share=stages.share, step="stage one: Fourier features")
+        coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
 
         explorer = Explorer(
             kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
         )
-        seen: Landscape = explorer.waves(coarse)
+        seen: Likelihood = explorer.waves(coarse)
         gaussians = explorer.first_gaussians(seen)
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
         fine = ExactEmbedding.of(rows, basis, threads=context.threads).privatise(
-            budget, noise=context.noise, share=1.0 - stages.share, step="stage two: coordinates where the mass is"
+            budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
         )
         places = cloud
         if stages.gaussians:
-            seen = explorer.panorama(coarse, fine)
+            seen = explorer.joint(coarse, fine)
             gaussians = explorer.grown(seen, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
             basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
             fine = ExactEmbedding.of(rows, basis, threads=context.threads).resume(
-                fine, budget=budget, noise=context.noise, step=f"stage two, round {round_}"
+                fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
             )
-            seen = explorer.panorama(coarse, fine)
+            seen = explorer.joint(coarse, fine)
             gaussians = explorer.grown(seen, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(

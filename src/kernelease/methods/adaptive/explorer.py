@@ -10,12 +10,12 @@ from kernelease.errors import ParameterError
 from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.fourier import WaveLandscape
+from kernelease.fit.gaussians.fourier import FourierLikelihood
 from kernelease.fit.gaussians.growing import Growing
-from kernelease.fit.gaussians.landscape import Landscape, Panorama
-from kernelease.fit.gaussians.levenberg_marquardt import Settling
+from kernelease.fit.gaussians.levenberg_marquardt import LevenbergMarquardt
+from kernelease.fit.gaussians.likelihood import JointLikelihood, Likelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
-from kernelease.fit.gaussians.subspace import SubspaceLandscape
+from kernelease.fit.gaussians.subspace import SubspaceLikelihood
 from kernelease.fit.points.source import PointSource
 from kernelease.kernels.shift_invariant import ShiftInvariant
 from kernelease.measured.embedding import NoisyEmbedding
@@ -42,7 +42,7 @@ class Explorer:
         """The lengthscale of each column: (d,)."""
         return np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), (self.stages.dimension,))
 
-    def waves(self, coarse: NoisyEmbedding) -> WaveLandscape:
+    def waves(self, coarse: NoisyEmbedding) -> FourierLikelihood:
         """What Fourier features say, in lengthscales."""
         if not isinstance(coarse.feature_map, Fourier):
             raise ParameterError("Adaptive: stage one measures Fourier features.")
@@ -50,24 +50,26 @@ class Explorer:
             frequencies=coarse.feature_map.frequencies * self.scale,
             resolution=default_resolution(1.0, self.stages.dimension),
         )
-        return WaveLandscape(rescaled, coarse.mean / coarse.sigma, coarse.sigma)
+        return FourierLikelihood(rescaled, coarse.mean / coarse.sigma, coarse.sigma)
 
-    def panorama(self, coarse: NoisyEmbedding, fine: NoisyEmbedding) -> Panorama:
+    def joint(self, coarse: NoisyEmbedding, fine: NoisyEmbedding) -> JointLikelihood:
         """What Fourier features and a subspace say together."""
-        return Panorama(self.waves(coarse), subspace_landscape(fine, self.scale))
+        return JointLikelihood(self.waves(coarse), subspace_likelihood(fine, self.scale))
 
-    def first_gaussians(self, waves: Landscape) -> Gaussians:
+    def first_gaussians(self, waves: Likelihood) -> Gaussians:
         """What stands out of the noise of stage one, coarse to fine."""
         return SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths).gaussians(
             waves, self._draw, self.generator
         )
 
-    def grown(self, landscape: Landscape, places: Floats, start: Gaussians) -> Gaussians:
+    def grown(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
-        settling = Settling(lengthscale=1.0, widest=2.0 * max(self.stages.widths), likeness=_LIKENESS, steps=25)
-        return Growing(settling=settling).grow(landscape, places, start).gaussians
+        optimiser = LevenbergMarquardt(
+            lengthscale=1.0, widest=2.0 * max(self.stages.widths), likeness=_LIKENESS, steps=25
+        )
+        return Growing(optimiser=optimiser).grow(likelihood, places, start).gaussians
 
-    def cloud(self, landscape: Landscape, gaussians: Gaussians, *, first: bool) -> Floats:
+    def cloud(self, likelihood: Likelihood, gaussians: Gaussians, *, first: bool) -> Floats:
         """Points around the Gaussians, at weak peaks that may be something, and first from the public law: (m, d).
 
         A peak that can't be told from noise costs nothing to look at: if it was noise, it will be gone.
@@ -77,7 +79,7 @@ class Explorer:
             lengthscale=1.0, widths=self.stages.widths, draws=self.stages.search_draws, starts=2 * sizes.peaks
         )
         peaks = solver.missing(
-            landscape, gaussians, self._draw, self.generator, width=_PEAK_WIDTH, significance=0.0, count=sizes.peaks
+            likelihood, gaussians, self._draw, self.generator, width=_PEAK_WIDTH, significance=0.0, count=sizes.peaks
         )
         near = gaussians.sample(sizes.near, self.generator, jitter=_NEAR)
         far = gaussians.sample(sizes.far, self.generator, jitter=_FAR)
@@ -88,10 +90,10 @@ class Explorer:
         return finite_numbers(self.source.draw(count, self.generator)) / self.scale
 
 
-def subspace_landscape(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLandscape:
+def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLikelihood:
     """What coordinates in a subspace say, in lengthscales."""
     basis = noisy.feature_map
     if not isinstance(basis, Nystrom):
         raise ParameterError("Adaptive: stage two measures a subspace.")
     points = basis.points / np.asarray(scale, dtype=np.float64)
-    return SubspaceLandscape(points, basis.change_of_basis / noisy.sigma, noisy.mean / noisy.sigma)
+    return SubspaceLikelihood(points, basis.change_of_basis / noisy.sigma, noisy.mean / noisy.sigma)

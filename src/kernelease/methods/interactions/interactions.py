@@ -12,7 +12,8 @@ from kernelease.errors import ParameterError, SchemaError
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import triples as triple_blocks
@@ -22,15 +23,16 @@ from kernelease.methods.interactions.singles import LONG, single_blocks, smalles
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import Selection, noise_scale
+from kernelease.privacy.mechanisms import noise_scale
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.step import Selection
 from kernelease.private.counts import ExactCounts, joined
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
-from kernelease.table import Column
+from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 
 

@@ -9,9 +9,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.methods.interactions.resolution import cells_of, width
-from kernelease.table import Column
+from kernelease.table.columns.column import Column
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
 

@@ -12,14 +12,15 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.singles import single_blocks
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.encoded import MOST_KEPT
-from kernelease.table import Column, Schema
-from kernelease.table.domain import TableDomain
+from kernelease.table.columns.column import Column
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
 FALSE_POSITIVES = (0.01, 0.05)

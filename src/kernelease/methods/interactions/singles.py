@@ -5,8 +5,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.measured.blocks import Block
-from kernelease.table import Column
+from kernelease.measured.block import Block
+from kernelease.table.columns.column import Column
 
 POWER = 2.0 / 3.0  # a column's share grows with this power of its atoms: least L1 error in all
 LONG = 128  # more ordered atoms than that are measured in runs, too

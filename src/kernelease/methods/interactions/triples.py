@@ -9,7 +9,8 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.interactions.pairs import Noise
 from kernelease.methods.interactions.resolution import coarser, width
 from kernelease.methods.interactions.shares import MOST_TRIPLES

@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from kernelease.arrays import Floats
 from kernelease.table.columns.column import NULL_LABEL, Codes, Column
-from kernelease.table.reading import as_bytes, is_text, read_numbers, through_distinct
+from kernelease.table.reading.arrow import as_bytes, is_text, through_distinct
+from kernelease.table.reading.numbers import read_numbers
 
 _WORDS = {
     **dict.fromkeys((b"false", b"f", b"no", b"n"), 0.0),

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.table.reading import dense
+from kernelease.table.columns.spelling import is_encodable
+from kernelease.table.reading.arrow import dense
 
 Codes: TypeAlias = NDArray[np.int32]
 
@@ -166,12 +167,3 @@ class Column(ABC):
 
 def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != "" and is_encodable(value)
-
-
-def is_encodable(text: str) -> bool:
-    """Whether a text has a UTF-8 form."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # a lone surrogate has no UTF-8
-        return False
-    return True

@@ -11,18 +11,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.arrays import Floats
-from kernelease.table.columns.column import NULL_LABEL, Codes, Column, is_encodable
-from kernelease.table.columns.spelling import closest
-from kernelease.table.reading import (
-    as_bytes,
-    dense,
-    is_instant,
-    is_number,
-    is_text,
-    parse_number,
-    read_numbers,
-    text_of_dates,
-)
+from kernelease.table.columns.column import NULL_LABEL, Codes, Column
+from kernelease.table.columns.spelling import closest, is_encodable
+from kernelease.table.reading.arrow import as_bytes, dense, is_text, text_of_dates
+from kernelease.table.reading.instants import is_instant
+from kernelease.table.reading.numbers import is_number, parse_number, read_numbers
 
 Value: TypeAlias = str | int
 

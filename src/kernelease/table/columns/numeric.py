@@ -16,7 +16,8 @@ from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Codes
 from kernelease.table.columns.levels import Levels, points_in
 from kernelease.table.columns.stepped import Stepped
-from kernelease.table.reading import dense, read_numbers
+from kernelease.table.reading.arrow import dense
+from kernelease.table.reading.numbers import read_numbers
 
 LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
 

@@ -1,4 +1,4 @@
-"""Suggestions for misspelt words."""
+"""Words as they are written: whether they can be at all, and which known one was meant."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
@@ -30,3 +30,12 @@ def nearest(word: str, known: Iterable[str]) -> str:
     """
     near = closest(word, known)
     return f" Did you mean {near}?" if near is not None else ""
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text has a UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8
+        return False
+    return True

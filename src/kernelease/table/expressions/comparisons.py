@@ -8,7 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.errors import ParameterError
-from kernelease.table.columns import Column, Ordinal
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Ordinal
 from kernelease.table.expressions.logic import Leaf
 from kernelease.table.expressions.terms import Arithmetic, Literal, Term, check_number, columns_of, numbers, written
 

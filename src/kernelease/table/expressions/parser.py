@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import TypeAlias
 
 from kernelease.errors import ParameterError
-from kernelease.table.columns import Boolean, Column, closest
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.spelling import closest
 from kernelease.table.expressions.comparisons import OPERATORS, Compared, Computed, Missing
 from kernelease.table.expressions.logic import Condition, Joined, Negated
 from kernelease.table.expressions.terms import Arithmetic, Term, computed, read_number, signed, written

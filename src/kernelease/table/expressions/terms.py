@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import ParameterError
-from kernelease.table.columns import Column
+from kernelease.table.columns.column import Column
 from kernelease.table.expressions.rounded import Rounded
 from kernelease.table.expressions.tokens import spell_name, spell_text
 

@@ -6,7 +6,7 @@ from enum import StrEnum, unique
 from typing import NamedTuple, final
 
 from kernelease.errors import ParameterError
-from kernelease.table.columns.column import is_encodable
+from kernelease.table.columns.spelling import is_encodable
 
 LONGEST = 10_000  # characters of a condition
 KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "if", "then"})

@@ -9,8 +9,8 @@ import numpy as np
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.grid import checked_rows
-from kernelease.features.rounding import sqrt_above, step_below
 from kernelease.kernels.categorical import Kronecker
+from kernelease.kernels.rounding import sqrt_above, step_below
 
 Values: TypeAlias = tuple[Hashable, ...]
 

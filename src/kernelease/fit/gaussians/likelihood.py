@@ -1,6 +1,6 @@
-"""What noisy embeddings say about Gaussians: their features, how these change as Gaussians move, where mass is missing.
+"""The likelihood of Gaussians, given noisy embeddings: their features, how these change as they move, what is missing.
 
-All vectors are *whitened*: divided by the standard deviation of the noise, so that a squared distance is a χ².
+All vectors are *whitened*: divided by the standard deviation of the noise, so that −2 log L = ‖residual‖² is a χ².
 """
 
 from abc import ABC, abstractmethod
@@ -23,8 +23,11 @@ class Slopes:
     by_centre: Floats
 
 
-class Landscape(ABC):
-    """A target to fit Gaussians to, and the witness function ⟨residual, E φ(z + s·ξ)⟩ that says where to put more."""
+class Likelihood(ABC):
+    """L ∝ exp(−‖target − Σ w_k·f_k‖²/2), with f_k the features of the k-th Gaussian and w_k its weight.
+
+    The witness function ⟨residual, E φ(z + s·ξ)⟩ says where to put more of them.
+    """
 
     __slots__ = ()
     target: Floats
@@ -48,12 +51,12 @@ class Landscape(ABC):
 
 
 @final
-class Panorama(Landscape):
-    """Several landscapes of the same table with independent noise, seen as one."""
+class JointLikelihood(Likelihood):
+    """The product of the likelihoods of several embeddings of the same rows, whose noise is independent."""
 
     __slots__ = ("parts", "target")
 
-    def __init__(self, *parts: Landscape) -> None:
+    def __init__(self, *parts: Likelihood) -> None:
         self.parts = parts
         self.target = np.concatenate([part.target for part in parts])
 

@@ -1,0 +1,84 @@
+"""The rows of a declared table."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.errors import ParameterError, SchemaError
+from kernelease.kernels.kernel import Kernel
+from kernelease.table.atom_kernel import atom_kernel
+from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.rows import decode_lawfully, lawful_rows
+from kernelease.table.schema import Schema
+from kernelease.table.units import UnitCap
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableDomain(Domain):
+    """The rows of a schema. A method sees them as atom codes, one for each column."""
+
+    declared: Schema
+
+    def __post_init__(self) -> None:
+        if WEIGHT in self.declared.names:
+            raise SchemaError(
+                f"column {WEIGHT!r}: a release has a column of this name itself. Rename it in the source."
+            )
+
+    @property
+    def name(self) -> str:
+        """As declared."""
+        return self.declared.name
+
+    @property
+    def kernel(self) -> Kernel:
+        """Of the columns' atoms."""
+        return atom_kernel(self.declared.columns)
+
+    @property
+    def kernel_name(self) -> str:
+        """The same for every table, since the schema is in the bundle."""
+        return "of the schema's atoms"
+
+    @property
+    def protected(self) -> str:
+        """Each row, or each person with their rows."""
+        return self.declared.unit_in_words
+
+    @property
+    def unit_weight(self) -> int:
+        """1, or the common multiple that parts a person's weight among their rows."""
+        return 1 if self.declared.unit is None else UnitCap.of(self.declared).total
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+        return self.declared
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Atoms of each column."""
+        return self.declared.sizes
+
+    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+        """Codes decoded; rows that can't keep the declared constraints are left out, and the others take their weight.
+
+        Raises `ParameterError` where none is left.
+        """
+        table, lawful = decode_lawfully(self.declared, points.astype(np.int64), generator)
+        if not lawful.any():
+            raise ParameterError("No synthetic row keeps the declared constraints: they contradict what was measured.")
+        kept = weights[lawful]
+        total = float(kept.sum())
+        scaled = kept * (float(weights.sum()) / total) if total != 0.0 and not lawful.all() else kept
+        return table.filter(pa.array(lawful)).combine_chunks().append_column(WEIGHT, pa.array(scaled))
+
+    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+        """Rows that keep the constraints, drawn again until they do."""
+        table = lawful_rows(self.declared, draw, count, generator)
+        return table.append_column(WEIGHT, pa.array(np.full(count, 1.0 / count)))
