@@ -6,6 +6,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.cli.screen import Screen, facts
+from kernelease.errors import LedgerError
 from kernelease.privacy.ledger import Ledger, remaining_in_words
 from kernelease.release.certificate import Certificate
 from kernelease.release.measurements import Measurements
@@ -34,13 +35,21 @@ def show_bundle(
         shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
     shown += certificate_facts(certificate)
     if ledger is not None:
-        left = remaining_in_words(ledger.cap, ledger.spent())
+        left = _left(ledger)
         fields["ledger"] = {"entry": certificate.receipt, "left": left}
         shown.append(("ledger", f"entry {certificate.receipt}; {left}"))
     if key is not None:
         fields["signed_by"] = fingerprint(key.public_key())
         shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
     screen.summary(fields, facts([*shown, ("bundle", path)]))
+
+
+def _left(ledger: Ledger) -> str:
+    """What is left, or that the ledger can't tell now: the bundle is written, so that nothing has failed."""
+    try:
+        return remaining_in_words(ledger.cap, ledger.spent())
+    except LedgerError:
+        return "what is left can't be read now"
 
 
 def certificate_fields(certificate: Certificate) -> dict[str, Any]:

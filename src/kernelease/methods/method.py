@@ -66,6 +66,7 @@ class Method(ABC):
     """A strategy for turning private rows into synthetic ones."""
 
     uses_kernel: ClassVar[bool] = True  # whether the certificate names one
+    draws_rows: ClassVar[bool] = False  # whether its fit draws rows, as many as are asked for; else points have weights
 
     def check(self, domain: Domain) -> None:  # noqa: B027  # most methods have nothing to refuse so early
         """Refuse, before anything is read, what the declarations alone make impossible."""
