@@ -33,9 +33,10 @@ than through the bundle that is released; under add-remove neighbours, nothing d
 | 1 | a check failed: `verify` found something that does not hold |
 | 2 | wrong usage or input; the message on stderr says what was expected and what to do |
 | 3 | the budget does not cover the request; nothing was spent and nothing was written |
+| 130 | interrupted by Ctrl-C |
 
 A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the
-message, and kept in the ledger.
+message, at its end, and kept in the ledger.
 
 ## What a bundle holds
 
