@@ -2,9 +2,9 @@
 
 import contextlib
 import errno
+import functools
 import io
 import re
-import shutil
 import tempfile
 import traceback
 from collections.abc import Callable, Iterator
@@ -134,7 +134,7 @@ class Call:
             (folder / "people.toml").write_text(PAIR)
             pyarrow.csv.write_csv(PEOPLE, folder / "people.csv")
             pyarrow.csv.write_csv(PEOPLE.slice(0, 30), folder / "public.csv")
-            shutil.copy(_empty_ledger(), folder / "ledger")
+            (folder / "ledger").write_bytes(_empty_ledger())
             if self.older and self.out is not None:
                 write_bundle(folder / self.out, {"README.md": b"an older bundle"})
             changes.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "refuge")))
@@ -188,15 +188,10 @@ class Call:
         return Outcome(message=message + said.getvalue(), failed=failed, code=code, entries=entries, folder=folder)
 
 
-_EMPTY: list[Path] = []
-
-
-def _empty_ledger() -> Path:
-    if not _EMPTY:
-        path = Path(tempfile.mkdtemp(dir=memory_disk()), "ledger")
-        LedgerFile.create(path, dataset="people", cap=CAP)
-        _EMPTY.append(path)
-    return _EMPTY[0]
+@functools.cache
+def _empty_ledger() -> bytes:
+    with tempfile.TemporaryDirectory(dir=memory_disk()) as name:
+        return LedgerFile.create(Path(name, "ledger"), dataset="people", cap=CAP).path.read_bytes()
 
 
 RELEASE, MEASURE = ("release", "HERE/people.csv", "--rows", "5"), ("measure", "HERE/people.csv")
@@ -236,8 +231,8 @@ def fault_for(place: Place, number: int) -> BaseException:
     if place.file in _CHARGING and isinstance(fault, KerneleaseError):
         locked = place.phase == "saved" and place.file == _CHARGING[0]
         return LedgerError("a fault: locked. Nothing was spent.") if locked else RuntimeError("a fault: a defect")
-    if isinstance(fault, SourceError) and place.phase in ("measured", "saved"):  # no source is read any more
-        return RuntimeError("a fault: a defect")
+    if isinstance(fault, SourceError | BudgetError) and place.phase in ("measured", "saved"):
+        return RuntimeError("a fault: a defect")  # nobody reads a source, or asks for budget, any more
     return fault
 
 

@@ -26,6 +26,9 @@ from kernelease.release.keeping import Watched
 from tests.faults.injection import PHASES, Place
 from tests.faults.releases import CALLS, Call, break_off, deaths, fault_for
 
+# A fault between the opening of a file and whoever would close it leaves that to the collector of garbage.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 EVERY = int(os.environ.get("FAULTS_EVERY", "80"))
 BY_NAME = {call.name: call for call in CALLS}
 

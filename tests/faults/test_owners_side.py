@@ -14,6 +14,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kernelease.cli import app
+from kernelease.cli.screen import Screen
 from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, SourceError
 from kernelease.pipeline import measure
 from kernelease.privacy import MemoryLedger, Privacy
@@ -338,6 +339,12 @@ def test_a_ledger_that_is_locked_after_all_is_done(here: Path, monkeypatch: pyte
     assert result.exit_code == 0
     assert "entry 1; what is left can't be read now" in result.stdout
     assert "Nothing was spent" not in result.output
+
+
+def test_a_summary_that_fails_says_that_the_bundle_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Screen, "summary", raising(KeyboardInterrupt()))
+    result = run(*COMMAND, "--out", "out")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "Interrupted. The bundle out is in place.")
 
 
 def test_a_folder_that_is_moved_aside_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,7 @@
 """What was made, as facts for people and fields for machines. All of it is in the bundle, too."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,18 @@ def show_bundle(
     key: Ed25519PrivateKey | None = None,
 ) -> None:
     """The summary at the end of a command that wrote a bundle."""
+    with _in_place(path):
+        _show(screen, content, path, why, ledger, key)
+
+
+def _show(
+    screen: Screen,
+    content: Release | Measurements,
+    path: Path,
+    why: str | None,
+    ledger: Ledger | None,
+    key: Ed25519PrivateKey | None,
+) -> None:
     certificate = content.certificate
     fields = {"bundle": str(path), **certificate_fields(certificate)}
     shown: list[tuple[str, object]] = [("guarantee", certificate.headline), ("method", certificate.method)]
@@ -42,6 +56,16 @@ def show_bundle(
         fields["signed_by"] = fingerprint(key.public_key())
         shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
     screen.summary(fields, facts([*shown, ("bundle", path)]))
+
+
+@contextmanager
+def _in_place(path: Path) -> Iterator[None]:
+    """Whatever keeps a summary from being shown says that the bundle is written all the same."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"The bundle {path} is in place.")
+        raise
 
 
 def _left(ledger: Ledger) -> str:
