@@ -36,7 +36,7 @@ than through the bundle that is released; under add-remove neighbours, nothing d
 | 130 | interrupted; the message says what was spent |
 
 A traceback is a defect of kernelease: please report it. What was spent after a [fault](faults.md) is told in the
-message, and kept in the ledger.
+message, at its end, and kept in the ledger.
 
 ## What a bundle holds
 

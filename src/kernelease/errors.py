@@ -5,13 +5,14 @@
     │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
     ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed
     ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
-    ├── BudgetError         the privacy budget does not cover what was asked for; nothing was spent
+    ├── BudgetError         the privacy budget does not cover what was asked for
     ├── LedgerError         the ledger file is missing, locked, damaged, or not a ledger; no noise was drawn
     ├── SigningError        a file is not the Ed25519 key that it should be
     ├── BundleError         a bundle can't be written, or is not one that may be read
     └── PrivacyError        something would have left the private side without a mechanism
 
-No message holds a value from a private row, and no private value decides whether one is raised.
+What is raised after budget was spent says so, in its message or in a note, and where the measurements are; else nothing
+was (docs/faults.md). No message holds a value from a private row, and no private value decides whether one is raised.
 """
 
 
@@ -47,7 +48,7 @@ class CapacityError(KerneleaseError):
 
 
 class BudgetError(KerneleaseError):
-    """The privacy budget does not cover the request. Nothing was spent."""
+    """The privacy budget does not cover the request. Nothing was spent, unless a note says so."""
 
 
 class LedgerError(KerneleaseError):

@@ -2,11 +2,13 @@
 
 import dataclasses
 import os
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
 from kernelease.arrays import as_rows
@@ -14,6 +16,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.points.source import PublicPoints
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.parameters import check_integer
 from kernelease.methods.auto import method_for
 from kernelease.methods.method import Context, Method
 from kernelease.methods.subspace import Subspace
@@ -23,9 +26,8 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import SILENT, Progress
-from kernelease.release.bundle import save
 from kernelease.release.certificate import Certificate
-from kernelease.release.keeping import Watched, not_lost
+from kernelease.release.keeping import Bought, Watched
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
@@ -50,7 +52,11 @@ def release(
     ledger: Ledger | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
+    push_down: bool = False,
+    rows: int | None = None,
     out: str | Path | None = None,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> Release:
     """Publishable synthetic rows in place of private `data`, with the guarantee that `privacy` asks for.
@@ -61,10 +67,14 @@ def release(
 
     The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
     alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
-    and then the release is marked NOT PRIVATE. With `out`, the measurements are written there before the fit begins,
-    and the release in their place when it has ended.
+    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn.
+
+    With `out`, the measurements are written there before the fit begins, and the release in their place when it has
+    ended; `key` signs both, and with `overwrite` they may replace an older bundle. What fails after the charge says
+    what was spent, and where the measurements are: without `out`, they are saved in a temporary folder then.
     """
-    measurements = measure(
+    bought = Bought(out, key=key, overwrite=overwrite)
+    asked = _asked(
         data,
         privacy=privacy,
         schema=schema,
@@ -73,15 +83,13 @@ def release(
         ledger=ledger,
         seed=seed,
         noise=noise,
+        push_down=push_down,
         progress=progress,
     )
-    with not_lost(measurements, out):
-        if out is not None:
-            save(measurements, out)
-        result = fit(measurements, progress=progress)
-        if out is not None:
-            save(result, out, overwrite=True)
-    return result
+    _check_rows(rows, asked.method)
+    with asked.books.told_if_spent(bought):
+        measurements = bought.keep(asked.measurements())
+        return bought.complete(fit(measurements, rows=rows, progress=progress))
 
 
 def measure(
@@ -95,13 +103,67 @@ def measure(
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    out: str | Path | None = None,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> Measurements:
     """The private half of a release: read the rows, charge the ledger, add noise.
 
-    What comes back is public: save it, and fit it as often as you like. The neighbour relation of a table is its
-    schema's. With `push_down` a database counts by itself and its rows never leave it.
+    What comes back is public: save it (with `out`, that is done at once), and fit it as often as you like. The
+    neighbour relation of a table is its schema's. With `push_down` a database counts by itself and its rows never
+    leave it.
     """
+    bought = Bought(out, key=key, overwrite=overwrite)
+    asked = _asked(
+        data,
+        privacy=privacy,
+        schema=schema,
+        kernel=kernel,
+        method=method,
+        ledger=ledger,
+        seed=seed,
+        noise=noise,
+        push_down=push_down,
+        progress=progress,
+    )
+    with asked.books.told_if_spent(bought):
+        return bought.keep(asked.measurements())
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Asked:
+    """What is about to be measured: all that can be refused was refused, and nothing is charged yet."""
+
+    rows: PrivateRows
+    method: Method
+    context: Context
+    books: Watched
+
+    def measurements(self) -> Measurements:
+        """Charge, then add noise."""
+        context = self.context
+        measured = self.method.measure(self.rows, context)
+        certificate = Certificate.of(
+            measured, context.privacy, self.books.receipt, context.domain, self.method, context.seed
+        )
+        return Measurements(certificate=certificate, domain=context.domain, method=self.method, measured=measured)
+
+
+def _asked(
+    data: Any,
+    *,
+    privacy: Privacy,
+    schema: Schema | None,
+    kernel: Kernel | None,
+    method: Method | None,
+    ledger: Ledger | None,
+    seed: int,
+    noise: NoiseSource | None,
+    push_down: bool,
+    progress: Progress,
+) -> _Asked:
     domain, public = _domain(schema, kernel), PublicSeed(seed)
     promised = privacy if schema is None else dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
     if method is not None:
@@ -110,21 +172,29 @@ def measure(
         method.check(domain)
     progress.stage("reading rows")
     rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
-    chosen = method_for(domain, rows.width) if method is None else method
-    books = Watched(MemoryLedger(promised) if ledger is None else ledger)
+    source = SystemNoise() if noise is None else noise
+    given = ledger is not None
+    books = Watched(MemoryLedger(promised) if ledger is None else ledger, given=given, counts=given or source.private)
     context = Context(
         domain=domain,
         privacy=promised,
         ledger=books,
-        noise=SystemNoise() if noise is None else noise,
+        noise=source,
         seed=public,
         threads=os.cpu_count() or 1,
         progress=progress,
     )
-    with books.told_if_spent():
-        measured = chosen.measure(rows, context)
-        certificate = Certificate.of(measured, context.privacy, books.receipt, domain, chosen, public)
-    return Measurements(certificate=certificate, domain=domain, method=chosen, measured=measured)
+    chosen = method_for(domain, rows.width) if method is None else method
+    return _Asked(rows=rows, method=chosen, context=context, books=books)
+
+
+def _check_rows(rows: int | None, method: Method) -> None:
+    """Refuse before the charge what the fit would refuse after it."""
+    if rows is None:
+        return
+    check_integer("rows", rows, 1, 2**62)
+    if not method.draws_rows:
+        raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
 
 
 def fit(

@@ -14,16 +14,18 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from kernelease.cli import app
-from kernelease.errors import BundleError, KerneleaseError, LedgerError, SourceError
+from kernelease.cli.screen import Screen
+from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, SourceError
 from kernelease.pipeline import measure
 from kernelease.privacy import MemoryLedger, Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.private import encoded
-from kernelease.release import bundle
+from kernelease.release import bundle, container
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle
-from kernelease.sources import Source
+from kernelease.release.release import Release
+from kernelease.sources import Source, drafting
 from kernelease.table import Schema
 
 SCHEMA = """\
@@ -287,3 +289,126 @@ def test_a_ledger_that_breaks_draws_no_noise() -> None:
     table = pa.table({"age": [1, 2], "sex": ["f", "m"]})
     with pytest.raises(KerneleaseError, match="Nothing was spent"):
         measure(table, schema=Schema.parse(SCHEMA), privacy=PROMISE, ledger=Broken(), noise=NoNoise())
+
+
+# --------------------------------------------------------------------------------------- where a command is cut short
+
+
+def raising(error: BaseException) -> Callable[..., Any]:
+    def fail(*_: Any, **__: Any) -> Any:
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "words"),
+    [
+        (
+            KeyboardInterrupt(),
+            130,
+            "Interrupted. The budget is spent (entry 1 of the ledger). The measurements are safe",
+        ),
+        (MemoryError(), 2, "error: there is not enough memory. The budget is spent (entry 1 of the ledger). The meas"),
+        (BudgetError("No. Nothing was drawn."), 2, "error: No. Nothing was drawn. The budget is spent (entry 1 of"),
+    ],
+)
+def test_what_ends_the_fit_says_where_the_measurements_are(
+    here: Path, error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Release, "fitted", raising(error))
+    result = run(*COMMAND, "--out", "out")
+    assert (result.exit_code, result.stderr.splitlines()[-1][: len(words)]) == (code, words)
+    assert load_measurements("out").certificate.receipt == entries() == 1
+
+
+def test_ctrl_c_while_the_ledger_is_charged(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(LedgerFile, "charge", raising(KeyboardInterrupt()))
+    result = run(*COMMAND, "--out", "out")
+    assert result.exit_code == 130
+    assert result.stderr.splitlines()[-1] == (
+        "Interrupted. No noise was drawn for it, but the ledger's entry may stand: `kernelease budget show` tells."
+    )
+
+
+def test_a_ledger_that_is_locked_after_all_is_done(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The summary reads what is left; that it can't is no failure of the release."""
+    LedgerFile.create("ledger", dataset="table", cap=PROMISE)
+    monkeypatch.setattr(LedgerFile, "spent", raising(LedgerError("Another process has it. Nothing was spent.")))
+    result = run(*COMMAND, "--out", "out")
+    assert result.exit_code == 0
+    assert "entry 1; what is left can't be read now" in result.stdout
+    assert "Nothing was spent" not in result.output
+
+
+def test_a_summary_that_fails_says_that_the_bundle_is_there(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Screen, "summary", raising(KeyboardInterrupt()))
+    result = run(*COMMAND, "--out", "out")
+    assert (result.exit_code, result.stderr.splitlines()[-1]) == (130, "Interrupted. The bundle out is in place.")
+
+
+def test_a_folder_that_is_moved_aside_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C between two renames, on a system that can't exchange folders."""
+    write_bundle(tmp_path / "bundle", {"README.md": b"old"})
+    honest = os.rename
+
+    def interrupted(source: Any, target: Any) -> None:
+        honest(source, target)
+        monkeypatch.setattr(os, "rename", honest)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(container, "exchange", raising_nothing)
+    monkeypatch.setattr(os, "rename", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        write_bundle(tmp_path / "bundle", {"README.md": b"new"}, overwrite=True)
+    assert container.read_bundle(tmp_path / "bundle")["README.md"] == b"old"
+    assert os.listdir(tmp_path) == ["bundle"]
+
+
+def raising_nothing(*_: Path) -> bool:
+    return False
+
+
+# -------------------------------------------------------------------------------------------- where a draft is paid for
+
+DRAFT = ("schema", "draft", "people.csv", "--private-bounds", "1", "--ledger", "ledger")
+
+
+def test_a_draft_of_which_the_ledger_covers_one_half_costs_nothing(here: Path) -> None:
+    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=0.6, delta=1e-6))
+    result = run(*DRAFT)
+    assert result.exit_code == 3
+    assert "would pass the cap of epsilon = 0.6, delta = 1e-06. Nothing was spent; left: one release" in result.stderr
+    assert entries() == 0
+
+
+def test_a_draft_whose_second_half_fails_says_what_the_first_cost(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Another process has spent the rest meanwhile."""
+    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
+    monkeypatch.setattr(drafting, "frequent_values", raising(BudgetError("It would pass the cap. Nothing was spent.")))
+    result = run(*DRAFT)
+    assert result.exit_code == 2
+    assert result.stderr.rstrip().endswith("The budget is spent (entry 1 of the ledger). What it paid for is lost.")
+    assert entries() == 1
+
+
+def test_a_draft_that_has_nowhere_to_go_costs_nothing(here: Path) -> None:
+    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
+    assert "its folder is missing or read-only" in run(*DRAFT, "--out", "nowhere/draft.toml").stderr
+    assert entries() == 0
+
+
+def test_a_draft_that_can_not_be_written_goes_to_stdout(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
+    honest = Path.open
+
+    def full(path: Path, mode: str = "r", **options: Any) -> Any:
+        if mode == "x":
+            raise OSError(28, "No space left on device")
+        return honest(path, mode, **options)
+
+    monkeypatch.setattr(Path, "open", full)
+    result = run(*DRAFT, "--out", "draft.toml")
+    assert result.exit_code == 2
+    assert "No space left on device. The draft is on stdout." in result.stderr
+    assert "[columns.age]" in result.stdout

@@ -16,8 +16,6 @@ WRONG = 2
 """Wrong usage or input. Nothing was spent, unless the message says otherwise."""
 REFUSED = 3
 """The privacy budget does not cover the request. Nothing was spent and nothing written."""
-
-
 INTERRUPTED = 130
 """Control-C, as shells count it."""
 
@@ -31,7 +29,7 @@ class Commands(TyperGroup):
     """The root of all commands: errors that kernelease raises on purpose become one line on stderr and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
-        """Run the command. What is not a `KerneleaseError` is a defect, and keeps its traceback."""
+        """Run the command. What is not a `KerneleaseError` is a defect, and keeps its traceback; notes end it."""
         try:
             with _warnings_in_words():
                 return super().invoke(ctx)
@@ -39,6 +37,9 @@ class Commands(TyperGroup):
             typer.echo(" ".join([f"error: {error}", *notes(error)]), err=True)
             refused = isinstance(error, BudgetError) and not notes(error)
             raise typer.Exit(REFUSED if refused else WRONG) from None
+        except MemoryError as error:  # no defect: the table, or what was asked for, is too large for this machine
+            typer.echo(" ".join(["error: there is not enough memory.", *notes(error)]), err=True)
+            raise typer.Exit(WRONG) from None
         except KeyboardInterrupt as error:  # the bars are gone by now, so that what is said here stays on the screen
             typer.echo(" ".join(["Interrupted.", *notes(error)]), err=True)
             raise typer.Exit(INTERRUPTED) from None

@@ -102,7 +102,7 @@ def release(
         published=published_rows,
     )
     with screen.progress() as progress:
-        result = request.fit(request.measure(progress), rows, progress)
+        result = request.release(rows, progress)
     show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
 
 

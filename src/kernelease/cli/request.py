@@ -2,22 +2,20 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import final
+from typing import Any, final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
-from kernelease.pipeline import fit, measure, weighting
+from kernelease.pipeline import measure, release, weighting
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.progress import Progress
-from kernelease.release.bundle import save
 from kernelease.release.container import check_target
-from kernelease.release.keeping import not_lost
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
@@ -88,27 +86,17 @@ class Request:
         )
 
     def measure(self, progress: Progress) -> Measurements:
-        """Read, charge, add noise, and save at once: whatever happens later, this budget is not lost."""
-        measurements = measure(
-            self.source,
-            schema=self.schema,
-            privacy=self.privacy,
-            method=self.method,
-            ledger=self.ledger,
-            seed=self.seed,
-            push_down=self.push_down,
-            progress=progress,
-        )
-        with not_lost(measurements):
-            save(measurements, self.out, key=self.key, overwrite=self.overwrite)
-        return measurements
+        """Read, charge, add noise, and save at once."""
+        return measure(self.source, method=self.method, progress=progress, **self._order)
 
-    def fit(self, measurements: Measurements, rows: int | None, progress: Progress) -> Release:
-        """Make rows of what was measured, and put the release in its place."""
-        with not_lost(measurements, self.out):
-            result = fit(measurements, rows=rows, progress=progress)
-            save(result, self.out, key=self.key, overwrite=True)
-        return result
+    def release(self, rows: int | None, progress: Progress) -> Release:
+        """The same, then make rows of what was measured, and put the release in its place."""
+        return release(self.source, method=self.method, rows=rows, progress=progress, **self._order)
+
+    @property
+    def _order(self) -> dict[str, Any]:
+        names = ("schema", "privacy", "ledger", "seed", "out", "key", "overwrite", "push_down")
+        return {name: getattr(self, name) for name in names}
 
 
 def _method(schema: Schema, *, target: str | None, public: Path | None, published: Path | None, seed: int) -> Method:

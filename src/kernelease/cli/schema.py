@@ -1,6 +1,7 @@
 """`kernelease schema`: what is public knowledge about a table."""
 
 import json
+import os
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -55,8 +56,8 @@ def draft_command(
     What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two, and texts that
     many rows hold (for those the ledger's cap needs a delta); dates are left to the owner.
     """
-    if out is not None and out.exists():
-        raise ParameterError(f"{out} already exists. Choose another name.")
+    if out is not None:
+        _check_target(out)
     if from_public is not None and private_bounds is not None:
         raise ParameterError("--from-public and --private-bounds both give bounds. Give one of them.")
     source = open_source(data, query=query, csv=CsvFormat(records=records or Records.QUOTED))
@@ -144,9 +145,19 @@ def _from_public(source: Source, public: pa.Table, name: str, records: Records |
     return text + ("\n" + drafted[drafted.index("[columns.") :] if len(rest) else "")
 
 
+def _check_target(out: Path) -> None:
+    """Refuse what `_write` would refuse, before --private-bounds spends anything."""
+    if os.path.lexists(out):
+        raise ParameterError(f"{out} already exists. Choose another name.")
+    if not os.access(out.absolute().parent, os.W_OK | os.X_OK):
+        raise ParameterError(f"{out} can't be written: its folder is missing or read-only.")
+
+
 def _write(text: str, out: Path) -> None:
+    """The draft as a file; on stdout where that fails, since budget may have paid for it."""
     try:
         with out.open("x", encoding="utf-8") as file:
             file.write(text)
     except OSError as error:
-        raise ParameterError(f"{out} can't be written: {error.strerror}.") from error
+        typer.echo(text, nl=False)
+        raise ParameterError(f"{out} can't be written: {error.strerror}. The draft is on stdout.") from error

@@ -1,11 +1,14 @@
 """What was made, as facts for people and fields for machines. All of it is in the bundle, too."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.cli.screen import Screen, facts
+from kernelease.errors import LedgerError
 from kernelease.privacy.ledger import Ledger, remaining_in_words
 from kernelease.release.certificate import Certificate
 from kernelease.release.measurements import Measurements
@@ -23,6 +26,18 @@ def show_bundle(
     key: Ed25519PrivateKey | None = None,
 ) -> None:
     """The summary at the end of a command that wrote a bundle."""
+    with _in_place(path):
+        _show(screen, content, path, why, ledger, key)
+
+
+def _show(
+    screen: Screen,
+    content: Release | Measurements,
+    path: Path,
+    why: str | None,
+    ledger: Ledger | None,
+    key: Ed25519PrivateKey | None,
+) -> None:
     certificate = content.certificate
     fields = {"bundle": str(path), **certificate_fields(certificate)}
     shown: list[tuple[str, object]] = [("guarantee", certificate.headline), ("method", certificate.method)]
@@ -34,13 +49,31 @@ def show_bundle(
         shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
     shown += certificate_facts(certificate)
     if ledger is not None:
-        left = remaining_in_words(ledger.cap, ledger.spent())
+        left = _left(ledger)
         fields["ledger"] = {"entry": certificate.receipt, "left": left}
         shown.append(("ledger", f"entry {certificate.receipt}; {left}"))
     if key is not None:
         fields["signed_by"] = fingerprint(key.public_key())
         shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
     screen.summary(fields, facts([*shown, ("bundle", path)]))
+
+
+@contextmanager
+def _in_place(path: Path) -> Iterator[None]:
+    """Whatever keeps a summary from being shown says that the bundle is written all the same."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"The bundle {path} is in place.")
+        raise
+
+
+def _left(ledger: Ledger) -> str:
+    """What is left, or that the ledger can't tell now: the bundle is written, so that nothing has failed."""
+    try:
+        return remaining_in_words(ledger.cap, ledger.spent())
+    except LedgerError:
+        return "what is left can't be read now"
 
 
 def certificate_fields(certificate: Certificate) -> dict[str, Any]:

@@ -66,6 +66,7 @@ class Method(ABC):
     """A strategy for turning private rows into synthetic ones."""
 
     uses_kernel: ClassVar[bool] = True  # whether the certificate names one
+    draws_rows: ClassVar[bool] = False  # whether its fit draws rows, as many as are asked for; else points have weights
 
     @property
     def dimension(self) -> int | None:

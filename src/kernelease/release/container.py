@@ -190,11 +190,12 @@ def _place_folder(draft: Path, target: Path, overwrite: bool) -> None:
     if exchange(draft, target):  # the old bundle is now the draft, which is removed
         return
     aside = _temporary(target)
-    os.rename(target, aside)
     try:
+        os.rename(target, aside)
         os.rename(draft, target)
     except BaseException:
-        os.rename(aside, target)
+        if not os.path.lexists(target):
+            os.rename(aside, target)
         raise
     _remove(aside)
 

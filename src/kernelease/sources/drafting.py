@@ -5,12 +5,13 @@ from typing import final
 
 import pyarrow as pa
 
-from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import Privacy
+from kernelease.errors import BudgetError, ParameterError
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.bounds import Bounds, private_bounds
 from kernelease.privacy.frequent import frequent_values
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
+from kernelease.release.keeping import Watched
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, numeric_names, text_names
 from kernelease.table.records import Records
@@ -54,16 +55,35 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     if not numeric and (cap.pure or not texts):
         raise ParameterError("Private bounds: the source declares no column of numbers.")
     part = epsilon if cap.pure or not (texts or not declared) else epsilon / 2
-    bounds: dict[str, Bounds | None] = {}
-    if numeric:
-        pure = Privacy(epsilon=part, neighbours=cap.neighbours)
-        bounds = private_bounds(source.batches(numeric), numeric, privacy=pure, ledger=ledger, noise=drawn)
-    wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
-    values: dict[str, tuple[str, ...]] = {}
-    if wanted and not cap.pure:
-        privacy = Privacy(epsilon=epsilon / 2, delta=VALUES_SHARE * cap.delta, neighbours=cap.neighbours)
-        values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=ledger, noise=drawn)
-    return Found(bounds={name: item for name, item in bounds.items() if item is not None}, values=values)
+    halves = (Loss.pure(part) if numeric else Loss(), Loss() if part == epsilon else _values(cap, part, texts))
+    _refuse_beyond(ledger, epsilon, halves[0] + halves[1])
+    books = Watched(ledger)
+    with books.told_if_spent():
+        bounds: dict[str, Bounds | None] = {}
+        if numeric:
+            pure = Privacy(epsilon=part, neighbours=cap.neighbours)
+            bounds = private_bounds(source.batches(numeric), numeric, privacy=pure, ledger=books, noise=drawn)
+        wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
+        values: dict[str, tuple[str, ...]] = {}
+        if wanted and not cap.pure:
+            privacy = Privacy(epsilon=epsilon / 2, delta=VALUES_SHARE * cap.delta, neighbours=cap.neighbours)
+            values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn)
+        return Found(bounds={name: item for name, item in bounds.items() if item is not None}, values=values)
+
+
+def _values(cap: Privacy, epsilon: float, texts: tuple[str, ...]) -> Loss:
+    """What frequent values cost: of the declared texts, or of one column at most, which costs no less than several."""
+    parts = max(1, len(texts))
+    return sum((Loss.approximate(epsilon / parts, VALUES_SHARE * cap.delta / parts) for _ in range(parts)), Loss())
+
+
+def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:
+    """Both halves are paid for, or none: the first alone would be lost with the second."""
+    if not ledger.cap.allows(ledger.spent() + total):
+        raise BudgetError(
+            f"Private bounds for epsilon = {epsilon:g} would pass the cap of epsilon = {ledger.cap.epsilon!r}, delta = "
+            f"{ledger.cap.delta!r}. Nothing was spent; {ledger.remaining()}."
+        )
 
 
 def _columns(source: Source) -> pa.Schema:

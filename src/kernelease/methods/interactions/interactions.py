@@ -62,6 +62,7 @@ class Interactions(Method):
     """
 
     uses_kernel: ClassVar[bool] = False
+    draws_rows: ClassVar[bool] = True
 
     solver: MixtureSolver = MixtureSolver()
     target: str | None = None
