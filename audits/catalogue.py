@@ -21,6 +21,7 @@ MODULES: tuple[str, ...] = (
     "concurrency",
     "soak",
     "bundles",
+    "forgeries",
     "fuzzing",
 )
 

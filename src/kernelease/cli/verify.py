@@ -9,7 +9,7 @@ from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
 from kernelease.release.signing import load_public_key
-from kernelease.release.verify import ON_TRUST
+from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT
 from kernelease.release.verify import verify as verify_bundle
 
 
@@ -19,7 +19,8 @@ def verify(
         Path | None, typer.Option(metavar="FILE", help="The publisher's public key: the bundle must be signed by it.")
     ] = None,
     refit: Annotated[
-        bool, typer.Option("--refit", help="Make the rows again from the measurements, and compare. Takes as long.")
+        bool,
+        typer.Option("--refit", help="Take the method's steps and make the rows again, and compare. Takes as long."),
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -30,14 +31,15 @@ def verify(
     """
     found = verify_bundle(bundle, trusted_key=None if key is None else load_public_key(key), refit=refit)
     holds = all(finding.holds for finding in found)
+    on_trust = ON_TRUST if refit else (*ON_TRUST, WITHOUT_REFIT)
     fields = {
         "bundle": str(bundle),
         "holds": holds,
-        "on_trust": list(ON_TRUST),
+        "on_trust": list(on_trust),
         "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
     }
     shown = [(f"{'✓' if item.holds else '✗'} {item.check}", item.detail) for item in found]
-    lines = facts([*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(ON_TRUST))])
+    lines = facts([*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(on_trust))])
     Screen(json=as_json, quiet=quiet).summary(fields, lines)
     if not holds:
         raise typer.Exit(FAILED)

@@ -11,6 +11,7 @@ from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, digest, needed_by
+from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
@@ -20,6 +21,7 @@ from kernelease.table.domain import Domain
 _MOST_COUNT = 2.0**47
 _LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: with these, squares fit every float
 _TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
+_SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
 _FAR = 8.0  # standard deviations by which no honest sum is off
 
 
@@ -90,13 +92,29 @@ class NoisyBlocks(Measured):
         """Of the first block."""
         return digest(self.blocks[0].measurement.integers)
 
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.sizes)
+
+    @property
+    def recorded(self) -> RecordedNoise:
+        """Blocks as they stand; each set was chosen among those that were left."""
+        indices = [choice.index for choice in self.selections]
+        picks = (index - sum(before < index for before in indices[:turn]) for turn, index in enumerate(indices))
+        vectors = tuple(Recording(integers=block.measurement.integers) for block in self.blocks)
+        return RecordedNoise(vectors=vectors, picks=tuple(picks), private=self.private)
+
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""
         if any(block.unit != unit for block in self.blocks):
             raise ParameterError("a table of counts is of another unit than the one that is protected.")
         least = block_sensitivity(neighbours, unit=unit)
         blocks = (needed_by(block.measurement.step, least) for block in self.blocks)
-        return (*blocks, *(float(distance_sensitivity(neighbours, unit=unit)) for _ in self.selections))
+        needed = (*blocks, *(float(distance_sensitivity(neighbours, unit=unit)) for _ in self.selections))
+        if any(step.sensitivity > exact * _SLACK for step, exact in zip(self.steps, needed, strict=True)):
+            raise ParameterError("a table of counts was measured for another relation than the one that is promised.")
+        return needed
 
     def check(self, domain: Domain) -> None:
         """Blocks of the declared columns, with as many numbers as cells, that agree on the number of rows."""

@@ -6,10 +6,12 @@ from typing import final
 from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
 from kernelease.features.nystrom import Nystrom
+from kernelease.kernels.kernel import Kernel
 from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.gaussians import Gaussians
 from kernelease.measured.measured import Measured, all_private, digest, needed_by
+from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import sum_sensitivity
 from kernelease.privacy.step import Step
@@ -61,6 +63,24 @@ class NoisyEmbeddings(Measured):
     def private(self) -> bool:
         """Whether all noise came from the operating system."""
         return all_private(self.stages)
+
+    @property
+    def width(self) -> int:
+        """Number of columns, of the candidates too."""
+        return int(self.candidates.shape[1])
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Of the stages that measure a kernel's subspace."""
+        maps = (stage.feature_map for stage in self.stages)
+        return tuple(feature_map.kernel for feature_map in maps if isinstance(feature_map, Nystrom))
+
+    @property
+    def recorded(self) -> RecordedNoise:
+        """Stage by stage."""
+        counted = self.neighbours is Neighbours.ADD_REMOVE
+        vectors = tuple(Recording(integers=stage.measurement.integers, counted=counted) for stage in self.stages)
+        return RecordedNoise(vectors=vectors, picks=(), private=self.private)
 
     @property
     def published_rows(self) -> int:

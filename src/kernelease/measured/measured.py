@@ -6,7 +6,9 @@ from collections.abc import Iterable
 from typing import Any
 
 from kernelease.errors import ParameterError
+from kernelease.kernels.kernel import Kernel
 from kernelease.measured.choice import Choice
+from kernelease.measured.recorded import RecordedNoise
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import Sensitivity
@@ -37,6 +39,11 @@ class Measured(ABC):
 
     @property
     @abstractmethod
+    def width(self) -> int:
+        """Number of columns of the rows."""
+
+    @property
+    @abstractmethod
     def choices(self) -> tuple[Choice, ...]:
         """Numbers that were chosen by public rules on the way."""
 
@@ -49,6 +56,16 @@ class Measured(ABC):
     @abstractmethod
     def private(self) -> bool:
         """Whether all noise came from the operating system. False means NOT PRIVATE."""
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """Those that the numbers were measured with, where they name any."""
+        return ()
+
+    @property
+    @abstractmethod
+    def recorded(self) -> RecordedNoise:
+        """Its noisy numbers and picks in the order in which they were drawn, to be handed out again."""
 
     @abstractmethod
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:

@@ -11,6 +11,7 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, check_rows
+from kernelease.measured.recorded import RecordedNoise
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Selection, Step
 from kernelease.table.domain import Domain
@@ -64,6 +65,21 @@ class SelectedDatabase(Measured):
     def fingerprint(self) -> None:
         """None: another draw may be the same."""
         return None
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.domain.shape[1])
+
+    @property
+    def kernels(self) -> tuple[Kernel, ...]:
+        """The one of the scores."""
+        return (self.kernel,)
+
+    @property
+    def recorded(self) -> RecordedNoise:
+        """The one pick."""
+        return RecordedNoise(vectors=(), picks=(self.selection.index,), private=self.private)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """How far a row moves a score, from the kernel alone."""

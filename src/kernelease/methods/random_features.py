@@ -22,7 +22,6 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import number_of_features
-from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -59,7 +58,7 @@ class RandomFeatures(Method):
         """Sum the rows' features exactly, then add noise."""
         feature_map, choice = self._feature_map(context, context.public_rows(rows))
         self._refuse(rows, feature_map, context)
-        exact = ExactEmbedding.of(rows.array(), feature_map, threads=context.threads)
+        exact = rows.embedding(feature_map, threads=context.threads)
         budget = context.open_budget(feature_map.dimension + 1, "RandomFeatures (Algorithm 2)")
         return NoisyEmbeddings(
             stages=(exact.privatise(budget, noise=context.noise),),

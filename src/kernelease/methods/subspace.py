@@ -22,7 +22,6 @@ from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import POINTS_CAP, noise_optimal_rank, number_of_points
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -84,11 +83,10 @@ class Subspace(Method):
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Sum k(x, z) over rows, change to an orthonormal basis, add noise."""
-        array = rows.array()
-        candidates, choices = self._candidates(rows, array, context)
+        candidates, choices = self._candidates(rows, context)
         feature_map, choice = self._feature_map(candidates, context, context.public_rows(rows))
         self.estimator.estimate(rehearse_measurement(feature_map, context.privacy))
-        exact = ExactEmbedding.of(array, feature_map, threads=context.threads)
+        exact = rows.embedding(feature_map, threads=context.threads)
         budget = context.open_budget(feature_map.dimension + 1, "Subspace (Algorithm 1)")
         return NoisyEmbeddings(
             stages=(exact.privatise(budget, noise=context.noise),),
@@ -115,10 +113,10 @@ class Subspace(Method):
             iterations=fitted.iterations,
         )
 
-    def _candidates(self, rows: PrivateRows, array: Rows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
+    def _candidates(self, rows: PrivateRows, context: Context) -> tuple[Rows, tuple[Choice, ...]]:
         if isinstance(self.points, PublishedRows):
             choice = Choice(name="points", value=self.points.count, reason="the published rows")
-            return admitted_rows(self.points, array, context), (choice,)
+            return admitted_rows(self.points, rows, context), (choice,)
         refuse_publishing(self.points, context)
         refuse_other_columns(rows, self.points.dimension, "Subspace")
         choice = number_of_points(context.public_rows(rows), self.points.dimension)
@@ -150,12 +148,13 @@ class Subspace(Method):
         return _best_rank(conditioned=conditioned, residuals=factorisation.residuals, sigma=sigma)
 
 
-def admitted_rows(published: PublishedRows, rows: Rows, context: Context) -> Rows:
+def admitted_rows(published: PublishedRows, rows: PrivateRows, context: Context) -> Rows:
     """The part of the table that is public already, or a refusal."""
     refuse_publishing(published, context)
-    if published.count > len(rows):
-        raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(rows)} rows.")
-    return context.kernel.admit(rows[: published.count])
+    known = rows.first(published.count)
+    if published.count > len(known):
+        raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(known)} rows.")
+    return context.kernel.admit(known)
 
 
 def measured_subspace(measured: Measured, owner: str) -> tuple[NoisyEmbeddings, Nystrom]:

@@ -45,6 +45,13 @@ class ExactCounts(Private):
         """Counts of encoded rows."""
         return cls(lambda blocks: count_blocks(rows.batches(), blocks, sizes), sizes, unit=unit)
 
+    @classmethod
+    def blank(cls, sizes: tuple[int, ...], *, unit: int, count: int) -> "ExactCounts":
+        """Counts that are all 0, of a table of which `count` (in units) is said to be the number of rows."""
+        blank = cls(lambda blocks: [np.zeros(block.shape, dtype=np.int64) for block in blocks], sizes, unit=unit)
+        blank._count = count
+        return blank
+
     def public_rows(self, neighbours: Neighbours) -> float | None:
         """The number of rows (or persons) where the relation makes it public, and None elsewhere.
 

@@ -7,14 +7,16 @@ import numpy as np
 
 from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
+from kernelease.features.feature_map import FeatureMap
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.counts import ExactCounts
+from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.private import Private
 
 
 class PrivateRows(Private):
-    """The rows of a private table or array. A method takes them apart with `counts` or `array`, behind the barrier."""
+    """The rows of a private table or array, behind the barrier: a method asks for sums, counts, or all of them."""
 
     __slots__ = ()
 
@@ -37,6 +39,14 @@ class PrivateRows(Private):
     @abstractmethod
     def counts(self) -> ExactCounts:
         """The rows, ready to be counted. Private."""
+
+    def embedding(self, feature_map: FeatureMap, *, threads: int = 1) -> ExactEmbedding:
+        """The sum of the rows' features. Private."""
+        return ExactEmbedding.of(self.array(), feature_map, threads=threads)
+
+    def first(self, count: int) -> Rows:
+        """The first rows, at most `count`: for those that are published."""
+        return self.array()[:count]
 
 
 @final
@@ -73,11 +83,12 @@ class PrivateTable(PrivateRows):
     `encoded` is None where a database counts by itself, and its rows stay there.
     """
 
-    __slots__ = ("_counts", "_encoded", "_width")
+    __slots__ = ("_array", "_counts", "_encoded", "_width")
 
     def __init__(self, counts: ExactCounts, encoded: EncodedRows | None = None) -> None:
         self._counts = counts
         self._encoded = encoded
+        self._array: Rows | None = None  # read once: a source may be gone at the next pass
         self._width = len(counts.sizes)
 
     @property
@@ -96,8 +107,10 @@ class PrivateTable(PrivateRows):
             raise ParameterError("This method has to see the rows, so the database can't count: leave push-down out.")
         if self._counts.unit != 1 or self._encoded.weighted:
             raise ParameterError("This method protects rows, not persons. Take the Interactions method.")
-        parts = [codes.T.astype(np.int64) for codes, _ in self._encoded.batches()]
-        return np.concatenate([np.empty((0, self._width), dtype=np.int64), *parts])
+        if self._array is None:
+            parts = [codes.T.astype(np.int64) for codes, _ in self._encoded.batches()]
+            self._array = np.concatenate([np.empty((0, self._width), dtype=np.int64), *parts])
+        return self._array
 
     def counts(self) -> ExactCounts:
         """The table's counts."""

@@ -17,7 +17,7 @@ from kernelease.release import datasheet
 from kernelease.release.certificate import Certificate
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
-from kernelease.release.documents import croissant, data_package, json_bytes, registry_record
+from kernelease.release.documents import FORMAT, croissant, data_package, json_bytes, registry_record, schema_document
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import WEIGHT, FitSettings, Release
 from kernelease.release.sums import check_sums
@@ -27,7 +27,6 @@ from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
 
-FORMAT = 2
 LARGEST_TABLE = 2**28  # cells
 
 
@@ -82,14 +81,14 @@ def documents(content: Release | Measurements, *, data: bytes | None = None) -> 
         ),
     }
     if domain.schema is not None:
-        files["schema.json"] = json_bytes({"format": FORMAT, **domain.schema.to_dict()})
+        files["schema.json"] = schema_document(domain.schema)
     if isinstance(content, Release):
         data = _parquet(content.table) if data is None else data
         files["data.parquet"] = data
         files["datapackage.json"] = data_package(domain.name, content.table.schema, data, certificate)
         files["croissant.json"] = croissant(domain.name, content.table.schema, data, certificate)
         if content.settings is not None:
-            files["fit.json"] = _compact(_fit_json(content.settings))
+            files["fit.json"] = _compact(_fit_json(content.settings, measurements))
     return files
 
 
@@ -97,17 +96,23 @@ def _compact(value: Any) -> bytes:
     return (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
-def _fit_json(settings: FitSettings) -> dict[str, Any]:
-    fields = {"method": _method_json(settings.method), "seed": settings.seed.value, "rows": settings.rows}
-    return {"format": FORMAT, **fields}
+def _fit_json(settings: FitSettings, measurements: Measurements) -> dict[str, Any]:
+    """How the rows were made. None stands for the method, or the seed, of the measurements."""
+    method, seed = _method_json(settings.method), settings.seed.value
+    return {
+        "format": FORMAT,
+        "method": None if method == _method_json(measurements.method) else method,
+        "seed": None if seed == measurements.certificate.seed else seed,
+        "rows": settings.rows,
+    }
 
 
 def _method_json(method: Method) -> Any:
-    """None for a method of the reader's own: what it measured can be kept, and it has to be given again to fit it."""
+    """Of a method of the reader's own the name alone: its numbers are kept, and to fit them it must be given again."""
     try:
         return to_json(method)
     except BundleError:
-        return None
+        return to_json(UnknownMethod(name=type(method).__name__))
 
 
 def _parquet(table: pa.Table) -> bytes:
@@ -143,10 +148,11 @@ def _owned(data: bytes) -> pa.Buffer:
 
 def release_of(files: dict[str, bytes]) -> Release:
     """The release in the files of a bundle, each part through its own constructor."""
+    measurements = measurements_of(files)
     return Release(
         table=table_of(files["data.parquet"]),
-        measurements=measurements_of(files),
-        settings=_settings(files) if "fit.json" in files else None,
+        measurements=measurements,
+        settings=_settings(files, measurements) if "fit.json" in files else None,
     )
 
 
@@ -165,7 +171,7 @@ def measurements_of(files: dict[str, bytes]) -> Measurements:
         measured.check(domain)
     except ParameterError as error:
         raise BundleError(f"measurements.json can't be used: {error}") from error
-    method = _method(content.get("method"), certificate.method)
+    method = _method(content.get("method"))
     return Measurements(certificate=certificate, domain=domain, method=method, measured=measured)
 
 
@@ -182,21 +188,25 @@ def _domain(files: dict[str, bytes], kernel: Any) -> Domain:
         raise BundleError(f"schema.json: {error}") from error
 
 
-def _method(content: Any, name: str) -> Method:
-    method = UnknownMethod(name=name) if content is None else from_json(content)
+def _method(content: Any) -> Method:
+    method = from_json(content)
     if not isinstance(method, Method):
         raise BundleError("A method in this bundle is something else than a method.")
     return method
 
 
-def _settings(files: dict[str, bytes]) -> FitSettings:
+def _settings(files: dict[str, bytes], measurements: Measurements) -> FitSettings:
     content = _json(files, "fit.json")
     _check_format(content, "fit.json")
-    seed, rows = content.get("seed"), content.get("rows")
-    if type(seed) is not int or not (rows is None or (type(rows) is int and rows >= 1)):
+    method, seed, rows = (content.get(name) for name in ("method", "seed", "rows"))
+    if not (seed is None or type(seed) is int) or not (rows is None or (type(rows) is int and rows >= 1)):
         raise BundleError("fit.json: seed and rows must be whole numbers.")
     try:
-        return FitSettings(method=_method(content.get("method"), "unknown"), seed=PublicSeed(seed), rows=rows)
+        return FitSettings(
+            method=measurements.method if method is None else _method(method),
+            seed=PublicSeed(measurements.certificate.seed if seed is None else seed),
+            rows=rows,
+        )
     except ParameterError as error:
         raise BundleError(f"fit.json: {error}") from error
 

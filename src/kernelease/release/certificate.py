@@ -68,7 +68,7 @@ class Certificate:
             epsilon=privacy.epsilon,
             delta=privacy.delta,
             neighbours=privacy.neighbours,
-            calibration=privacy.calibration,
+            calibration=Calibration.ANALYTIC if privacy.pure else privacy.calibration,  # of Gaussian noise alone
             mu=receipt.charge.loss.mu,
             method=type(method).__name__,
             settings=described(method),

@@ -45,6 +45,7 @@ from kernelease.measured.gaussians import Gaussians
 from kernelease.measured.selected import SelectedDatabase
 from kernelease.methods.adaptive.adaptive import Adaptive
 from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.method import UnknownMethod
 from kernelease.methods.random_features import RandomFeatures
 from kernelease.methods.small_database import SmallDatabase
 from kernelease.methods.subspace import PublishedRows, Subspace
@@ -61,6 +62,7 @@ _CLASSES: dict[str, type] = {
         *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
         *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, PublicSeed),
         *(Interactions, MixtureSolver, Subspace, PublishedRows, RandomFeatures, SmallDatabase, Adaptive, Tilting),
+        UnknownMethod,
         *(NormalPoints, UniformPoints, PublicPoints, Free, Simplex, L1Ball, EmpiricalMean, Shrinkage, SyntheticSet),
         *(GreedyPreimages, FixedPoints, SlidingFrankWolfe, Order, Other),
         *(Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning),

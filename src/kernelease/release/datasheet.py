@@ -5,6 +5,7 @@ from the guarantee down to what the guarantee rests on. All of it comes from the
 measurements, which are in the bundle too: whoever has those can write the same bytes again, and `verify` does.
 """
 
+import hashlib
 from collections.abc import Iterator
 from typing import TypeAlias
 
@@ -13,6 +14,7 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step
 from kernelease.release.certificate import NOT_PROMISED, Certificate
+from kernelease.release.documents import schema_document
 from kernelease.release.measurements import Measurements
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
@@ -120,6 +122,10 @@ def _data(certificate: Certificate, schema: Schema | None) -> Lines:
     yield "read off the private rows."
     yield from ("", "| column | type | declared | NULL |", "| --- | --- | --- | --- |")
     yield from (_column(column) for column in schema)
+    yield from (
+        "",
+        f"All of it is in schema.json, whose SHA-256 is {hashlib.sha256(schema_document(schema)).hexdigest()}.",
+    )
     if schema.constraints:
         rules = "; ".join(_plain(rule.text) for rule in schema.constraints)
         yield from ("", f"Every synthetic row keeps these rules: {rules}.")

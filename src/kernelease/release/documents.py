@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from kernelease.release.certificate import NOT_PROMISED, Certificate
+from kernelease.table.schema import Schema
 
+FORMAT = 2  # of every document that is read again
 _FRICTIONLESS = {"int64": "integer", "double": "number", "bool": "boolean", "date32[day]": "date", "string": "string"}
 _CROISSANT = {"int64": "sc:Integer", "double": "sc:Float", "bool": "sc:Boolean", "date32[day]": "sc:Date"}
 
@@ -15,6 +17,11 @@ _CROISSANT = {"int64": "sc:Integer", "double": "sc:Float", "bool": "sc:Boolean",
 def json_bytes(value: Any) -> bytes:
     """JSON as it is written to bundles: indented, keys in the order given, one line feed at the end."""
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def schema_document(schema: Schema) -> bytes:
+    """schema.json: all declarations."""
+    return json_bytes({"format": FORMAT, **schema.to_dict()})
 
 
 def data_package(name: str, schema: pa.Schema, data: bytes, certificate: Certificate) -> bytes:

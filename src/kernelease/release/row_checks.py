@@ -11,30 +11,12 @@ from kernelease.table.columns.column import Column
 from kernelease.table.domain import WEIGHT
 from kernelease.table.schema import Schema
 
-_ROUNDING = 1e-6  # relative: what another order of additions does to fitted weights, and far below what matters
-
 
 def row_problems(table: pa.Table, schema: Schema | None) -> list[str]:
     """What is wrong with the rows, in words; vectors have nothing declared but finite weights."""
     weights = table.column(WEIGHT).to_numpy()
     problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
     return problems if schema is None else [*problems, *_against(table, schema)]
-
-
-def same_rows(one: pa.Table, other: pa.Table) -> bool:
-    """Whether two tables hold the same rows; weights and the coordinates of points up to the rounding of a fit."""
-    if one.schema != other.schema or one.num_rows != other.num_rows:
-        return False
-    return all(_alike(first, second) for first, second in zip(one.columns, other.columns, strict=True))
-
-
-def _alike(one: pa.ChunkedArray, other: pa.ChunkedArray) -> bool:
-    if one.equals(other):
-        return True
-    if not pa.types.is_floating(one.type) or one.null_count or other.null_count:
-        return False
-    first, second = one.to_numpy(), other.to_numpy()
-    return bool(np.allclose(first, second, rtol=_ROUNDING, atol=_ROUNDING * float(np.abs(second).max(initial=0.0))))
 
 
 def _against(table: pa.Table, schema: Schema) -> Iterator[str]:

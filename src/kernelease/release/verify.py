@@ -8,23 +8,37 @@ from typing import final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease._version import __version__
-from kernelease.errors import BundleError, KerneleaseError, ParameterError
+from kernelease.errors import BundleError, KerneleaseError
+from kernelease.methods.retracing import retraced
 from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.calibration import Calibration
+from kernelease.release.alike import alike, same_rows
 from kernelease.release.bundle import documents, measurements_of, release_of
 from kernelease.release.certificate import Certificate
 from kernelease.release.container import Limits, read_bundle
 from kernelease.release.described import described
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
-from kernelease.release.row_checks import row_problems, same_rows
+from kernelease.release.row_checks import row_problems
 from kernelease.release.sums import SEALS, SignatureState, check_signature, check_sums
+from kernelease.seeds import PublicSeed
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
+_REFUSALS = (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError)  # points may be anything
+_ELSEWHERE = (
+    "they were changed or came from elsewhere, or were made on another kind of machine (its floats may round "
+    "differently there)"
+)
 ON_TRUST = (
-    "that noise was drawn as stated, and from the operating system",
+    "that noise was drawn as stated, and from the operating system: who invents all noisy numbers, or changes one that "
+    "no row depends on, can't be noticed",
+    "that the noisy numbers are those of the table, read as it is declared: its name, its unit, what became of "
+    "undeclared values and of rows without a unit",
     "that the ledger was honest, and which entry this is",
     "that bounds, categories, kernel and public rows were not read off the private rows",
+    "seeds, rules and settings that had no effect on what is here",
 )
+WITHOUT_REFIT = "without --refit: that rows, cells, points and stages follow from the noisy numbers"
 
 
 @final
@@ -47,31 +61,40 @@ def verify(
     """All that can be said about a bundle. Everything holds only if every finding holds.
 
     It shows that what is stated is consistent, that rows fit the schema, and that nothing was changed since. With
-    `refit` the rows are made again from the measurements, and must be the same: nothing else can have gone into them.
-    What a bundle can't show is listed in `ON_TRUST`.
+    `refit` the method's steps are taken again on the noisy numbers, and the rows are made again: both must be the same,
+    so nothing else can have gone into them. What a bundle can't show is listed in `ON_TRUST`.
     """
     try:
         files = read_bundle(path, limits=limits)
     except BundleError as error:
         return (Finding(check="files", holds=False, detail=str(error)),)
+    return findings(files, trusted_key=trusted_key, refit=refit)
+
+
+def findings(
+    files: dict[str, bytes], *, trusted_key: Ed25519PublicKey | None = None, refit: bool = False
+) -> tuple[Finding, ...]:
+    """What `verify` says of the files of a bundle, once they are read."""
     found = [_sums(files), _signature(files, trusted_key)]
     try:
         content = release_of(files) if "data.parquet" in files else measurements_of(files)
     except KerneleaseError as error:
         return (*found, Finding(check="content", holds=False, detail=str(error)))
     measurements = content.measurements if isinstance(content, Release) else content
-    found += [
-        _version(measurements.certificate),
-        _private(measurements),
-        _guarantee(measurements.certificate),
-        _measured(measurements),
-        _agreement(measurements),
-        _documents(files, content),
-    ]
-    if isinstance(content, Release):
-        found.append(_rows(content))
-        found += [_refitted(content)] if refit else []
+    stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
+    found += [_version(measurements.certificate), _private(measurements), *stated, _documents(files, content)]
+    found += [_rows(content)] if isinstance(content, Release) else []
+    if refit and all(finding.holds for finding in stated):
+        found += _made_again(content)
+    elif refit:
+        found.append(Finding(check="steps", holds=False, detail="not taken again, since what is stated does not hold"))
     return tuple(found)
+
+
+def _made_again(content: Release | Measurements) -> list[Finding]:
+    if isinstance(content, Release):
+        return [_retraced(content.measurements), _refitted(content)]
+    return [_retraced(content)]
 
 
 def _sums(files: dict[str, bytes]) -> Finding:
@@ -125,7 +148,7 @@ def _measured(measurements: Measurements) -> Finding:
         for step, least in zip(certificate.steps, needed, strict=True):
             if step.sensitivity * _SLACK < least:
                 raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {least:.6g} is the least.")
-    except (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError) as error:  # points may be anything
+    except _REFUSALS as error:
         return Finding(check="measurements", holds=False, detail=f"certificate and measurements disagree: {error}")
     return Finding(check="measurements", holds=True, detail="sensitivities and noise agree with the certificate")
 
@@ -134,7 +157,7 @@ def _agreement(measurements: Measurements) -> Finding:
     """What is stated twice is stated alike."""
     try:
         odd = [what for what, one, other in _stated_twice(measurements) if one != other]
-    except ParameterError as error:
+    except _REFUSALS as error:
         return Finding(check="agreement", holds=False, detail=str(error))
     detail = f"the documents disagree about {', '.join(odd)}" if odd else "what is stated twice is stated alike"
     return Finding(check="agreement", holds=not odd, detail=detail)
@@ -151,7 +174,11 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
     yield "the method", certificate.method, type(measurements.method).__name__
     yield "the method's settings", certificate.settings, described(measurements.method)
     yield "the kernel", certificate.kernel, domain.kernel_name if measurements.method.uses_kernel else None
+    for kernel in measured.kernels:
+        yield "the kernel of the measurements", described(kernel), described(domain.kernel)
     yield "the choices", certificate.choices, tuple(str(choice) for choice in measured.choices)
+    if certificate.delta == 0.0:
+        yield "the calibration", certificate.calibration, Calibration.ANALYTIC
     promised = _promise(certificate).total(certificate.coordinates).mu
     yield "mu", True, abs(certificate.mu - promised) <= 1e-9 * promised
 
@@ -180,19 +207,40 @@ def _rows(release: Release) -> Finding:
     return Finding(check="rows", holds=not problems, detail=detail)
 
 
+def _retraced(measurements: Measurements) -> Finding:
+    """What was measured follows from public things and from noisy numbers that were there before, and nothing else."""
+    certificate, measured = measurements.certificate, measurements.measured
+    try:
+        again = retraced(
+            measurements.method,
+            measured,
+            domain=measurements.domain,
+            privacy=_promise(certificate),
+            seed=PublicSeed(certificate.seed),
+        )
+    except _REFUSALS as error:
+        return Finding(check="steps", holds=False, detail=f"the method's steps can't be taken again: {error}")
+    if alike(again, measured):
+        return Finding(
+            check="steps", holds=True, detail="taken again on the noisy numbers, the method's steps are the same"
+        )
+    detail = f"taken again on the noisy numbers, the method's steps differ: {_ELSEWHERE}"
+    return Finding(check="steps", holds=False, detail=detail)
+
+
 def _refitted(release: Release) -> Finding:
     """The rows follow from the measurements, and from nothing else."""
     if release.settings is None:
         detail = "the bundle does not say how its rows were fitted, so they can't be made again"
         return Finding(check="refit", holds=False, detail=detail)
+    if release.settings.rows not in (None, release.table.num_rows):
+        detail = f"{release.settings.rows:,} rows are said to have been made, and there are {release.table.num_rows:,}"
+        return Finding(check="refit", holds=False, detail=detail)
     try:
         again = Release.fitted(release.measurements, release.settings)
-    except KerneleaseError as error:
+    except _REFUSALS as error:
         return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
     if same_rows(again.table, release.table):
         return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
-    detail = (
-        "made again from the measurements, the rows differ: they were changed or came from elsewhere, or the fit ran "
-        "on another kind of machine (its floats may round differently there)"
-    )
+    detail = f"made again from the measurements, the rows differ: {_ELSEWHERE}"
     return Finding(check="refit", holds=False, detail=detail)

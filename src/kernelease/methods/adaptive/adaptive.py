@@ -30,7 +30,6 @@ from kernelease.methods.method import Context, Method, refuse_other_columns
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.subspace import PublishedRows, admitted_rows, measured_subspace, refuse_publishing
 from kernelease.privacy.accounting import Privacy
-from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -105,7 +104,7 @@ class Adaptive(Method):
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
         """Two stages where there is something to look for and a way to do it, else one."""
         if isinstance(self.points, PublishedRows):
-            public = admitted_rows(self.points, rows.array(), context)
+            public = admitted_rows(self.points, rows, context)
             return self._one_stage(rows, public, context, "the published rows say where to look")
         refuse_publishing(self.points, context)
         refuse_other_columns(rows, self.points.dimension, "Adaptive")
@@ -174,7 +173,7 @@ class Adaptive(Method):
     def _one_stage(self, rows: PrivateRows, public: Rows, context: Context, reason: str) -> NoisyEmbeddings:
         basis = self._subspace(public[:_SPANNING], context.kernel)
         rehearse_measurement(basis, context.privacy)
-        exact = ExactEmbedding.of(rows.array(), basis, threads=context.threads)
+        exact = rows.embedding(basis, threads=context.threads)
         budget = context.open_budget(basis.dimension + 1, "Adaptive, one stage")
         return NoisyEmbeddings(
             stages=(exact.privatise(budget, noise=context.noise),),
@@ -190,13 +189,12 @@ class Adaptive(Method):
         return plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features, rounds=self.rounds)
 
     def _two_stages(
-        self, private: PrivateRows, source: PointSource, kernel: ShiftInvariant, context: Context
+        self, rows: PrivateRows, source: PointSource, kernel: ShiftInvariant, context: Context
     ) -> NoisyEmbeddings:
-        stages = self._stages(source, kernel, context.privacy, context.public_rows(private), context.seed)
-        rows = private.array()
+        stages = self._stages(source, kernel, context.privacy, context.public_rows(rows), context.seed)
         waves = _waves(kernel, stages, context)
         rehearse_measurement(waves, context.privacy)
-        exact = ExactEmbedding.of(rows, waves, threads=context.threads)
+        exact = rows.embedding(waves, threads=context.threads)
         largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
         budget = context.open_budget(largest + 2, "Adaptive, two stages")
         coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
@@ -209,7 +207,7 @@ class Adaptive(Method):
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
-        fine = ExactEmbedding.of(rows, basis, threads=context.threads).privatise(
+        fine = rows.embedding(basis, threads=context.threads).privatise(
             budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
         )
         places = cloud
@@ -219,7 +217,7 @@ class Adaptive(Method):
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
             basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
-            fine = ExactEmbedding.of(rows, basis, threads=context.threads).resume(
+            fine = rows.embedding(basis, threads=context.threads).resume(
                 fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
             )
             seen = explorer.joint(coarse, fine)
