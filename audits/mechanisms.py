@@ -9,12 +9,11 @@ from functools import partial
 
 import numpy as np
 
-from audits.attacker import claimed_mu, curve_mu_bound, epsilon_bound, judged, normal_mu_bound
+from audits.attacker import claimed_mu, curve_mu_bound, epsilon_bound, epsilon_of, judged, normal_mu_bound
 from audits.case import Case, Effort, Verdict
 from audits.twins import CoarseNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import Loss, MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
-from kernelease.privacy.calibration import gaussian_epsilon
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import block_sensitivity
@@ -56,7 +55,7 @@ def gaussian(effort: Effort, *, epsilon: float, trials: dict[Effort, int], quiet
 
     def bound(noise: NoiseSource, sensitivity: Sensitivity = COUNT) -> float:
         mu = normal_mu_bound(*two_worlds(budget, n, noise=noise, sensitivity=sensitivity))
-        return gaussian_epsilon(mu, privacy.delta)
+        return epsilon_of(mu, privacy.delta)
 
     return judged(
         trials=2 * n,
