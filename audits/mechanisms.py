@@ -17,6 +17,7 @@ from kernelease.privacy import Loss, MemoryLedger, Neighbours, NoiseSource, Priv
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.subject import ROWS
 
 COUNT = block_sensitivity(Neighbours.ADD_REMOVE)  # one row more or less in one count
 SHORT = Sensitivity(l2=COUNT.l2 / math.sqrt(2.0), l1=COUNT.l1 / math.sqrt(2.0), neighbours=COUNT.neighbours)
@@ -29,7 +30,9 @@ def promise(epsilon: float, delta: float = 0.0) -> Privacy:
 
 def open_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:
     """A filter on books of its own, whose cap is exactly what it asks for."""
-    return PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=coordinates, purpose="an audit")
+    return PrivacyFilter.open(
+        privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=coordinates, purpose="an audit"
+    )
 
 
 def two_worlds(

@@ -139,14 +139,14 @@ def test_the_certificate_says_what_was_done(method: Method, privacy: Privacy) ->
     certificate = made.certificate
     assert certificate.private
     assert (certificate.epsilon, certificate.delta) == (privacy.epsilon, privacy.delta)
-    assert certificate.neighbours is privacy.neighbours
+    assert certificate.neighbours is privacy.relation
     assert certificate.method == type(method).__name__
     assert certificate.kernel == "Gaussian(lengthscale=1.0)"
     assert certificate.seed == 12
     assert made.embedding is not None
     assert len(certificate.choices) >= 1
     assert certificate.spent.delta(privacy.epsilon * (1 + 1e-9)) <= privacy.delta
-    assert certificate.rows == (200.0 if privacy.neighbours is Neighbours.REPLACE_ONE else made.embedding.rows)
+    assert certificate.rows == (200.0 if privacy.relation is Neighbours.REPLACE_ONE else made.embedding.rows)
 
 
 def test_published_rows_are_named() -> None:

@@ -27,6 +27,7 @@ from kernelease.privacy.ledger import Ledger, MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.step import Step
+from kernelease.privacy.subject import ROWS, Subject
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 from kernelease.progress import SILENT, Progress
@@ -79,7 +80,7 @@ def release(
     context = Context(
         kernel=kernel,
         privacy=privacy,
-        ledger=MemoryLedger(privacy) if ledger is None else ledger,
+        ledger=MemoryLedger.for_one(privacy, ROWS) if ledger is None else ledger,
         noise=SystemNoise() if noise is None else noise,
         seed=PublicSeed(seed),
         threads=os.cpu_count() or 1,
@@ -108,16 +109,18 @@ def measure(
     `push_down` the database counts by itself and its rows never leave it; the counts are the same to the bit.
     """
     chosen = Interactions() if method is None else method
-    promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
+    promised = privacy.under(Neighbours(schema.neighbours))
     _refuse_weight(schema)
     chosen.check(schema.columns)
     progress.stage("reading rows")
     counts = count_by_sql(open_source(data), schema) if push_down else exact_counts(data, schema, PublicSeed(seed))
-    if (known := counts.public_rows(promised.neighbours)) is not None:  # an empty table is refused here
+    if (known := counts.public_rows(promised.relation)) is not None:  # an empty table is refused here
         promised.warn_if_weak(round(known))
+    subject = Subject(dataset=schema.name, unit=schema.unit)
     budget = PrivacyFilter.open(
         promised,
-        ledger=MemoryLedger(promised) if ledger is None else ledger,
+        ledger=MemoryLedger.for_one(promised, subject) if ledger is None else ledger,
+        subject=subject,
         coordinates=chosen.most_numbers(schema.columns),
         purpose=f"Interactions on {schema.name}",
     )
@@ -187,13 +190,15 @@ def release_with_public_rows(
     if schema.unit is not None:
         raise ParameterError("Public rows: this method protects rows, not persons. Take the Interactions method.")
     _refuse_weight(schema)
-    promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
-    if published and promised.neighbours is not Neighbours.REPLACE_ONE:
+    promised = privacy.under(Neighbours(schema.neighbours))
+    if published and promised.relation is not Neighbours.REPLACE_ONE:
         raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")
+    subject = Subject(dataset=schema.name)
     context = Context(
         kernel=atom_kernel(schema.columns),
         privacy=promised,
-        ledger=MemoryLedger(promised) if ledger is None else ledger,
+        ledger=MemoryLedger.for_one(promised, subject) if ledger is None else ledger,
+        subject=subject,
         noise=SystemNoise() if noise is None else noise,
         seed=PublicSeed(seed),
         threads=os.cpu_count() or 1,
@@ -308,7 +313,7 @@ def _certificate(
         private=True,
         epsilon=budget.privacy.epsilon,
         delta=budget.privacy.delta,
-        neighbours=budget.privacy.neighbours,
+        neighbours=budget.neighbours,
         calibration=budget.privacy.calibration,
         mu=budget.total.mu,
         method=type(method).__name__,

@@ -15,6 +15,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.subject import Subject
 from kernelease.progress import Progress
 from kernelease.release.bundle import Measurements, save
 from kernelease.release.container import check_target
@@ -61,15 +62,14 @@ class Request:
         """The request in what was typed."""
         declared = Schema.load(schema)
         privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
+        subject = Subject(dataset=declared.name, unit=declared.unit)
         check_target(out, overwrite=overwrite)
         Interactions(target=target).check(declared.columns)
         return cls(
             source=open_source(data, query=query),
             schema=declared,
             privacy=privacy,
-            ledger=None
-            if ledger is None
-            else open_ledger(ledger, dataset=declared.name, cap=privacy, unit=declared.unit),
+            ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=privacy),
             seed=PublicSeed(seed).value,
             out=out,
             key=None if key is None else load_private_key(key),

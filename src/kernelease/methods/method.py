@@ -17,6 +17,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.step import Step
+from kernelease.privacy.subject import ROWS, Subject
 from kernelease.seeds import PublicSeed
 
 
@@ -30,15 +31,18 @@ class Context:
     ledger: Ledger
     noise: NoiseSource
     seed: PublicSeed
+    subject: Subject = ROWS  # whom the rows are about
     threads: int = 1
 
     def open_budget(self, coordinates: int, purpose: str) -> PrivacyFilter:
         """Charge the ledger with the whole guarantee, once, before any noise."""
-        return PrivacyFilter.open(self.privacy, ledger=self.ledger, coordinates=coordinates, purpose=purpose)
+        return PrivacyFilter.open(
+            self.privacy, ledger=self.ledger, subject=self.subject, coordinates=coordinates, purpose=purpose
+        )
 
     def public_rows(self, rows: Rows) -> int | None:
         """N where the relation makes it public, else None: nothing may then depend on it."""
-        if self.privacy.neighbours is Neighbours.ADD_REMOVE:
+        if self.privacy.relation is Neighbours.ADD_REMOVE:
             return None
         if len(rows) == 0:  # N is public under replace-one, so this says nothing private
             raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")

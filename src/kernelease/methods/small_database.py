@@ -82,7 +82,7 @@ class SmallDatabase(Method):
     def _refuse(self, context: Context, rows: Rows) -> None:
         if not context.privacy.pure:
             raise ParameterError("SmallDatabase: the exponential mechanism is pure; give a Privacy with delta = 0.")
-        if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+        if context.privacy.relation is not Neighbours.REPLACE_ONE:
             raise ParameterError("SmallDatabase: needs replace-one neighbours (its score uses the number of rows).")
         if len(rows) == 0:
             raise ParameterError("SmallDatabase: the table is empty; there is no row to describe.")

@@ -139,7 +139,7 @@ class Subspace(Method):
 
 def admitted_rows(published: PublishedRows, rows: Rows, context: Context) -> Rows:
     """The part of the table that is public already, or a refusal."""
-    if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+    if context.privacy.relation is not Neighbours.REPLACE_ONE:
         raise ParameterError("PublishedRows: a published part of the table needs replace-one neighbours.")
     if published.count > len(rows):
         raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(rows)} rows.")

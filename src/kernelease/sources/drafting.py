@@ -1,20 +1,18 @@
 """Schemas to begin with, for a source of private rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import pyarrow as pa
 
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.bounds import Bounds, private_bounds
 from kernelease.privacy.frequent import frequent_values
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
+from kernelease.privacy.subject import ROWS
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, numeric_names, text_names
-
-VALUES_SHARE = 0.005  # of the cap's δ: what is not Gaussian has a hundredth of it in all
 
 
 @final
@@ -41,10 +39,11 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     """Bounds of numbers and frequent values of texts, with ε charged to the ledger of the source's data.
 
     Half of ε finds bounds; the other half finds values of the columns that are declared texts or, where nothing is
-    declared, of those whose noisy counts showed no numbers. Values need a δ, a small part of the cap's; a ledger that
-    is pure has none, and all of ε then goes to bounds.
+    declared, of those whose noisy counts showed no numbers. Both are charged as releases at the cap's δ are, with
+    Gaussian noise, so that what is left for later ones is what those would leave. Values need a δ; a ledger that is
+    pure has none, and all of ε then goes to bounds, with Laplace noise.
     """
-    ledger.check_unit(None)
+    ledger.check_subject(ROWS)
     drawn, cap = SystemNoise() if noise is None else noise, ledger.cap
     names, declared = _columns(source), source.declared_schema() is not None
     numeric, texts = (choose(names, declared_types=declared) for choose in (numeric_names, text_names))
@@ -53,12 +52,12 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     part = epsilon if cap.pure or not (texts or not declared) else epsilon / 2
     bounds: dict[str, Bounds | None] = {}
     if numeric:
-        pure = Privacy(epsilon=part, neighbours=cap.neighbours)
-        bounds = private_bounds(source.batches(numeric), numeric, privacy=pure, ledger=ledger, noise=drawn)
+        privacy = replace(cap, epsilon=part)
+        bounds = private_bounds(source.batches(numeric), numeric, privacy=privacy, ledger=ledger, noise=drawn)
     wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
     values: dict[str, tuple[str, ...]] = {}
     if wanted and not cap.pure:
-        privacy = Privacy(epsilon=epsilon / 2, delta=VALUES_SHARE * cap.delta, neighbours=cap.neighbours)
+        privacy = replace(cap, epsilon=epsilon / 2)
         values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=ledger, noise=drawn)
     return Found(bounds={name: item for name, item in bounds.items() if item is not None}, values=values)
 

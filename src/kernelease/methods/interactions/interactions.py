@@ -68,7 +68,7 @@ class Interactions:
     ) -> NoisyBlocks:
         """Rounds of noisy counts, each planned from the noisy counts of those before it."""
         self.check(columns)
-        neighbours, ordered = budget.privacy.neighbours, tuple(in_order(column) for column in columns)
+        neighbours, ordered = budget.neighbours, tuple(in_order(column) for column in columns)
         parts: list[NoisyBlock] = []
         rows = counts.public_rows(neighbours)
         if rows is None:
@@ -115,7 +115,7 @@ class Interactions:
         return Shares.rule(
             len(columns),
             rows / (count_noise(privacy, total)(1.0) * atoms),
-            known_rows=privacy.neighbours is Neighbours.REPLACE_ONE,
+            known_rows=privacy.relation is Neighbours.REPLACE_ONE,
             target=self._target(columns) is not None,
             triples=self.triples,
         )
@@ -144,5 +144,5 @@ class Interactions:
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:
     """The noise of a count, in rows, for each share of the budget."""
-    sensitivity = block_sensitivity(privacy.neighbours)
+    sensitivity = block_sensitivity(privacy.relation)
     return lambda share: noise_scale(privacy, total, sensitivity, share)

@@ -82,7 +82,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     if rows < 1:
         raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
     chosen = Interactions() if method is None else method
-    promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
+    promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(schema.columns)
     blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
     numbers = sum(block.cells for block in blocks)
@@ -96,7 +96,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         seconds=_seconds(schema, blocks, rows, chosen),
         memory=_memory(schema, blocks, rows, chosen),
         size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
-        settings=tuple(setting for setting in settings if setting is not None),
+        settings=tuple(settings),
     )
 
 
@@ -129,12 +129,8 @@ def _attacker(mu: float) -> dict[float, float]:
     return {rate: float(ndtr(ndtri(rate) + mu)) for rate in FALSE_POSITIVES}
 
 
-def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting | None:
-    """None at an ε for which δ is too small."""
-    try:
-        total = privacy.total(method.most_numbers(schema.columns))
-    except ParameterError:
-        return None
+def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting:
+    total = privacy.total(method.most_numbers(schema.columns))
     floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
     single = [floor.share for floor in floors if len(floor.columns) == 1]
     paired = [floor.share for floor in floors if len(floor.columns) > 1]
