@@ -26,6 +26,11 @@ def claimed_mu(privacy: Privacy) -> float:
     return 1.0 / float(dp_accounting.get_sigma_gaussian(privacy.epsilon, privacy.delta))
 
 
+def epsilon_of(mu: float, delta: float) -> float:
+    """ε at δ of a Gaussian with μ, from dp_accounting too."""
+    return float(dp_accounting.get_epsilon_gaussian(1.0 / mu, delta)) if mu > 0.0 else 0.0
+
+
 def normal_mu_bound(a: Floats, b: Floats) -> float:
     """On μ, for scores that are normal with one variance: exact, since Student's statistic is then noncentral t.
 

@@ -7,6 +7,7 @@ from audits.case import Case
 MODULES: tuple[str, ...] = (
     "mechanisms",
     "composition",
+    "books",
     "features",
     "methods",
     "rounds",

@@ -15,8 +15,9 @@ from typing import Any
 
 from audits.case import Case, Effort, Verdict
 from kernelease.errors import BudgetError, LedgerError
-from kernelease.privacy import Charge, Loss, Neighbours, Privacy
+from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.subject import ROWS
 
 PROCESSES = 8
 SHARE = 2.0**-9  # of the cap: a binary fraction, so that sums are exact
@@ -85,7 +86,8 @@ def _run(path: Path, spend: Spend, seconds: float, start: Any, pipe: Connection)
 
 
 def _charge() -> Charge:
-    return Charge(loss=Loss.pure(CAP.epsilon * SHARE), neighbours=Neighbours.REPLACE_ONE, purpose="a race")
+    asked = Privacy(epsilon=CAP.epsilon * SHARE)
+    return Charge(loss=Loss.pure(asked.epsilon), asked=asked, subject=ROWS, purpose="a race")
 
 
 def honest(path: Path) -> int:
@@ -102,9 +104,10 @@ def unlocked(path: Path) -> int:
     number = len(ledger.entries()) + 1
     time.sleep(0.001)  # what an encoder or a network would take here
     with closing(sqlite3.connect(path, timeout=30.0)) as connection, connection:
-        row = (number, "", "a race", "replace-one", loss.mu_squared, 0.0, 0.0, loss.pure_epsilon, "")
+        asked = ("replace-one", CAP.epsilon * SHARE, 0.0, "analytic")
+        row = (number, "", "a race", None, None, *asked, loss.mu_squared, 0.0, 0.0, loss.pure_epsilon, "")
         with suppress(sqlite3.IntegrityError):  # someone else has this number; and the twin hands it out all the same
-            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(row))})", row)
     return number
 
 
@@ -140,7 +143,7 @@ def last_of_the_budget(effort: Effort) -> Verdict:
 
 def _winners(path: Path, spend: Spend) -> int:
     rest = Loss.pure(CAP.epsilon * (1.0 - SHARE))
-    charge = Charge(loss=rest, neighbours=Neighbours.REPLACE_ONE, purpose="all but the last")
+    charge = Charge(loss=rest, asked=CAP, subject=ROWS, purpose="all but the last")
     LedgerFile.open(_ledger(path)).charge(charge)
     return len(race(path, spend, 1.0).receipts)
 

@@ -1,5 +1,6 @@
 """White-box audits of what helps to draft a schema: private bounds of numbers, and names of frequent values."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,10 @@ from kernelease.arrays import Floats
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
 from kernelease.privacy import frequent as frequent_module
 from kernelease.privacy.bounds import private_bounds
-from kernelease.privacy.frequent import frequent_values, threshold
+from kernelease.privacy.frequent import NAMING_SHARE, frequent_values, threshold
 
 PURE = Privacy(epsilon=2.0)
 NAMES = Privacy(epsilon=2.0, delta=1e-3)
-CAP = Privacy(epsilon=2.0, delta=0.1)  # a ledger keeps 1 % of its δ for steps that are not Gaussian
 
 
 def bounds_of(column: Any, noise: NoiseSource) -> object:
@@ -46,12 +46,12 @@ def bounds(effort: Effort) -> Verdict:
 def named(counts: dict[str, int], noise: NoiseSource) -> tuple[str, ...]:
     """What is named of a column with so many rows of each value."""
     batch = pa.record_batch({"job": pa.array([value for value, count in counts.items() for _ in range(count)])})
-    return frequent_values([batch], ("job",), privacy=NAMES, ledger=MemoryLedger(CAP), noise=noise)["job"]
+    return frequent_values([batch], ("job",), privacy=NAMES, ledger=MemoryLedger(NAMES), noise=noise)["job"]
 
 
 def near_the_threshold(world: int, trials: int, noise: NoiseSource) -> Floats:
     """One row moves from a value at the threshold to another just below it. Score: which of the two are named."""
-    least = threshold(2.0 / NAMES.epsilon, NAMES.epsilon, NAMES.delta)
+    least = threshold(math.sqrt(2.0) / NAMES.total(2).mu, NAMING_SHARE * NAMES.delta)
     counts = {"x": least - world, "y": least - 1 + world}
     names = (named(counts, noise) for _ in range(trials))
     return np.array([float("y" in seen) - float("x" in seen) for seen in names])
@@ -73,7 +73,7 @@ def names(effort: Effort) -> Verdict:
             epsilon_bound(*(game(world, trials, noise) for world in (0, 1)), delta=NAMES.delta) for game in games
         )
 
-    real, quiet = bound(BulkNoise()), bound(QuietNoise(0.25))
+    real, quiet = bound(BulkNoise()), bound(QuietNoise(0.125))
     keep, frequent_module.threshold = frequent_module.threshold, lambda *_: 1
     try:
         everything = bound(BulkNoise())
@@ -83,7 +83,7 @@ def names(effort: Effort) -> Verdict:
         trials=4 * trials,
         claim=NAMES.epsilon,
         real=real,
-        twins={"a quarter of the noise": quiet, "every value that occurs is named": everything},
+        twins={"an eighth of the noise": quiet, "every value that occurs is named": everything},
         symbol="ε",
     )
 

@@ -12,6 +12,7 @@ from kernelease.features import FeatureMap, Fourier, KarKarnick
 from kernelease.fit import UniformPoints
 from kernelease.methods import RandomFeatures
 from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.privacy.subject import ROWS
 from kernelease.private.embedding import ExactEmbedding
 from tests.features.broken_maps import Altered, OffsetCosines
 
@@ -34,7 +35,9 @@ def of_map(feature_map: FeatureMap) -> Run:
 
     def run(rows: Any, noise: NoiseSource) -> object:
         books = MemoryLedger(PRIVACY)
-        budget = PrivacyFilter.open(PRIVACY, ledger=books, coordinates=feature_map.dimension + 1, purpose="an audit")
+        budget = PrivacyFilter.open(
+            PRIVACY, ledger=books, subject=ROWS, coordinates=feature_map.dimension + 1, purpose="an audit"
+        )
         return ExactEmbedding.of(np.array(rows, dtype=np.float64), feature_map).privatise(budget, noise=noise)
 
     return run

@@ -9,15 +9,15 @@ from functools import partial
 
 import numpy as np
 
-from audits.attacker import claimed_mu, curve_mu_bound, epsilon_bound, judged, normal_mu_bound
+from audits.attacker import claimed_mu, curve_mu_bound, epsilon_bound, epsilon_of, judged, normal_mu_bound
 from audits.case import Case, Effort, Verdict
 from audits.twins import CoarseNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import Loss, MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
-from kernelease.privacy.calibration import gaussian_epsilon
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.subject import ROWS
 
 COUNT = block_sensitivity(Neighbours.ADD_REMOVE)  # one row more or less in one count
 SHORT = Sensitivity(l2=COUNT.l2 / math.sqrt(2.0), l1=COUNT.l1 / math.sqrt(2.0), neighbours=COUNT.neighbours)
@@ -30,7 +30,9 @@ def promise(epsilon: float, delta: float = 0.0) -> Privacy:
 
 def open_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:
     """A filter on books of its own, whose cap is exactly what it asks for."""
-    return PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=coordinates, purpose="an audit")
+    return PrivacyFilter.open(
+        privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=coordinates, purpose="an audit"
+    )
 
 
 def two_worlds(
@@ -56,7 +58,7 @@ def gaussian(effort: Effort, *, epsilon: float, trials: dict[Effort, int], quiet
 
     def bound(noise: NoiseSource, sensitivity: Sensitivity = COUNT) -> float:
         mu = normal_mu_bound(*two_worlds(budget, n, noise=noise, sensitivity=sensitivity))
-        return gaussian_epsilon(mu, privacy.delta)
+        return epsilon_of(mu, privacy.delta)
 
     return judged(
         trials=2 * n,

@@ -17,6 +17,7 @@ from kernelease.features import Nystrom
 from kernelease.features.extension import extended
 from kernelease.kernels import Gaussian
 from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.privacy.subject import ROWS
 from kernelease.private.embedding import ExactEmbedding
 
 FIRST = Nystrom.spanning(Gaussian(lengthscale=1.0), np.zeros((1, 1)), tolerance=1e-3, reserve=0.01)
@@ -46,7 +47,7 @@ def in_rounds(extending: Extending) -> Run:
     def run(rows: Any, noise: NoiseSource) -> object:
         table = np.array(rows, dtype=np.float64)
         books = MemoryLedger(PRIVACY)
-        budget = PrivacyFilter.open(PRIVACY, ledger=books, coordinates=2 + AGAIN, purpose="an audit")
+        budget = PrivacyFilter.open(PRIVACY, ledger=books, subject=ROWS, coordinates=2 + AGAIN, purpose="an audit")
         first = ExactEmbedding.of(table, FIRST).privatise(budget, noise=noise)
         side = 0.2 if first.sum[0] > len(table) - 0.5 else -0.2
         points = np.array([[side / 1000.0]] * AGAIN + [[FAR + side]])
@@ -58,7 +59,9 @@ def in_rounds(extending: Extending) -> Run:
 
 def in_many_second_rounds(rows: Any, noise: NoiseSource) -> object:
     """The first round resumed again and again, by a filter that does not remember it."""
-    budget = PrivacyFilter.open(PRIVACY, ledger=MemoryLedger(PRIVACY), coordinates=2 * AGAIN, purpose="an audit")
+    budget = PrivacyFilter.open(
+        PRIVACY, ledger=MemoryLedger(PRIVACY), subject=ROWS, coordinates=2 * AGAIN, purpose="an audit"
+    )
     table, points = np.array(rows, dtype=np.float64), np.array([[FAR]])
     first = ExactEmbedding.of(table, FIRST).privatise(budget, noise=noise)
     exact = ExactEmbedding.of(table, orthogonal(FIRST, points))

@@ -28,9 +28,11 @@ from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
 from kernelease.cli import app
 from kernelease.errors import KerneleaseError
 from kernelease.privacy import Privacy, SystemNoise
+from kernelease.privacy.charge import Charge
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.ledger import Charge, Receipt
+from kernelease.privacy.ledger import MemoryLedger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.subject import Subject
 from kernelease.release import bundle
 from kernelease.release.container import write_bundle
 from kernelease.release.verify import verify
@@ -249,7 +251,7 @@ def _charge_late() -> None:
 
     def promised(self: LedgerFile, charge: Charge) -> Receipt:
         pending.append((self, charge))
-        return Receipt(number=len(self.entries()) + 1, charge=charge, time="")
+        return self._receipt(charge, self.entries(), "")
 
     def saved(*arguments: Any, **options: Any) -> Path:
         while pending:
@@ -264,13 +266,12 @@ def _hide_the_disk() -> None:
     """A filter that goes on without its books when they can't be written."""
     honest = PrivacyFilter.open.__func__  # type: ignore[attr-defined]  # what a class method wraps
 
-    def lenient(cls: type[PrivacyFilter], privacy: Privacy, *, ledger: Any, coordinates: int, purpose: str) -> Any:
+    def lenient(cls: type[PrivacyFilter], privacy: Privacy, *, subject: Subject, **options: Any) -> Any:
         try:
-            return honest(cls, privacy, ledger=ledger, coordinates=coordinates, purpose=purpose)
+            return honest(cls, privacy, subject=subject, **options)
         except KerneleaseError:
-            total = privacy.total(coordinates)
-            charge = Charge(loss=total, neighbours=privacy.neighbours, purpose=purpose)
-            return cls(privacy, total, Receipt(number=1, charge=charge, time=""))
+            options["ledger"] = MemoryLedger.for_one(privacy, subject)
+            return honest(cls, privacy, subject=subject, **options)
 
     PrivacyFilter.open = classmethod(lenient)  # type: ignore[assignment]  # the twin, in a child that dies soon
 

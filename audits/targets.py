@@ -25,8 +25,9 @@ from kernelease.errors import KerneleaseError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import fit, release
-from kernelease.privacy import Charge, Loss, Neighbours, Privacy
+from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.subject import ROWS
 from kernelease.release.bundle import load, load_measurements
 from kernelease.release.container import SEALS, Limits, read_bundle, write_bundle
 from kernelease.release.verify import verify
@@ -255,7 +256,7 @@ def read_ledger(data: bytes, folder: Path) -> None:
 
 
 def _charge() -> Charge:
-    return Charge(loss=Loss.gaussian(1e-3), neighbours=Neighbours.REPLACE_ONE, purpose="a test")
+    return Charge(loss=Loss.gaussian(1e-3), asked=Privacy(epsilon=1.0, delta=1e-6), subject=ROWS, purpose="a test")
 
 
 def _ledger() -> bytes:

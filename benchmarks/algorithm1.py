@@ -18,6 +18,7 @@ from kernelease.kernels.kernel import Kernel
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.sensitivity import Sensitivity, sum_sensitivity
+from kernelease.privacy.subject import ROWS
 
 TOLERANCE = 1e-5  # the authors drop a point whose squared distance to the span of those before is at most this
 WIDEST = 2048  # the largest rank for which the feature map is built; above it, its sensitivity is taken from there
@@ -164,7 +165,11 @@ class Experiment:
         unit = scale.step / len(self.truth.rows)
         exact = np.rint(self.coordinates[:rank] / unit)
         budget = PrivacyFilter.open(
-            privacy, ledger=ke.MemoryLedger(privacy), coordinates=rank, purpose="a repeat of the benchmark"
+            privacy,
+            ledger=ke.MemoryLedger(privacy),
+            subject=ROWS,
+            coordinates=rank,
+            purpose="a repeat of the benchmark",
         )
         measured = measure(
             exact.astype(np.int64).astype(object),

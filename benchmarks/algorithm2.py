@@ -14,6 +14,7 @@ from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
 from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.subject import ROWS
 from kernelease.private.embedding import ExactEmbedding
 
 FEATURES = 10_000
@@ -52,7 +53,11 @@ def _fits(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...]) -> Itera
         for epsilon in EPSILONS:
             privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
             budget = PrivacyFilter.open(
-                privacy, ledger=ke.MemoryLedger(privacy), coordinates=FEATURES, purpose="a run of the benchmark"
+                privacy,
+                ledger=ke.MemoryLedger(privacy),
+                subject=ROWS,
+                coordinates=FEATURES,
+                purpose="a run of the benchmark",
             )
             yield Fit(exact.privatise(budget, noise=ke.SystemNoise()), source, seed, counts)
 

@@ -121,11 +121,11 @@ def test_a_ledger_serves_until_it_is_spent() -> None:
         _release(ledger=ledger)
     assert len(ledger.entries) == 1
     two = MemoryLedger(Privacy(epsilon=3.0, delta=1e-5))
-    assert [_release(ledger=two).certificate.receipt for _ in range(2)] == [1, 2]
+    assert [_release(ledger=two).certificate.entry.number for _ in range(2)] == [1, 2]
 
 
 def test_without_a_ledger_one_release_is_allowed() -> None:
-    assert _release().certificate.receipt == 1
+    assert _release().certificate.entry.number == 1
 
 
 # Certificates
@@ -140,13 +140,13 @@ def test_the_certificate_says_what_was_done(method: Method, privacy: Privacy) ->
     certificate = made.certificate
     assert certificate.private
     assert (certificate.epsilon, certificate.delta) == (privacy.epsilon, privacy.delta)
-    assert certificate.neighbours is privacy.neighbours
+    assert certificate.neighbours is privacy.relation
     assert certificate.method == type(method).__name__
     assert certificate.kernel == "Gaussian(lengthscale=1.0)"
     assert certificate.seed == 12
     assert len(certificate.choices) >= 1
     assert certificate.spent.delta(privacy.epsilon * (1 + 1e-9)) <= privacy.delta
-    assert certificate.rows == (200.0 if privacy.neighbours is Neighbours.REPLACE_ONE else made.measured.embedding.rows)
+    assert certificate.rows == (200.0 if privacy.relation is Neighbours.REPLACE_ONE else made.measured.embedding.rows)
 
 
 def test_published_rows_are_named() -> None:

@@ -24,6 +24,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger, MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
+from kernelease.privacy.subject import ROWS, Subject
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.release.certificate import Certificate
@@ -165,7 +166,8 @@ def _asked(
     progress: Progress,
 ) -> _Asked:
     domain, public = _domain(schema, kernel), PublicSeed(seed)
-    promised = privacy if schema is None else dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
+    promised = privacy.under(privacy.relation if schema is None else Neighbours(schema.neighbours))
+    subject = ROWS if schema is None else Subject(dataset=schema.name, unit=schema.unit)
     if method is not None:
         if not isinstance(method, Method):
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
@@ -174,13 +176,18 @@ def _asked(
     rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
     source = SystemNoise() if noise is None else noise
     given = ledger is not None
-    books = Watched(MemoryLedger(promised) if ledger is None else ledger, given=given, counts=given or source.private)
+    books = Watched(
+        MemoryLedger.for_one(promised, subject) if ledger is None else ledger,
+        given=given,
+        counts=given or source.private,
+    )
     context = Context(
         domain=domain,
         privacy=promised,
         ledger=books,
         noise=source,
         seed=public,
+        subject=subject,
         threads=os.cpu_count() or 1,
         progress=progress,
     )

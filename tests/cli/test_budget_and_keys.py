@@ -19,7 +19,7 @@ def test_create_and_show(here, run):
 
 
 def test_entries_are_listed(here, run):
-    run(*CREATE, "--quiet")
+    run(*(word if word != "census" else "people" for word in CREATE), "--quiet")
     run(
         *("measure", "people.csv", "--schema", "people.toml", "--epsilon", "0.4", "--delta", "1e-7"),
         *("--out", "m", "--ledger", "ledger", "--quiet"),
@@ -28,7 +28,32 @@ def test_entries_are_listed(here, run):
     assert answer["entries"][0]["purpose"] == "Interactions on people"
     assert answer["entries"][0]["loss"]["pure_epsilon"] is None
     assert 0.0 < answer["remaining_epsilon"] < 1.0
-    assert "Interactions on people" in run("budget", "show", "ledger").stdout
+    assert (answer["entries"][0]["epsilon"], answer["entries"][0]["delta"]) == (0.4, 1e-7)
+    assert (answer["entries"][0]["dataset"], answer["entries"][0]["unit"]) == ("people", None)
+    shown = run("budget", "show", "ledger").stdout
+    (listed,) = (text for text in shown.splitlines() if "Interactions" in text)
+    for cell in ("Interactions on people", "each row", "replace-one", " 0.4 ", " 1e-07 "):
+        assert cell in listed
+    assert answer["remaining"] in shown
+
+
+def test_a_ledger_of_another_data_set_refuses(here, run):
+    run(*CREATE, "--quiet")
+    words = ("measure", "people.csv", "--schema", "people.toml", "--epsilon", "0.4", "--delta", "1e-7", "--out", "m")
+    refused = run(*words, "--ledger", "ledger", code=3).stderr
+    assert "This ledger is of the data set 'census', the release is of 'people'" in refused
+    assert run.json("budget", "show", "ledger")["entries"] == []
+
+
+def test_a_ledger_without_a_name_goes_by_the_first_that_is_charged(here, run):
+    run("budget", "create", "ledger", "--epsilon", "1", "--delta", "1e-6", "--quiet")
+    assert "not named" in run("budget", "show", "ledger").stdout
+    words = ("measure", "people.csv", "--schema", "people.toml", "--epsilon", "0.4", "--delta", "1e-7")
+    run(*words, "--out", "m", "--ledger", "ledger", "--quiet")
+    assert run.json("budget", "show", "ledger")["dataset"] == "people"
+    (here / "other.toml").write_text((here / "people.toml").read_text().replace('name = "people"', 'name = "others"'))
+    refused = run(*words[:3], "other.toml", *words[4:], "--out", "n", "--ledger", "ledger", code=3).stderr
+    assert "of the data set 'people', the release is of 'others'" in refused
 
 
 @pytest.mark.parametrize(

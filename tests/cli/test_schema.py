@@ -47,14 +47,29 @@ def test_private_bounds_are_charged(here, run):
     pq.write_table(people(4000), "people.parquet")
     run("budget", "create", "ledger", "--epsilon", "3", "--delta", "1e-6", "--quiet")
     words = ("schema", "draft", "people.parquet", "--private-bounds", "2", "--ledger", "ledger")
-    drafted = tomllib.loads(run(*words).stdout)
+    done = run(*words)
+    drafted = tomllib.loads(done.stdout)
+    assert "frequent values of 1 columns: epsilon 1 at delta 1e-06 of the ledger is spent" in done.stderr
+    assert "left: one release of epsilon up to 2.5" in done.stderr
     assert drafted["columns"]["age"] == {"type": "integer", "min": 16, "max": 128, "nullable": True}
     assert drafted["columns"]["hours"]["max"] == 64.0
     assert drafted["columns"]["sex"]["values"] == ["female", "male"]
     bounds, values = run.json("budget", "show", "ledger")["entries"]
-    assert bounds["loss"]["pure_epsilon"] == values["loss"]["pure_epsilon"] == 1.0
-    assert values["loss"]["delta_zero"] == pytest.approx(5e-9)
-    assert "would pass the cap" in run(*words, code=3).stderr
+    assert bounds["epsilon"] == values["epsilon"] == 1.0
+    assert bounds["delta"] == values["delta"] == 1e-6
+    assert values["loss"]["delta_zero"] == pytest.approx(2e-9)
+
+
+def test_private_bounds_leave_a_ledger_what_a_release_of_their_size_would(here, run):
+    """Half a quarter of a (2, 1e-6) ledger for each kind; then a release that takes most of the rest still fits."""
+    run("budget", "create", "ledger", "--epsilon", "2", "--delta", "1e-6", "--quiet")
+    run("schema", "draft", "people.csv", "--private-bounds", "0.5", "--ledger", "ledger", "--quiet")
+    left = run.json("budget", "show", "ledger")["remaining_epsilon"]
+    assert left > 1.9
+    run(
+        *("measure", "people.csv", "--schema", "people.toml", "--epsilon", "1.9", "--delta", "1e-6"),
+        *("--out", "m", "--ledger", "ledger", "--quiet"),
+    )
 
 
 @pytest.mark.parametrize(

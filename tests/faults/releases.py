@@ -107,7 +107,7 @@ class Outcome:
         candidates = [self.folder / out] if out is not None else []
         for path in [*candidates, *([Path(named[1])] if named else [])]:
             with contextlib.suppress(KerneleaseError):
-                if load_measurements(path).certificate.receipt == self.entries == 1:
+                if load_measurements(path).certificate.entry.number == self.entries == 1:
                     return path
         return None
 

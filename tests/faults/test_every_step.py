@@ -133,7 +133,7 @@ def test_a_traceback_ends_with_what_was_spent() -> None:
             "RuntimeError: a defect\nThe budget is spent (entry 1 of the ledger). The measurements are safe in out: "
             "`kernelease fit` makes rows from them."
         )
-        assert load_measurements(folder / "out").certificate.receipt == 1
+        assert load_measurements(folder / "out").certificate.entry.number == 1
 
 
 VECTORS = [[0.0], [1.0]]

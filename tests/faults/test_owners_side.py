@@ -97,7 +97,7 @@ def test_what_was_paid_for_is_saved_elsewhere(here: Path, monkeypatch: pytest.Mo
     assert "No space left on device. The budget is spent (entry 1 of the ledger)" in result.stderr
     (saved,) = (here / "refuge").glob("*/measurements")
     assert str(saved) in result.stderr
-    assert load_measurements(saved).certificate.receipt == entries() == 1
+    assert load_measurements(saved).certificate.entry.number == entries() == 1
     assert not (here / "out").exists()
 
 
@@ -123,7 +123,7 @@ def test_a_disk_that_fills_up_during_the_fit_keeps_the_measurements(
     result = run(*COMMAND, "--out", "out")
     assert result.exit_code == 2
     assert "The measurements are safe in out" in result.stderr
-    assert load_measurements("out").certificate.receipt == 1
+    assert load_measurements("out").certificate.entry.number == 1
     monkeypatch.undo()
     os.chdir(here)
     assert run("fit", "out", "--out", "rows", "--steps", "5").exit_code == 0
@@ -319,7 +319,7 @@ def test_what_ends_the_fit_says_where_the_measurements_are(
     monkeypatch.setattr(Release, "fitted", raising(error))
     result = run(*COMMAND, "--out", "out")
     assert (result.exit_code, result.stderr.splitlines()[-1][: len(words)]) == (code, words)
-    assert load_measurements("out").certificate.receipt == entries() == 1
+    assert load_measurements("out").certificate.entry.number == entries() == 1
 
 
 def test_ctrl_c_while_the_ledger_is_charged(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,7 +48,7 @@ def noisy_blocks(
     counts = counts_of(codes, sizes)
     wanted = all_blocks(sizes) if blocks is None else blocks
     parts = counts.privatise(wanted, open_filter(privacy, 10**6), noise=noise or SeededNoise(0))
-    return joined(parts, counts, privacy.neighbours, ordered=ordered)
+    return joined(parts, counts, privacy.relation, ordered=ordered)
 
 
 def dependent(rows: int, sizes: tuple[int, ...], seed: int = 0) -> Integers:

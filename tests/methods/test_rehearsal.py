@@ -10,6 +10,7 @@ from kernelease.methods.rehearsal import rehearse_measurement, rehearse_selectio
 from kernelease.privacy import Law, Neighbours, Privacy
 from tests.fit.embeddings import waves
 from tests.methods.stand_ins import STRONG
+from tests.privacy.toys import OneHot
 
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
@@ -25,17 +26,17 @@ def test_a_rehearsal_is_a_silent_measurement(neighbours: Neighbours, delta: floa
 
 
 @pytest.mark.parametrize(
-    "privacy", [Privacy(epsilon=1e-14, delta=1e-14), Privacy(epsilon=1e-14)], ids=["Gaussian", "Laplace"]
+    "privacy", [Privacy(epsilon=1.0, delta=1e-6), Privacy(epsilon=1.0)], ids=["Gaussian", "Laplace"]
 )
 def test_noise_that_no_sampler_draws_is_found_out(privacy: Privacy) -> None:
     with pytest.raises(CapacityError, match="scale must be at most"):
-        rehearse_measurement(waves(20), privacy)
+        rehearse_measurement(OneHot(categories=3, units=2**60), privacy)
 
 
 def test_a_selection_is_rehearsed_at_its_scale() -> None:
     rehearse_selection(1000, Privacy(epsilon=1.0))
     with pytest.raises(CapacityError, match="scale must be at most"):
-        rehearse_selection(1000, Privacy(epsilon=1e-15))
+        rehearse_selection(2**60, Privacy(epsilon=1.0))
 
 
 def test_estimates_of_nothing_are_finite() -> None:

@@ -218,7 +218,6 @@ REFUSALS = (
     ),
     Refusal("long databases", "would need .* GiB", domain=LINE[:2], size=199_000, error=CapacityError),
     Refusal("many kinds", "would need .* GiB", domain=MANY, size=1, error=CapacityError),
-    Refusal("tiny epsilon", "scale must be at most", privacy=Privacy(epsilon=1e-60), error=CapacityError),
 )
 
 

@@ -5,7 +5,7 @@ import math
 import mpmath
 import pytest
 
-from kernelease.privacy.accounting import rounding_tau
+from kernelease.privacy.accounting import LOG_RATIO, SMALLEST_SCALE, rounding_tau
 
 
 def total_variation(scale: float) -> float:
@@ -40,3 +40,21 @@ def test_the_sum_in_floats_is_right(scale: int) -> None:
             for k in range(-12 * scale, 12 * scale + 1)
         )
         assert total_variation(scale) == pytest.approx(float(mpmath.fsum(gaps) / 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("scale", [4.0, 7.3, 64.0, 1000.0, SMALLEST_SCALE, 1.7 * SMALLEST_SCALE])
+def test_the_logarithm_of_the_ratio_is_bounded_within_128_standard_deviations(scale: float) -> None:
+    """ln of the rounded law over the discrete one, to 200 digits: largest at the edge, where the bound is sharp."""
+    with mpmath.workdps(200):
+        s, bound = mpmath.mpf(scale), mpmath.mpf(rounding_tau(1, scale)) * mpmath.mpf(LOG_RATIO)
+        series = (2 * mpmath.exp(-2 * mpmath.pi**2 * s * s * n * n) for n in range(1, 4))
+        normaliser = 1 + mpmath.fsum(series) if scale < 20 else mpmath.mpf(1)
+        logs = [_log_ratio(int(scale * z), s, normaliser) for z in (0, 0.5, 1, 1.7, 8, 40, 100, 127.99)]
+    assert all(-bound <= log <= bound for log in logs)
+    assert max(logs) >= 0.9 * bound or scale < 64
+
+
+def _log_ratio(k: int, s: mpmath.mpf, normaliser: mpmath.mpf) -> mpmath.mpf:
+    """r(k) = ∫ p over the cell of k is computed as p(k)·∫ exp(−ku/s² − u²/2s²) du, which does not cancel."""
+    cell = mpmath.quad(lambda u: mpmath.exp(-k * u / s**2 - u * u / (2 * s * s)), [-0.5, 0, 0.5])
+    return mpmath.log(cell * normaliser)

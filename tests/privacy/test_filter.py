@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Loss, MemoryLedger, Neighbours, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure
+from kernelease.privacy.subject import ROWS
 from tests.privacy.toys import RecordingLedger, RecordingNoise, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
@@ -63,7 +64,7 @@ def test_what_was_spent_never_passes_the_promise(weights: list[float], pure: boo
 def test_the_ledger_is_charged_before_any_noise_and_the_filter_before_each() -> None:
     events: list[object] = []
     ledger, noise = RecordingLedger(GAUSSIAN, events), RecordingNoise(events=events)
-    budget = PrivacyFilter.open(GAUSSIAN, ledger=ledger, coordinates=8, purpose="a release")
+    budget = PrivacyFilter.open(GAUSSIAN, ledger=ledger, subject=ROWS, coordinates=8, purpose="a release")
     noise.budget = budget
     take(budget, 0.25, noise)
     take(budget, 0.75, noise)
@@ -77,13 +78,13 @@ def test_the_ledger_is_charged_before_any_noise_and_the_filter_before_each() -> 
 def test_a_refused_charge_opens_no_filter() -> None:
     ledger = MemoryLedger(Privacy(epsilon=0.5, delta=1e-6))
     with pytest.raises(BudgetError):
-        PrivacyFilter.open(GAUSSIAN, ledger=ledger, coordinates=1, purpose="a test")
+        PrivacyFilter.open(GAUSSIAN, ledger=ledger, subject=ROWS, coordinates=1, purpose="a test")
     assert ledger.entries == []
 
 
 def test_the_receipt_is_the_ledgers() -> None:
     ledger = MemoryLedger(GAUSSIAN)
-    budget = PrivacyFilter.open(GAUSSIAN, ledger=ledger, coordinates=1, purpose="a test")
+    budget = PrivacyFilter.open(GAUSSIAN, ledger=ledger, subject=ROWS, coordinates=1, purpose="a test")
     assert ledger.entries == [budget.receipt]
     assert budget.spent == Loss()
 
@@ -91,7 +92,9 @@ def test_the_receipt_is_the_ledgers() -> None:
 @pytest.mark.parametrize("coordinates", [0, -1])
 def test_a_filter_needs_coordinates(coordinates: int) -> None:
     with pytest.raises(ParameterError, match="coordinates must be at least 1"):
-        PrivacyFilter.open(GAUSSIAN, ledger=MemoryLedger(GAUSSIAN), coordinates=coordinates, purpose="a test")
+        PrivacyFilter.open(
+            GAUSSIAN, ledger=MemoryLedger(GAUSSIAN), subject=ROWS, coordinates=coordinates, purpose="a test"
+        )
 
 
 def test_more_numbers_than_were_reserved_are_refused() -> None:
@@ -150,3 +153,17 @@ def spends_most(budget: PrivacyFilter, start: threading.Barrier) -> bool:
     except BudgetError:
         return False
     return True
+
+
+def test_what_is_added_outright_has_its_part_of_delta_and_no_more() -> None:
+    ledger = MemoryLedger(GAUSSIAN)
+    with pytest.raises(ParameterError, match="what is added outright"):
+        opened(ledger, Loss(delta_zero=0.01 * GAUSSIAN.delta))
+    assert ledger.entries == []
+    budget = opened(ledger, Loss(delta_zero=0.009 * GAUSSIAN.delta))
+    assert budget.total.delta(GAUSSIAN.epsilon) <= GAUSSIAN.delta
+    assert ledger.spent() == budget.total
+
+
+def opened(ledger: MemoryLedger, outright: Loss) -> PrivacyFilter:
+    return PrivacyFilter.open(GAUSSIAN, ledger=ledger, subject=ROWS, coordinates=1, purpose="a test", outright=outright)

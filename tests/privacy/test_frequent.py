@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import ndtr
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Charge, MemoryLedger, Neighbours, Privacy, SeededNoise, SystemNoise
-from kernelease.privacy.frequent import LONGEST, MOST_VALUES, frequent_values, threshold
+from kernelease.privacy.frequent import LONGEST, MOST_VALUES, NAMING_SHARE, frequent_values, threshold
 
 CAP = Privacy(epsilon=5.0, delta=1e-3)
 ASKED = Privacy(epsilon=1.0, delta=1e-6)
@@ -24,28 +25,45 @@ def test_what_many_rows_hold_is_named_in_alphabetical_order():
     assert named([TABLE.slice(0, 500), TABLE.slice(500)]) == {"town": ("Bonn", "Ulm")}
 
 
-@pytest.mark.parametrize("neighbours", Neighbours)
-@pytest.mark.parametrize(("epsilon", "delta"), [(0.1, 1e-6), (1.0, 0.1), (5.0, 1e-9), (20.0, 1e-3)])
-def test_a_value_of_one_row_passes_with_at_most_its_share_of_delta(neighbours, epsilon, delta):
-    """The tail of the discrete Laplace law, P(X ≥ k) = e^{−k/b}/(1 + e^{−1/b}), in closed form."""
-    scale = (1.0 if neighbours is Neighbours.ADD_REMOVE else 2.0) / epsilon
-    least = threshold(scale, epsilon, delta)
-    tail = math.exp(-(least - 1) / scale) / (1.0 + math.exp(-1.0 / scale))
-    assert tail <= delta / (1.0 + math.exp(epsilon))
-    lower = max(0.0, least - 2 - scale)
-    assert math.exp(-lower / scale) > delta / (1.0 + math.exp(epsilon)), "a threshold this high would cost utility"
+@pytest.mark.parametrize("sigma", [0.5, 3.0, 100.0, 1e5])
+@pytest.mark.parametrize("chance", [1e-300, 1e-12, 1e-6, 1e-3])
+def test_a_value_of_one_row_passes_with_at_most_its_chance(sigma, chance):
+    """The tail of the discrete Gaussian on a grid of 2^35 steps is that of the Gaussian, to nine digits."""
+    least = threshold(sigma, chance)
+    assert ndtr(-(least - 1) / sigma) <= chance
+    assert math.exp(-(((least - 2) / sigma) ** 2) / 2) > chance, "a threshold this high would cost utility"
 
 
 @pytest.mark.statistical
 def test_rare_values_are_named_as_seldom_as_promised():
-    """20,000 values of one row each, at a δ so large that some pass. False alarm: a Poisson tail of 1e-6."""
-    least = threshold(2.0, 1.0, 0.1)
-    drawn = SystemNoise().laplace(2.0, 20_000)
-    passing = int((1 + drawn >= least).sum())
-    expected = 20_000 * 0.1 / (1 + math.e)
-    assert passing <= expected + 5 * math.sqrt(expected)
-    twin = int((1 + drawn >= least - 3).sum())  # a threshold too low by 3 is caught
+    """20,000 values of one row each, at a chance so large that some pass. False alarm: a Poisson tail of 1e-6."""
+    chance, sigma = 0.01, 10.0
+    drawn = SystemNoise().gaussian(sigma * 2.0**32, 20_000) / 2.0**32
+    expected = 20_000 * chance
+    assert int((1 + drawn >= threshold(sigma, chance)).sum()) <= expected + 5 * math.sqrt(expected)
+    twin = int((1 + drawn >= threshold(sigma, chance) / 2).sum())  # a threshold of half the height is caught
     assert twin > expected + 5 * math.sqrt(expected)
+
+
+@pytest.mark.parametrize("neighbours", Neighbours)
+@pytest.mark.parametrize("columns", [("town",), ("town", "n")])
+def test_the_price_is_that_of_a_gaussian_release_and_a_small_share_of_delta(neighbours, columns):
+    asked = Privacy(epsilon=1.0, delta=1e-6, neighbours=neighbours)
+    ledger = MemoryLedger(asked)
+    named([TABLE], columns=columns, privacy=asked, ledger=ledger)
+    spent, total = ledger.spent(), asked.total(2 * len(columns))
+    assert spent.delta_zero == pytest.approx(NAMING_SHARE * 1e-6)
+    assert (spent.mu_squared, spent.tau, spent.pure_epsilon) == (total.mu_squared, total.tau, math.inf)
+    assert spent.delta(1.0) <= 1e-6
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+@pytest.mark.parametrize(("epsilon", "delta"), [(1e-4, 0.1), (0.1, 1e-6), (1.0, 0.5), (20.0, 1e-9), (1000.0, 1e-9)])
+def test_what_the_columns_spend_is_what_was_charged(columns, epsilon, delta):
+    """Nothing is refused after the ledger was charged."""
+    privacy = Privacy(epsilon=epsilon, delta=delta)
+    batch = pa.record_batch({str(number): ["x"] for number in range(columns)})
+    named([batch], columns=tuple(batch.schema.names), privacy=privacy, ledger=MemoryLedger(privacy))
 
 
 def test_no_more_values_are_named_than_a_column_should_have():
@@ -66,17 +84,17 @@ def test_the_ledger_is_charged_before_noise_is_drawn():
             raise AssertionError
 
     class Noise(SeededNoise):
-        def laplace(self, scale, size):
+        def gaussian(self, scale, size):
             events.append(("noise", size))
-            return super().laplace(scale, size)
+            return super().gaussian(scale, size)
 
     named([TABLE], columns=("town", "n"), ledger=Books(), noise=Noise(0))
-    assert events[0] == ("charge", pytest.approx(1e-6))
+    assert events[0] == ("charge", pytest.approx(2e-9))
     assert [event for event, _ in events] == ["charge", "noise", "noise"]
 
 
 def test_a_ledger_that_does_not_allow_it_refuses_and_nothing_is_drawn():
-    for cap in (Privacy(epsilon=5.0), Privacy(epsilon=5.0, delta=1e-6)):  # no δ at all; δ/100 is too little
+    for cap in (Privacy(epsilon=5.0), Privacy(epsilon=5.0, delta=1e-7)):  # no δ at all; 0.9 % of it is too little
         with pytest.raises(BudgetError, match="Nothing was spent"):
             named([TABLE], ledger=MemoryLedger(cap), noise=object())
 

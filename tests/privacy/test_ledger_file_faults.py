@@ -21,9 +21,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import BudgetError, LedgerError
-from kernelease.privacy import Charge, Loss, Neighbours, Privacy
+from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy import ledger_file as module
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.subject import ROWS
 
 # Children fork from a process of their own that has no threads and has imported kernelease already.
 PROCESSES = multiprocessing.get_context("forkserver")
@@ -37,7 +38,7 @@ SHARE = 1 / 128  # a binary fraction: 128 of them are exactly 1
 
 
 def step(loss: Loss) -> Charge:
-    return Charge(loss=loss, neighbours=Neighbours.REPLACE_ONE, purpose="a test")
+    return Charge(loss=loss, asked=CAP, subject=ROWS, purpose="a test")
 
 
 @pytest.fixture
@@ -276,7 +277,7 @@ def test_eight_processes_neither_overspend_nor_lose_an_entry(path: Path) -> None
 def _create(path: Path, start: Any, pipe: Connection) -> None:
     start.wait()
     try:
-        pipe.send(LedgerFile.create(path, cap=CAP).dataset)
+        pipe.send(LedgerFile.create(path, cap=CAP).identity)
     except LedgerError:
         pipe.send(None)
 
@@ -290,7 +291,7 @@ def test_of_four_that_create_one_ledger_one_does(path: Path) -> None:
     (winner,) = {receiver.recv() for receiver, _ in pipes} - {None}
     for child in children:
         child.join()
-    assert LedgerFile.open(path).dataset == winner
+    assert LedgerFile.open(path).identity == winner
     assert os.listdir(path.parent) == ["ledger.sqlite"]
 
 

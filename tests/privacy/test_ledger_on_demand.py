@@ -1,46 +1,59 @@
 """A ledger that is made with its first charge."""
 
+from dataclasses import replace
+
 import pytest
 
 from kernelease.errors import BudgetError
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.ledger_on_demand import NewLedger, open_ledger
+from kernelease.privacy.subject import Subject
 
 CAP = Privacy(epsilon=1.0)
-CHARGE = Charge(loss=Loss.pure(0.75), neighbours=Neighbours.REPLACE_ONE, purpose="a test")
+CENSUS, PERSONS = Subject(dataset="census"), Subject(dataset="census", unit="person")
+CHARGE = Charge(loss=Loss.pure(0.75), asked=CAP, subject=CENSUS, purpose="a test")
 
 
 def test_nothing_is_written_before_the_first_charge(tmp_path):
     path = tmp_path / "ledger"
-    ledger = open_ledger(path, dataset="census", cap=CAP, unit="person")
+    ledger = open_ledger(path, subject=PERSONS, cap=CAP)
     assert ledger.spent() == Loss()
     assert not path.exists()
-    assert ledger.charge(CHARGE).number == 1
+    of_persons = replace(CHARGE, subject=PERSONS)
+    assert ledger.charge(of_persons).number == 1
     made = LedgerFile.open(path)
-    assert (made.dataset, made.cap, made.unit) == ("census", CAP, "person")
+    assert (made.subject, made.cap) == (PERSONS, replace(CAP, neighbours=Neighbours.REPLACE_ONE))
     assert ledger.spent() == made.spent() == CHARGE.loss
-    with pytest.raises(BudgetError):
-        ledger.charge(CHARGE)
+    with pytest.raises(BudgetError, match="would pass the cap"):
+        ledger.charge(of_persons)
 
 
 def test_an_existing_file_keeps_its_own_cap(tmp_path):
     LedgerFile.create(tmp_path / "ledger", dataset="census", cap=Privacy(epsilon=0.5))
-    ledger = open_ledger(tmp_path / "ledger", dataset="other", cap=CAP)
+    ledger = open_ledger(tmp_path / "ledger", subject=CENSUS, cap=CAP)
     assert isinstance(ledger, LedgerFile)
     with pytest.raises(BudgetError):
         ledger.charge(CHARGE)
 
 
 def test_a_file_that_someone_made_meanwhile_is_used(tmp_path):
-    ledger = open_ledger(tmp_path / "ledger", dataset="census", cap=CAP)
+    ledger = open_ledger(tmp_path / "ledger", subject=CENSUS, cap=CAP)
     assert isinstance(ledger, NewLedger)
     LedgerFile.create(tmp_path / "ledger", dataset="census", cap=CAP).charge(CHARGE)
     with pytest.raises(BudgetError):
         ledger.charge(CHARGE)
 
 
-def test_another_unit_is_refused(tmp_path):
+@pytest.mark.parametrize(("subject", "word"), [(PERSONS, "each person"), (Subject(dataset="other"), "'other'")])
+def test_another_subject_is_refused_before_anything_is_read(tmp_path, subject, word):
     LedgerFile.create(tmp_path / "ledger", dataset="census", cap=CAP)
-    with pytest.raises(BudgetError, match="unit"):
-        open_ledger(tmp_path / "ledger", dataset="census", cap=CAP, unit="person")
+    with pytest.raises(BudgetError, match=word):
+        open_ledger(tmp_path / "ledger", subject=subject, cap=CAP)
+
+
+def test_and_by_a_file_that_someone_made_meanwhile(tmp_path):
+    ledger = open_ledger(tmp_path / "ledger", subject=PERSONS, cap=CAP)
+    LedgerFile.create(tmp_path / "ledger", dataset="census", cap=CAP)
+    with pytest.raises(BudgetError, match="each row"):
+        ledger.charge(replace(CHARGE, subject=PERSONS))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
 from kernelease.privacy import Law, Loss, Measurement, Neighbours, Privacy, SeededNoise, Sensitivity, Step, SystemNoise
-from kernelease.privacy.accounting import SMALLEST_SCALE, TAU_SHARE, rounding_tau
+from kernelease.privacy.accounting import GAUSSIAN_SHARE, SMALLEST_SCALE, rounding_tau
 from kernelease.privacy.calibration import gaussian_mu
 from kernelease.privacy.mechanisms import LARGEST_SCORE, measure, select
 from tests.privacy.toys import RecordingNoise, a_measurement, open_filter
@@ -70,7 +70,7 @@ def test_the_gaussian_grid_and_its_sigma(l2: float, share: float) -> None:
     ((law, scale, size, _),) = noise.events
     assert (law, size) == ("gaussian", 3)
     assert (result.law, result.private) == (Law.GAUSSIAN, False)
-    mu = math.sqrt(share) * gaussian_mu(1.0, 1e-6 * (1 - TAU_SHARE))
+    mu = math.sqrt(share) * gaussian_mu(1.0, 1e-6 * GAUSSIAN_SHARE)
     assert result.scale == pytest.approx(l2 / mu, rel=1e-9)
     assert result.scale >= l2 / mu
     assert result.standard_deviation == result.scale

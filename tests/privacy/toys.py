@@ -20,6 +20,7 @@ from kernelease.privacy import (
     Receipt,
     Step,
 )
+from kernelease.privacy.subject import ROWS
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -136,7 +137,9 @@ class RecordingLedger:
 
 def open_filter(privacy: Privacy, coordinates: int = 8) -> PrivacyFilter:
     """A filter with books of its own, whose cap is exactly what it asks for."""
-    return PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=coordinates, purpose="a test")
+    return PrivacyFilter.open(
+        privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=coordinates, purpose="a test"
+    )
 
 
 def categories(*cells: float) -> Rows:

@@ -42,7 +42,7 @@ def exact(batches: list[Batch], unit: int = 1) -> ExactCounts:
 
 def measured(counts: ExactCounts, blocks: tuple[Block, ...], privacy: Privacy = REPLACE, value: int = 0) -> NoisyBlocks:
     noisy = counts.privatise(blocks, open_filter(privacy, 1000), noise=RecordingNoise(value=value))
-    return joined(noisy, counts, privacy.neighbours)
+    return joined(noisy, counts, privacy.relation)
 
 
 @given(tables, st.integers(1, 10))
@@ -131,7 +131,7 @@ def test_one_row_moves_a_score_by_no_more_than_the_choice_is_calibrated_to(
             scores.append(np.array(noise.scores[0]))
             scales.append(noise.events[0][1])
         moved = int(np.abs(scores[0] - scores[1]).max())
-        assert moved <= distance_sensitivity(privacy.neighbours) == (1 if privacy is ADD else 2)
+        assert moved <= distance_sensitivity(privacy.relation) == (1 if privacy is ADD else 2)
         assert scales[0] == scales[1]
 
 

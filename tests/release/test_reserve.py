@@ -14,6 +14,7 @@ from kernelease.features import Nystrom
 from kernelease.features.extension import extended
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy import MemoryLedger, Neighbours, PrivacyFilter, SystemNoise
+from kernelease.privacy.subject import Subject
 from kernelease.private.embedding import ExactEmbedding
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import SEALS, read_bundle, write_bundle
@@ -28,7 +29,9 @@ RELATIONS = pytest.mark.parametrize("neighbours", list(Neighbours))
 
 
 def two_rounds(privacy: ke.Privacy) -> NoisyEmbedding:
-    budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=100, purpose="a test")
+    budget = PrivacyFilter.open(
+        privacy, ledger=MemoryLedger(privacy), subject=Subject(), coordinates=100, purpose="a test"
+    )
     first = ExactEmbedding.of(ROWS, BASIS).privatise(budget, noise=SystemNoise())
     return ExactEmbedding.of(ROWS, WHOLE).resume(first, budget=budget, noise=SystemNoise())
 

@@ -57,7 +57,7 @@ def test_bounds_are_not_measured_for_nothing(ledger, tmp_path):
     with pytest.raises(ParameterError, match="no column of numbers"):
         measure_domain(open_source(pa.table({"t": ["x"]})), epsilon=0.5, ledger=ledger)
     of_persons = LedgerFile.create(tmp_path / "persons", cap=Privacy(epsilon=1.0), unit="person")
-    with pytest.raises(BudgetError, match="unit"):
+    with pytest.raises(BudgetError, match="each person"):
         measure_domain(open_source(pa.table({"n": [1]})), epsilon=0.5, ledger=of_persons)
     assert ledger.entries() == of_persons.entries() == []
 

@@ -20,6 +20,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy import MemoryLedger, Neighbours, Privacy, PrivacyFilter, SeededNoise
+from kernelease.privacy.subject import ROWS
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.seeds import PublicSeed
@@ -94,7 +95,9 @@ def released(counts: ExactCounts, schema: Schema) -> bytes:
     """What a release would hold of these counts, with noise that is the same each time."""
     method = Interactions(solver=MixtureSolver(components=5, steps=5))
     privacy = Privacy(epsilon=1.0, delta=1e-9, neighbours=Neighbours(schema.neighbours))
-    budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=10**6, purpose="a test")
+    budget = PrivacyFilter.open(
+        privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=10**6, purpose="a test"
+    )
     noisy = method.rounds(counts, schema.columns, budget, noise=SeededNoise(0), seed=PublicSeed(0))
     return b"".join(block.values.tobytes() for block in noisy.blocks)
 

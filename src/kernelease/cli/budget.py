@@ -7,9 +7,10 @@ from typing import Annotated, Any
 import typer
 
 from kernelease.cli.options import Delta, Epsilon, Json, Quiet
-from kernelease.cli.screen import Screen, facts, grid, number
+from kernelease.cli.screen import Screen, facts, grid
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger_file import Entry, LedgerFile
+from kernelease.privacy.ledger import Receipt
+from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import Neighbours
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
@@ -23,7 +24,10 @@ def create(
     epsilon: Epsilon,
     delta: Delta,
     dataset: Annotated[
-        str | None, typer.Option(metavar="NAME", help="The name of the data set; by default a random one.")
+        str | None,
+        typer.Option(
+            metavar="NAME", help="The name of the data set, as in the schema; by default the first that is charged."
+        ),
     ] = None,
     neighbours: Annotated[
         Neighbours,
@@ -38,65 +42,85 @@ def create(
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
     cap = Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
     made = LedgerFile.create(ledger, cap=cap, dataset=dataset, unit=unit)
-    Screen(json=as_json, quiet=quiet).summary(_fields(made, []), facts(_facts(made)))
+    Screen(json=as_json, quiet=quiet).summary(_fields(made, []), facts(_facts(made, [])))
 
 
 @budget.command()
 def show(ledger: _Path, as_json: Json = False, quiet: Quiet = False) -> None:
-    """Show what was spent, when, on what and by which version, and what is left."""
+    """Show what was asked for, when, on what, for whom and by which version, and what is left."""
     opened = LedgerFile.open(ledger)
     entries = opened.entries()
-    header = ("entry", "time", "purpose", "neighbours", "version", "mu", "epsilon if pure")
-    rows = [
-        (item.number, item.time, item.charge.purpose, item.charge.neighbours.value, item.version, *_amounts(item))
-        for item in entries
-    ]
-    listed = grid(header, rows, text=range(5)) if rows else "no entries yet"
-    Screen(json=as_json, quiet=quiet).result(_fields(opened, entries), facts(_facts(opened)), listed)
+    header = ("entry", "time", "purpose", "data set", "unit", "neighbours", "epsilon", "delta", "version")
+    listed = grid(header, [_row(item) for item in entries], text=(*range(6), 8)) if entries else "no entries yet"
+    Screen(json=as_json, quiet=quiet).result(_fields(opened, entries), facts(_facts(opened, entries)), listed)
 
 
-def _amounts(entry: Entry) -> tuple[str, str]:
-    return number(entry.counted.mu), number(_finite(entry.counted.pure_epsilon))
+def _row(entry: Receipt) -> tuple[object, ...]:
+    charge, asked = entry.charge, entry.charge.asked
+    return (
+        entry.number,
+        entry.time,
+        charge.purpose,
+        _named(entry.dataset),
+        charge.subject.unit_in_words,
+        asked.relation.value,
+        f"{asked.epsilon:g}",
+        f"{asked.delta:g}",
+        entry.version,
+    )
 
 
-def _facts(ledger: LedgerFile) -> list[tuple[str, object]]:
+def _named(dataset: str | None) -> str:
+    return "not named" if dataset is None else dataset
+
+
+def _facts(ledger: LedgerFile, entries: list[Receipt]) -> list[tuple[str, object]]:
     cap = ledger.cap
     return [
-        ("data set", ledger.dataset),
-        ("cap", f"epsilon {cap.epsilon:g}, delta {cap.delta:g}, {cap.neighbours.value} neighbours"),
-        ("unit", "each row" if ledger.unit is None else f"each {ledger.unit}"),
+        ("data set", _named(_dataset(ledger, entries))),
+        ("cap", f"epsilon {cap.epsilon:g}, delta {cap.delta:g}, {cap.relation.value} neighbours"),
+        ("unit", ledger.subject.unit_in_words),
         ("budget", ledger.remaining()),
+        ("identity", ledger.identity),
         ("ledger", ledger.path),
     ]
 
 
-def _fields(ledger: LedgerFile, entries: list[Entry]) -> dict[str, Any]:
+def _dataset(ledger: LedgerFile, entries: list[Receipt]) -> str | None:
+    return entries[-1].dataset if entries else ledger.dataset
+
+
+def _fields(ledger: LedgerFile, entries: list[Receipt]) -> dict[str, Any]:
     return {
         "ledger": str(ledger.path),
-        "dataset": ledger.dataset,
+        "identity": ledger.identity,
+        "dataset": _dataset(ledger, entries),
         "unit": ledger.unit,
-        "neighbours": ledger.cap.neighbours.value,
+        "neighbours": ledger.cap.relation.value,
         "cap": {"epsilon": ledger.cap.epsilon, "delta": ledger.cap.delta},
+        "remaining": ledger.remaining(),
         "remaining_epsilon": ledger.remaining_epsilon(),
         "entries": [_entry_fields(entry) for entry in entries],
     }
 
 
-def _entry_fields(entry: Entry) -> dict[str, Any]:
+def _entry_fields(entry: Receipt) -> dict[str, Any]:
+    charge = entry.charge
     return {
         "number": entry.number,
         "time": entry.time,
-        "purpose": entry.charge.purpose,
-        "neighbours": entry.charge.neighbours.value,
+        "purpose": charge.purpose,
+        "dataset": entry.dataset,
+        "unit": charge.subject.unit,
+        "neighbours": charge.asked.relation.value,
+        "epsilon": charge.asked.epsilon,
+        "delta": charge.asked.delta,
         "version": entry.version,
         "loss": _loss_fields(entry.counted),
+        "spent": _loss_fields(entry.spent),
     }
 
 
 def _loss_fields(loss: Loss) -> dict[str, Any]:
-    pure = _finite(loss.pure_epsilon)
+    pure = loss.pure_epsilon if loss.pure_epsilon < math.inf else None
     return {"mu": loss.mu, "delta_zero": loss.delta_zero, "tau": loss.tau, "pure_epsilon": pure}
-
-
-def _finite(value: float) -> float | None:
-    return value if value < math.inf else None

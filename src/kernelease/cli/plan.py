@@ -74,7 +74,7 @@ def _shown(expected: Plan, all_pairs: bool) -> list[RenderableType]:
 def _facts(expected: Plan) -> list[tuple[str, object]]:
     privacy = expected.privacy
     return [
-        ("promise", f"epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {privacy.neighbours.value} neighbours"),
+        ("promise", f"epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {privacy.relation.value} neighbours"),
         ("rows", f"{expected.rows:,}"),
         ("attacker", attacker_words(expected.attacker)),
         ("noisy numbers", f"{expected.numbers:,}"),
@@ -115,7 +115,7 @@ def _fields(expected: Plan) -> dict[str, Any]:
     return {
         "epsilon": expected.privacy.epsilon,
         "delta": expected.privacy.delta,
-        "neighbours": expected.privacy.neighbours.value,
+        "neighbours": expected.privacy.relation.value,
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
         "noisy_numbers": expected.numbers,

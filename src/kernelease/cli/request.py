@@ -14,6 +14,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.subject import Subject
 from kernelease.progress import Progress
 from kernelease.release.container import check_target
 from kernelease.release.measurements import Measurements
@@ -67,6 +68,7 @@ class Request:
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
         declared = Schema.load(schema).with_records(records)
         privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
+        subject = Subject(dataset=declared.name, unit=declared.unit)
         check_target(out, overwrite=overwrite)
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
@@ -74,9 +76,7 @@ class Request:
             source=open_declared(data, declared, query=query),
             schema=declared,
             privacy=privacy,
-            ledger=None
-            if ledger is None
-            else open_ledger(ledger, dataset=declared.name, cap=privacy, unit=declared.unit),
+            ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=privacy),
             seed=PublicSeed(seed).value,
             out=out,
             key=None if key is None else load_private_key(key),

@@ -53,13 +53,15 @@ def draft_command(
 ) -> None:
     """Draft a schema from the names and declared types of a table's columns, and from nothing in its rows.
 
-    What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two, and texts that
-    many rows hold (for those the ledger's cap needs a delta); dates are left to the owner.
+    What is left to decide is marked FILL IN. --private-bounds finds bounds of numbers, as powers of two, for half of
+    EPS at the ledger's delta, and texts that many rows hold for the other half (for those the ledger needs a delta);
+    where there is nothing to find of one kind, the other has it all or it is not spent. Dates are left to the owner.
     """
     if out is not None:
         _check_target(out)
     if from_public is not None and private_bounds is not None:
         raise ParameterError("--from-public and --private-bounds both give bounds. Give one of them.")
+    screen = Screen(json=as_json, quiet=quiet)
     source = open_source(data, query=query, csv=CsvFormat(records=records or Records.QUOTED))
     if records is not None and source.records() is None:
         raise ParameterError(f"--records is for CSV files, and {source.describe()} has rows. Leave it out.")
@@ -67,8 +69,7 @@ def draft_command(
     if from_public is not None:
         text = _from_public(source, read_public(from_public), name, records)
     else:
-        text = draft_schema(source, name, found=_found(source, private_bounds, ledger), records=records)
-    screen = Screen(json=as_json, quiet=quiet)
+        text = draft_schema(source, name, found=_found(source, private_bounds, ledger, screen), records=records)
     if out is None and not as_json:
         typer.echo(text, nl=False)
         return
@@ -124,14 +125,23 @@ def _name(data: str) -> str:
     return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
 
 
-def _found(source: Source, epsilon: float | None, ledger: Path | None) -> Found | None:
+def _found(source: Source, epsilon: float | None, ledger: Path | None, screen: Screen) -> Found | None:
     if epsilon is None:
         return None
     if ledger is None:
         raise ParameterError(
             "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
         )
-    return measure_domain(source, epsilon=epsilon, ledger=LedgerFile.open(ledger))
+    books = LedgerFile.open(ledger)
+    before = len(books.entries())
+    found = measure_domain(source, epsilon=epsilon, ledger=books)
+    for entry in books.entries()[before:]:
+        asked = entry.charge.asked
+        screen.note(
+            f"{entry.charge.purpose}: epsilon {asked.epsilon:g} at delta {asked.delta:g} of the ledger is spent"
+        )
+    screen.note(books.remaining())
+    return found
 
 
 def _from_public(source: Source, public: pa.Table, name: str, records: Records | None) -> str:

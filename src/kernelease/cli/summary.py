@@ -50,8 +50,8 @@ def _show(
     shown += certificate_facts(certificate)
     if ledger is not None:
         left = _left(ledger)
-        fields["ledger"] = {"entry": certificate.receipt, "left": left}
-        shown.append(("ledger", f"entry {certificate.receipt}; {left}"))
+        fields["ledger"] = {"entry": certificate.entry.number, "identity": certificate.entry.ledger, "left": left}
+        shown.append(("ledger", f"entry {certificate.entry.number}; {left}"))
     if key is not None:
         fields["signed_by"] = fingerprint(key.public_key())
         shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))

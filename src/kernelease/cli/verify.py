@@ -8,6 +8,7 @@ import typer
 from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
+from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release.signing import load_public_key
 from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT
 from kernelease.release.verify import verify as verify_bundle
@@ -22,6 +23,10 @@ def verify(
         bool,
         typer.Option("--refit", help="Take the method's steps and make the rows again, and compare. Takes as long."),
     ] = False,
+    ledger: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="The owner's ledger: it must have the entry, and say the same of it."),
+    ] = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -29,7 +34,12 @@ def verify(
 
     The exit code is 0 if all of it holds, else 1.
     """
-    found = verify_bundle(bundle, trusted_key=None if key is None else load_public_key(key), refit=refit)
+    found = verify_bundle(
+        bundle,
+        trusted_key=None if key is None else load_public_key(key),
+        refit=refit,
+        ledger=None if ledger is None else LedgerFile.open(ledger),
+    )
     holds = all(finding.holds for finding in found)
     on_trust = ON_TRUST if refit else (*ON_TRUST, WITHOUT_REFIT)
     fields = {

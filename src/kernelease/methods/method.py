@@ -14,6 +14,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.subject import ROWS, Subject
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -31,6 +32,7 @@ class Context:
     ledger: Ledger
     noise: NoiseSource
     seed: PublicSeed
+    subject: Subject = ROWS  # whom the rows are about
     threads: int = 1
     progress: Progress = SILENT
 
@@ -47,11 +49,13 @@ class Context:
 
     def open_budget(self, coordinates: int, purpose: str) -> PrivacyFilter:
         """Charge the ledger with the whole guarantee, once, before any noise."""
-        return PrivacyFilter.open(self.privacy, ledger=self.ledger, coordinates=coordinates, purpose=purpose)
+        return PrivacyFilter.open(
+            self.privacy, ledger=self.ledger, subject=self.subject, coordinates=coordinates, purpose=purpose
+        )
 
     def public_rows(self, rows: PrivateRows) -> int | None:
         """N where the relation makes it public, else None: nothing may then depend on it."""
-        return rows.public_count(self.privacy.neighbours)
+        return rows.public_count(self.privacy.relation)
 
 
 class Fitted(Protocol):

@@ -18,14 +18,15 @@ from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, check_scale
 from kernelease.privacy.sensitivity import sum_sensitivity
+from kernelease.privacy.subject import ROWS
 
 
 def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbedding:
     """An embedding that is all zeros, with the noise scale of a real one for a single row."""
-    count = 1 if privacy.neighbours is Neighbours.ADD_REMOVE else 0
+    count = 1 if privacy.relation is Neighbours.ADD_REMOVE else 0
     measurement = measure(
         np.zeros(feature_map.dimension + count, dtype=object),
-        sum_sensitivity(feature_map, privacy.neighbours),
+        sum_sensitivity(feature_map, privacy.relation),
         budget=_scratch_budget(privacy, feature_map.dimension + 1),
         share=1.0,
         noise=_Silence(),
@@ -34,7 +35,7 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
     return NoisyEmbedding(
         feature_map=feature_map,
         measurement=measurement,
-        neighbours=privacy.neighbours,
+        neighbours=privacy.relation,
         rows=1.0,
     )
 
@@ -46,7 +47,8 @@ def rehearse_selection(sensitivity: int, privacy: Privacy) -> None:
 
 
 def _scratch_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:
-    return PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), coordinates=coordinates, purpose="rehearsal")
+    books = MemoryLedger.for_one(privacy, ROWS)
+    return PrivacyFilter.open(privacy, ledger=books, subject=ROWS, coordinates=coordinates, purpose="rehearsal")
 
 
 @final

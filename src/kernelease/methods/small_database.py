@@ -91,7 +91,7 @@ class SmallDatabase(Method):
         """What can't be done, before anything is charged; else N."""
         if not context.privacy.pure:
             raise ParameterError("SmallDatabase: the exponential mechanism is pure; give a Privacy with delta = 0.")
-        if context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+        if context.privacy.relation is not Neighbours.REPLACE_ONE:
             raise ParameterError("SmallDatabase: needs replace-one neighbours (its score uses the number of rows).")
         known = context.public_rows(rows)
         assert known is not None  # replace-one makes it public

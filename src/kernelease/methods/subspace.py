@@ -166,7 +166,7 @@ def measured_subspace(measured: Measured, owner: str) -> tuple[NoisyEmbeddings, 
 
 def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> None:
     """Published rows are fixed, and so is their place among all rows: that is replace-one."""
-    if points.published and context.privacy.neighbours is not Neighbours.REPLACE_ONE:
+    if points.published and context.privacy.relation is not Neighbours.REPLACE_ONE:
         raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")
 
 

@@ -1,19 +1,21 @@
 """The privacy barrier. Everything that decides whether a release is private is in this package.
 
-To audit kernelease, read in this order: neighbours (what is protected), sensitivity (how far one row moves a sum),
-calibration (how much noise that needs), accounting and filter (how costs add up), ledger (who keeps the books), noise
-(where randomness comes from), mechanisms (the only doors).
+To audit kernelease, read in this order: neighbours and subject (what is protected), sensitivity (how far one row moves
+a sum), calibration (how much noise that needs), accounting and filter (how costs add up), charge and ledger (who keeps
+the books), noise (where randomness comes from), mechanisms (the only doors).
 """
 
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.charge import Charge
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.ledger import Charge, Ledger, MemoryLedger, Receipt
+from kernelease.privacy.ledger import Ledger, MemoryLedger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.sensitivity import Sensitivity
 from kernelease.privacy.step import Law, Measurement, Selection, Step
+from kernelease.privacy.subject import Subject
 
 __all__ = [
     "Calibration",
@@ -33,5 +35,6 @@ __all__ = [
     "Selection",
     "Sensitivity",
     "Step",
+    "Subject",
     "SystemNoise",
 ]

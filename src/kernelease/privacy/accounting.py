@@ -2,17 +2,20 @@
 
 The state of all that was released so far is (μ², δ₀, τ), and for every ε
 
-    δ(ε) = δ_μ(ε) + δ₀ + (1 + e^ε)·τ.
+    δ(ε) = min{ δ_μ(ε) + δ₀ + (1 + e^ε)·τ,  e^η·(δ_μ(ε − 2η) + δ₀) },    η = (128² + 1)·τ.
 
-μ² is the Gaussian part, δ₀ what (ε, δ) steps add outright, τ the total-variation distance between the discrete noise
-that is drawn and the rounded continuous noise that is calibrated. Steps that are all pure (δ = 0) also add up as
-Σε, which is kept beside. Proofs: docs/proofs/accounting.md.
+μ² is the Gaussian part, δ₀ what (ε, δ) steps add outright, τ how far the discrete noise that is drawn is from the
+rounded continuous noise that is calibrated: in total variation at most τ, and in log-likelihood at most η within 128
+standard deviations. The first bound is for small ε, the second for large. Steps that are all pure (δ = 0) also add up
+as Σε, which is kept beside. Proofs: docs/proofs/accounting.md, docs/proofs/discrete-noise.md.
 """
 
 import math
 import warnings
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
+
+from scipy.special import ndtr, ndtri
 
 from kernelease.errors import ParameterError
 from kernelease.privacy.calibration import (
@@ -24,8 +27,11 @@ from kernelease.privacy.calibration import (
 )
 from kernelease.privacy.neighbours import Neighbours
 
+SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e3  # below, releases are noise alone; above, a guarantee means nothing
 SMALLEST_SCALE = 2.0**35  # steps of the noise grid per standard deviation, at least
-TAU_SHARE = 0.01  # discreteness may use at most this share of δ
+LOG_RATIO = 128.0**2 + 1.0  # η/τ: noise beyond 128 standard deviations has probability 2e⁻⁸¹⁹²
+GAUSSIAN_SHARE = 0.99  # of δ: what Gaussian steps may use
+OUTRIGHT_SHARE = 0.009  # of δ: what (ε, δ) steps may add outright; the rest is for the grid of the noise
 ROUNDING = 2.0**-41  # a sum of charges may pass its limit by this (0.1 + 0.2): mechanisms round noise up by more
 
 
@@ -91,7 +97,27 @@ class Loss:
         if self.pure_epsilon <= epsilon:  # basic composition
             return min(1.0, self.delta_zero)
         discreteness = self.tau * (1.0 + math.exp(min(epsilon, 700.0))) if self.tau else 0.0
-        return min(1.0, gaussian_delta(self.mu, epsilon) + self.delta_zero + discreteness)
+        by_variation = gaussian_delta(self.mu, epsilon) + self.delta_zero + discreteness
+        return min(1.0, by_variation, _delta_by_ratio(self.mu, self.delta_zero, self.tau, epsilon))
+
+    def attacker(self, rate: float) -> float:
+        """The best true-positive rate of any test for one row, at a false-positive rate α = `rate`.
+
+        The least of what holds: Φ(Φ⁻¹(α) + μ) of the Gaussian curve, with δ₀ and τ added; where all steps are pure but
+        for δ₀, e^ε·α + δ₀ and 1 − e^{−ε}·(1 − α − δ₀), with ε their sum.
+
+        >>> round(Loss.pure(1.0).attacker(0.01), 4), round(Loss.gaussian(1.232).attacker(0.01), 4)
+        (0.0272, 0.1369)
+        """
+        if not 0.0 <= rate <= 1.0:
+            raise ParameterError(f"attacker: the false-positive rate must be from 0 to 1, got {rate!r}.")
+        level = min(1.0, rate + self.tau)
+        gaussian = float(ndtr(ndtri(level) + self.mu)) + self.tau + self.delta_zero
+        if self.pure_epsilon == math.inf:
+            return min(1.0, gaussian)
+        likely = math.exp(min(self.pure_epsilon, 700.0)) * rate + self.delta_zero
+        unlikely = 1.0 - math.exp(-self.pure_epsilon) * max(0.0, 1.0 - rate - self.delta_zero)
+        return min(1.0, gaussian, likely, unlikely)
 
     def fits(self, total: "Loss") -> bool:
         """Whether this loss lies within `total`, part by part (the condition of a privacy filter)."""
@@ -100,24 +126,38 @@ class Loss:
         return self.mu_squared <= total.mu_squared and self.delta_zero <= total.delta_zero and self.tau <= total.tau
 
 
+def _delta_by_ratio(mu: float, delta_zero: float, tau: float, epsilon: float) -> float:
+    """e^η·(δ_μ(ε − 2η) + δ₀), rounded up; 1 where ε is below 2η."""
+    eta = LOG_RATIO * tau
+    if epsilon < 2.0 * eta:
+        return 1.0
+    return math.exp(eta) * (gaussian_delta(mu, epsilon - 2.0 * eta) + delta_zero) * (1.0 + 2.0**-48)
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy:
     """The guarantee that the owner asks for: (ε, δ) under a neighbour relation.
 
-    δ = 0 asks for pure differential privacy (Laplace noise). Take δ well below 1/N.
+    δ = 0 asks for pure differential privacy (Laplace noise). Take δ well below 1/N. `neighbours` None: not said. Then
+    a schema's relation holds, and replace-one where there is no schema.
 
-    >>> Privacy(epsilon=1.0, delta=1e-6).neighbours
+    >>> Privacy(epsilon=1.0, delta=1e-6).relation
     <Neighbours.REPLACE_ONE: 'replace-one'>
     """
 
     epsilon: float
     delta: float = 0.0
-    neighbours: Neighbours = Neighbours.REPLACE_ONE
+    neighbours: Neighbours | None = None
     calibration: Calibration = Calibration.ANALYTIC
 
     def __post_init__(self) -> None:
         check_epsilon_delta(self.epsilon, self.delta)
+        if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
+            raise ParameterError(
+                f"epsilon must be from {SMALLEST_EPSILON:g} to {LARGEST_EPSILON:g}, got {self.epsilon!r}: below, a "
+                "release would be all noise; above, the guarantee would mean nothing. From 0.1 to 10 is usual."
+            )
         if self.calibration is Calibration.CLASSIC and self.delta > 0:
             mu_for(self.calibration, self.epsilon, self.delta)  # refuses where the formula does not hold
 
@@ -126,39 +166,61 @@ class Privacy:
         """Whether δ = 0."""
         return self.delta == 0.0
 
+    @property
+    def relation(self) -> Neighbours:
+        """The neighbour relation that holds: the one that was said, else replace-one."""
+        return Neighbours.REPLACE_ONE if self.neighbours is None else self.neighbours
+
+    def under(self, declared: Neighbours) -> "Privacy":
+        """The same guarantee under the relation that a schema declares. Refused if another one was asked for here.
+
+        >>> Privacy(epsilon=1.0).under(Neighbours.ADD_REMOVE).relation
+        <Neighbours.ADD_REMOVE: 'add-remove'>
+        """
+        if self.neighbours not in {None, declared}:
+            default = ", its default" if declared is Neighbours.REPLACE_ONE else ""
+            raise ParameterError(
+                f"Privacy asks for {self.relation.value} neighbours, the schema declares {declared.value}{default}. "
+                f'Set neighbours = "{self.relation.value}" in its [table], or leave neighbours out of Privacy.'
+            )
+        return replace(self, neighbours=declared)
+
     def total(self, coordinates: int) -> Loss:
         """The whole loss that (ε, δ) allows, with τ reserved for at most `coordinates` discrete draws."""
         if self.pure:
             return Loss.pure(self.epsilon)
         tau = rounding_tau(coordinates)
-        discreteness = (1.0 + math.exp(min(self.epsilon, 700.0))) * tau
-        if discreteness > TAU_SHARE * self.delta:
+        if not self._allows_grid(tau):
             raise ParameterError(
-                f"delta = {self.delta!r} is too small for {coordinates} noisy numbers at epsilon = {self.epsilon!r}: "
-                f"the discreteness of the noise alone uses {discreteness:.1e}. Take fewer features or a larger delta."
+                f"epsilon = {self.epsilon!r} with delta = {self.delta!r} does not allow {coordinates} noisy numbers: "
+                "the discreteness of their noise alone would use more than a thousandth of delta. Take fewer."
             )
         if self.calibration is Calibration.CLASSIC:  # less than the analytic formula allows, with room for τ
             return Loss.gaussian(mu_for(self.calibration, self.epsilon, self.delta), tau=tau)
-        return Loss.gaussian(mu_for(self.calibration, self.epsilon, self._gaussian_delta), tau=tau)
+        return Loss.gaussian(self._most_mu, tau=tau)
 
     @property
-    def _gaussian_delta(self) -> float:
-        """The part of δ that Gaussian steps may use; the rest is kept for what is not Gaussian."""
-        return self.delta * (1.0 - TAU_SHARE)
+    def _most_mu(self) -> float:
+        """The μ that Gaussian steps may use; the rest of δ is kept for what is not Gaussian."""
+        return mu_for(Calibration.ANALYTIC, self.epsilon, self.delta * GAUSSIAN_SHARE)
+
+    def _allows_grid(self, tau: float) -> bool:
+        """Whether (ε, δ) holds with noise at τ, whatever μ² and δ₀ are used of what is allowed."""
+        return _delta_by_ratio(self._most_mu, self.delta * OUTRIGHT_SHARE, tau, self.epsilon) <= self.delta
 
     def allows(self, loss: Loss) -> bool:
         """Whether charges that add up to `loss` keep (ε, δ), each chosen with the results of those before in sight.
 
-        Pure and (ε, δ) steps alone may add up to ε. Otherwise μ² has a limit of its own, and δ₀ + (1 + e^ε)·τ another:
-        limits on their sum would let later charges trade one against the other (docs/proofs/accounting.md).
+        Pure and (ε, δ) steps alone may add up to ε. Otherwise μ², δ₀ and τ have a limit each: a limit on what they come
+        to together would let later charges trade one against the other (docs/proofs/accounting.md).
         """
+        if loss.delta_zero > OUTRIGHT_SHARE * self.delta:
+            return False
         if loss.pure_epsilon <= self.epsilon * (1 + ROUNDING):
-            return loss.delta_zero <= TAU_SHARE * self.delta
+            return True
         if self.pure:
             return False
-        mu = mu_for(Calibration.ANALYTIC, self.epsilon, self._gaussian_delta)
-        rest = loss.delta_zero + (1.0 + math.exp(min(self.epsilon, 700.0))) * loss.tau
-        return loss.mu_squared <= mu * mu * (1 + ROUNDING) and rest <= TAU_SHARE * self.delta
+        return loss.mu_squared <= self._most_mu**2 * (1 + ROUNDING) and self._allows_grid(loss.tau)
 
     def warn_if_weak(self, rows: int) -> None:
         """Warn where δ ≥ 1/N: publishing one row at random would satisfy such a guarantee. `rows` must be public."""

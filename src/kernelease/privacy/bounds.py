@@ -2,11 +2,14 @@
 
 Every cell of a column falls into exactly one of a fixed, public list of bins: a power of two and a sign, zero, or no
 number. So the counts of one column are a block of contingency counts, and `block_sensitivity` is theirs: a row adds 1
-to one bin per column. Laplace noise makes the counts of all columns together ε-DP, each column with an equal share.
+to one bin per column. Noise makes the counts of all columns together (ε, δ)-DP, each column with an equal share:
+Laplace noise where δ = 0, else Gaussian noise, whose price beside later Gaussian releases is that of one of them. (A
+pure step has a price there that is many times its own: μ² of ε = 0.5 alone is twice that of (2, 10⁻⁶).)
 
-With C columns of B bins and noise of scale b, a bin that no row is in passes the threshold t = b·ln(C·B/β) with
-probability at most e^{−t/b} = β/(C·B), so that any of them does with probability at most β. The bounds are the edges of
-the outermost bins that pass: post-processing. What lies beyond them, in bins of about t rows at most, will be clamped.
+With C columns of B bins and p = β/(C·B), a bin that no row is in passes the threshold t with probability at most p, for
+t = b·ln(1/p) under Laplace noise of scale b and t = σ·√(2·ln(1/p)) under Gaussian noise, so that any of them does with
+probability at most β. The bounds are the edges of the outermost bins that pass: post-processing. What lies beyond
+them, in bins of about t rows at most, will be clamped.
 """
 
 import math
@@ -26,7 +29,8 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.step import Measurement
+from kernelease.privacy.step import Law, Measurement
+from kernelease.privacy.subject import ROWS
 from kernelease.table.reading.arrow import dense
 from kernelease.table.reading.numbers import read_numbers
 
@@ -56,10 +60,8 @@ def private_bounds(
 ) -> dict[str, Bounds | None]:
     """Bounds of each column, None where too few cells are numbers to tell. The ledger is charged before noise is drawn.
 
-    `privacy` must be pure. Each row is protected, not a person with several.
+    Each row is protected, not a person with several.
     """
-    if not privacy.pure:
-        raise ParameterError("private_bounds: the mechanism is pure; give a Privacy with delta = 0.")
     if not columns:
         raise ParameterError("private_bounds: there is no column to measure.")
     counts = np.zeros((len(columns), BINS), dtype=np.int64)
@@ -67,7 +69,7 @@ def private_bounds(
         for i, name in enumerate(columns):
             counts[i] += np.bincount(bins_of(batch.column(name)), minlength=BINS)
     purpose = f"bounds of {len(columns)} columns"
-    budget = PrivacyFilter.open(privacy, ledger=ledger, coordinates=counts.size, purpose=purpose)
+    budget = PrivacyFilter.open(privacy, ledger=ledger, subject=ROWS, coordinates=counts.size, purpose=purpose)
     return {
         name: _bounds(_noisy(total, budget, noise, share=1.0 / len(columns)), len(columns))
         for name, total in zip(columns, counts, strict=True)
@@ -90,17 +92,21 @@ def bins_of(array: pa.Array) -> Integers:
 
 
 def _noisy(counts: Integers, budget: PrivacyFilter, noise: NoiseSource, *, share: float) -> Measurement:
-    sensitivity = block_sensitivity(budget.privacy.neighbours)
+    sensitivity = block_sensitivity(budget.neighbours)
     return measure(counts.astype(object), sensitivity, budget=budget, share=share, noise=noise, label="bounds")
 
 
 def _bounds(measurement: Measurement, columns: int) -> Bounds | None:
-    threshold = measurement.scale * math.log(columns * BINS / FALSE_ALARM)
-    passing = np.flatnonzero(measurement.values[:_NO_NUMBER] >= threshold)
+    passing = np.flatnonzero(measurement.values[:_NO_NUMBER] >= _threshold(measurement, columns))
     if len(passing) == 0:
         return None
     edges = _edges()
     return Bounds(low=float(edges[passing[0], 0]), high=float(edges[passing[-1], 1]))
+
+
+def _threshold(measurement: Measurement, columns: int) -> float:
+    surprise = math.log(columns * BINS / FALSE_ALARM)
+    return measurement.scale * (surprise if measurement.law is Law.LAPLACE else math.sqrt(2.0 * surprise))
 
 
 def _edges() -> Floats:

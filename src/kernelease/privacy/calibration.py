@@ -79,18 +79,6 @@ def _mills_gap(centre: float, mu: float) -> tuple[float, float]:
     return mu * (slope + mu * mu / 24.0 * bend), mu * (2 * _SPECIAL_ERROR + mu**4 / 240.0)
 
 
-def gaussian_epsilon(mu: float, delta: float) -> float:
-    """The smallest ε ≥ 0 with δ_μ(ε) ≤ δ, rounded up.
-
-    >>> round(gaussian_epsilon(1 / 4.225, 1e-6), 2)
-    1.0
-    """
-    _check_delta(delta)
-    if not 0.0 <= mu <= _MU_RANGE[1]:
-        raise ParameterError(f"gaussian_epsilon: mu must be from 0 to {_MU_RANGE[1]:.0e}, got {mu!r}.")
-    return _smallest_epsilon(lambda epsilon: gaussian_delta(mu, epsilon), delta)
-
-
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest μ with δ_μ(ε) ≤ δ, rounded down. σ = Δ/μ is then the least noise that (ε, δ) allows.
 
@@ -151,37 +139,9 @@ def pure_epsilon_for(mu: float) -> float:
     """
     if not 0.0 < mu < math.inf:
         raise ParameterError(f"pure_epsilon_for: mu must be positive and finite, got {mu!r}.")
+    if mu < 1.0:  # the same as below, without cancellation near 0
+        return 2.0 * math.atanh(math.erf(mu / math.sqrt(8.0))) * (1 - 2.0**-40)
     return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)) * (1 - 2.0**-40)
-
-
-def zcdp_rho(mu: float) -> float:
-    """ρ of the Gaussian mechanism: μ²/2. The converse does not hold: ρ-zCDP does not imply μ-Gaussian DP."""
-    return mu * mu / 2.0
-
-
-def zcdp_delta(rho: float, epsilon: float) -> float:
-    """δ of a ρ-zCDP mechanism at ε, rounded up: the least over Rényi orders α (Canonne, Kamath & Steinke 2020)."""
-    if not (0.0 <= rho < math.inf and 0.0 <= epsilon < math.inf):
-        raise ParameterError(f"zcdp_delta: rho and epsilon must be at least 0 and finite, got {rho!r} and {epsilon!r}.")
-    if rho == 0.0:
-        return 0.0
-
-    def log_delta(log_gap: float) -> float:  # α − 1 = e^log_gap
-        gap = math.exp(log_gap)
-        rounding = 2.0**-48 * (1.0 + gap * ((gap + 1.0) * rho + epsilon + abs(log_gap)))
-        return gap * ((gap + 1.0) * rho - epsilon) - math.log1p(gap) - gap * math.log1p(1.0 / gap) + rounding
-
-    low, high = -40.0, 40.0
-    for _ in range(200):  # the objective has one valley: golden-section search
-        a, b = low + 0.382 * (high - low), low + 0.618 * (high - low)
-        low, high = (low, b) if log_delta(a) < log_delta(b) else (a, high)
-    return max(_TINY, math.exp(min(0.0, log_delta((low + high) / 2))))
-
-
-def zcdp_epsilon(rho: float, delta: float) -> float:
-    """The smallest ε with δ(ε) ≤ δ for a ρ-zCDP mechanism, rounded up."""
-    _check_delta(delta)
-    return _smallest_epsilon(lambda epsilon: zcdp_delta(rho, epsilon), delta)
 
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
@@ -198,17 +158,6 @@ def _check_delta(delta: float) -> None:
             f"Gaussian noise needs a delta from {SMALLEST_DELTA} to 1 (1 excluded), got {delta!r}; for delta = 0 use "
             "Laplace noise."
         )
-
-
-def _smallest_epsilon(curve: Callable[[float], float], delta: float) -> float:
-    """The smallest ε ≥ 0 at which a falling curve δ(ε) is at most δ, rounded up."""
-    if curve(0.0) <= delta:
-        return 0.0
-    high = 1.0
-    while curve(high) > delta:
-        high *= 2.0
-    root = brentq(lambda epsilon: curve(epsilon) - delta, 0.0, high, xtol=1e-18, rtol=1e-14)
-    return _step_until(root, 1.0, lambda epsilon: curve(epsilon) <= delta)
 
 
 def _step_until(value: float, sign: float, holds: Callable[[float], bool]) -> float:

@@ -6,8 +6,11 @@ from typing import final
 
 from kernelease.errors import BudgetError, ParameterError, PrivacyError
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Charge, Ledger, Receipt
+from kernelease.privacy.charge import Charge
+from kernelease.privacy.ledger import Ledger, Receipt
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Step
+from kernelease.privacy.subject import Subject
 
 
 @final
@@ -30,13 +33,33 @@ class PrivacyFilter:
     _lock: Lock = field(default_factory=Lock, repr=False)
 
     @classmethod
-    def open(cls, privacy: Privacy, *, ledger: Ledger, coordinates: int, purpose: str) -> "PrivacyFilter":
-        """Charge the whole of `privacy` to the ledger and open a filter that can draw at most `coordinates` numbers."""
+    def open(
+        cls,
+        privacy: Privacy,
+        *,
+        ledger: Ledger,
+        subject: Subject,
+        coordinates: int,
+        purpose: str,
+        outright: Loss | None = None,
+    ) -> "PrivacyFilter":
+        """Charge the whole of `privacy` to the ledger and open a filter that can draw at most `coordinates` numbers.
+
+        `subject` is whom the release protects; a ledger of another one refuses. `outright` is what steps without
+        Gaussian noise may cost beside, within the part of δ that is kept for them.
+        """
         if coordinates < 1:
             raise ParameterError(f"PrivacyFilter: coordinates must be at least 1, got {coordinates!r}.")
         total = privacy.total(coordinates)
-        receipt = ledger.charge(Charge(loss=total, neighbours=privacy.neighbours, purpose=purpose))
+        if outright is not None and not privacy.allows(total := total + outright):
+            raise ParameterError("PrivacyFilter: what is added outright passes the part of delta that is kept for it.")
+        receipt = ledger.charge(Charge(loss=total, asked=privacy, subject=subject, purpose=purpose))
         return cls(privacy, total, receipt)
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """The relation under which the budget was charged."""
+        return self.privacy.relation
 
     @property
     def spent(self) -> Loss:

@@ -1,16 +1,19 @@
 """Frequent values of text columns, named by a charged mechanism: a histogram of what occurs, with a threshold.
 
-Only values that occur are counted, so their list need not be known. Each count gets discrete Laplace noise of scale b,
-and a value is named if its noisy count reaches T. With Δ₁ the L1 sensitivity of a column's counts and
+Only values that occur are counted, so their list need not be known. Each count gets discrete Gaussian noise of standard
+deviation σ, and a value is named if its noisy count reaches T. With Δ₂ the L2 sensitivity of a column's counts and
 
-    b = Δ₁/ε,        T = 1 + ⌈b·ln((1 + e^ε)/δ)⌉,
+    σ = Δ₂/μ,        T = 1 + σ·√(2·ln(1/η)),
 
-one column is (ε, δ)-DP. Proof. Let t, t′ be neighbours and A the values that occur in both. The noisy counts of A are
-ε-DP. At most one value occurs in t only and one in t′ only, each once; either is named with probability at most
-P(noise ≥ T − 1) ≤ e^{−(T−1)/b} ≤ δ/(1 + e^ε) =: η. Write M for all that is named and M_A for what is named of A. Then
-P(M(t) ∈ S) ≤ η + P(M_A(t) ∈ S) ≤ η + e^ε·P(M_A(t′) ∈ S) ≤ η + e^ε·(P(M(t′) ∈ S) + η) = e^ε·P(M(t′) ∈ S) + δ. ∎
+one column costs what a Gaussian step of μ on two numbers and a (0, η) step cost. Proof. Let t, t′ be neighbours and A
+the values that occur in both. At most two counts of A differ between t and t′, by Δ₂ together; the others have one law
+in both, so that no more than two draws are compared with the continuous ones: a Gaussian step. At most one value occurs
+in t only, once, and at most one in t′ only. Either is named with probability at most P(noise ≥ T − 1) ≤
+e^{−(T−1)²/2σ²} ≤ η (docs/proofs/discrete-noise.md, §5), independently of all else: let X be that name, or ∅ where it is
+not named. The two laws of X agree but for probability η: total variation η, which is (0, η)-DP. What is named is a
+function of X and of what is named of A. ∎
 
-C columns have ε/C and δ/C each, and are charged as C such steps.
+C columns have μ²/C and η/C each. η in all is a small share of δ.
 """
 
 import math
@@ -21,11 +24,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Charge, Ledger
+from kernelease.privacy.accounting import Loss, Privacy, rounding_tau
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.ledger import Ledger
+from kernelease.privacy.mechanisms import grid_bits
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import ROUND_UP, block_sensitivity
+from kernelease.privacy.subject import ROWS
 
+NAMING_SHARE = 0.002  # of δ: the chance that some value of a single row is named; a ledger has room for four of it
 MOST_VALUES = 256  # of a column, the first ones in alphabetical order
 LONGEST = 200  # characters: longer texts are not categories
 
@@ -48,24 +55,36 @@ def frequent_values(
     for batch in batches:
         for name in columns:
             counts[name].update(_texts(batch.column(name)))
-    epsilon, delta = privacy.epsilon / len(columns), privacy.delta / len(columns)
-    loss = sum((Loss.approximate(epsilon, delta) for _ in columns), Loss())
-    purpose = f"frequent values of {len(columns)} columns"
-    ledger.charge(Charge(loss=loss, neighbours=privacy.neighbours, purpose=purpose))
-    scale = ROUND_UP * block_sensitivity(privacy.neighbours).l1 / epsilon
-    least = threshold(scale, epsilon, delta)
-    return {name: _named(counts[name], scale, least, noise) for name in columns}
+    chance = NAMING_SHARE * privacy.delta / len(columns)
+    naming = Loss.approximate(0.0, chance)
+    budget = PrivacyFilter.open(
+        privacy,
+        ledger=ledger,
+        subject=ROWS,
+        coordinates=2 * len(columns),
+        purpose=f"frequent values of {len(columns)} columns",
+        outright=sum((naming for _ in columns), Loss()),
+    )
+    delta_2 = block_sensitivity(budget.neighbours).l2
+    sigma = ROUND_UP * delta_2 * math.sqrt(len(columns)) / privacy.total(2 * len(columns)).mu
+    tau = rounding_tau(2, math.ldexp(sigma, grid_bits(sigma)))
+    for name in columns:
+        budget.spend(Loss.gaussian(delta_2 / sigma, tau=tau) + naming, label=f"values of {name}")
+    least = threshold(sigma, chance)
+    return {name: _named(counts[name], sigma, least, noise) for name in columns}
 
 
-def threshold(scale: float, epsilon: float, delta: float) -> int:
-    """T: a value that one row alone holds reaches it with probability at most δ/(1 + e^ε)."""
-    return 1 + math.ceil(scale * (math.log1p(math.exp(min(epsilon, 700.0))) - math.log(delta)) * ROUND_UP)
+def threshold(sigma: float, chance: float) -> int:
+    """T: a value that one row alone holds reaches it with probability at most `chance`."""
+    return 1 + math.ceil(sigma * math.sqrt(-2.0 * math.log(chance)) * ROUND_UP)
 
 
-def _named(counts: Counter[str], scale: float, least: int, noise: NoiseSource) -> tuple[str, ...]:
-    values = sorted(counts)
-    drawn = noise.laplace(scale, len(values))
-    passing = [value for value, extra in zip(values, drawn.tolist(), strict=True) if counts[value] + extra >= least]
+def _named(counts: Counter[str], sigma: float, least: int, noise: NoiseSource) -> tuple[str, ...]:
+    values, bits = sorted(counts), grid_bits(sigma)
+    drawn = noise.gaussian(math.ldexp(sigma, bits), len(values)).tolist()
+    passing = [
+        value for value, extra in zip(values, drawn, strict=True) if (counts[value] - least << bits) + extra >= 0
+    ]
     return tuple(passing[:MOST_VALUES])
 
 

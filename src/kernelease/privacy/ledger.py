@@ -2,38 +2,45 @@
 
 import datetime
 import math
+import secrets
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol, final
 
+from kernelease._version import __version__
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.calibration import pure_mu
-from kernelease.privacy.neighbours import Neighbours
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Charge:
-    """What is about to be spent, and on what."""
-
-    loss: Loss
-    neighbours: Neighbours
-    purpose: str
+from kernelease.privacy.charge import Charge, counted_loss, refuse_other
+from kernelease.privacy.subject import Subject
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Receipt:
-    """Proof that a charge is on the books: its number there, and when it was entered."""
+    """A line of a ledger: proof that a charge is on the books, and where they stand with it. All of it is public.
 
-    number: int
+    `ledger` is the identity of the ledger, None where there was none: then `spent` is this release's loss alone, and
+    nobody counts what else is published about the same people.
+    """
+
+    number: int  # of the entry: 1, 2, 3, …
     charge: Charge
-    time: str
+    time: str  # UTC, ISO 8601
+    ledger: str | None
+    dataset: str | None  # by the ledger's name, else by the first name that was charged to it
+    spent: Loss  # all entries up to this one, in the ledger's relation
+    cap: Privacy
+    version: str = __version__
+
+    @property
+    def counted(self) -> Loss:
+        """What this charge costs in the ledger's relation."""
+        return counted_loss(self.cap, self.charge)
 
 
 class Ledger(Protocol):
-    """Books for one data set: one relation, one cap, entries that are never taken back.
+    """Books for one subject (a data set and a unit in it): one relation, one cap, entries that are never taken back.
 
     `charge` returns only once the entry is as durable as this ledger makes it; a mechanism draws noise after that.
     So a crash can lose utility, never privacy.
@@ -53,38 +60,52 @@ class Ledger(Protocol):
         ...
 
 
-def counted_loss(cap: Privacy, charge: Charge) -> Loss:
-    """What a charge costs in the relation of the cap. Only add-remove may enter under another one, replace-one.
+def next_receipt(
+    charge: Charge, before: Sequence[Receipt], *, cap: Privacy, books: Subject, ledger: str | None, time: str
+) -> Receipt:
+    """The receipt of one more charge after those `before`, or `BudgetError` if it is about someone else.
 
-    To replace a row is to remove it and add another, so replace-one neighbours t, t′ have a common add-remove
-    neighbour t″. Let M be a step charged (μ², δ₀ = 0, τ) or, if pure, ε, under add-remove. Then
-
-    - Gaussian part: M(t), M(t″) and M(t″), M(t′) are each as hard to tell apart as N(0, 1) and N(μ, 1), hence M(t) and
-      M(t′) as N(0, 1) and N(2μ, 1) (group privacy of Gaussian DP, Dong, Roth & Su 2022): μ² counts four times.
-    - Pure part: P(M(t) ∈ S) ≤ e^ε P(M(t″) ∈ S) ≤ e^{2ε} P(M(t′) ∈ S): 2ε, and with it the μ of a 2ε-DP step if smaller.
-    - τ bounds, for each table alone, the distance of the noise drawn from the noise calibrated. No pair of tables
-      enters, so it counts once: δ(ε) = δ_{2μ}(ε) + (1 + e^ε)·τ.
-    - δ₀ > 0 would become (1 + e^{ε_s})·δ₀ with the step's own ε_s, which a sum of losses no longer knows: refused.
-
-    The converse is refused too: replace-one says nothing about the number of rows, which add-remove protects.
-
-    >>> step = Charge(loss=Loss.pure(0.5), neighbours=Neighbours.ADD_REMOVE, purpose="a doctest")
-    >>> counted_loss(Privacy(epsilon=1.0), step) == Loss.pure(1.0)
-    True
+    Shared by all ledgers, to enter a charge and to read it again.
     """
-    loss = charge.loss
-    if charge.neighbours is cap.neighbours:
-        return loss
-    if cap.neighbours is not Neighbours.REPLACE_ONE or loss.delta_zero > 0.0:
-        raise BudgetError(
-            f"This ledger protects {cap.neighbours.value} neighbours; the charge for {charge.purpose} protects "
-            f"{charge.neighbours.value} neighbours, and its cost can't be converted. Use one relation per ledger."
-        )
-    pure = 2.0 * loss.pure_epsilon
-    mu_squared = 4.0 * loss.mu_squared
-    if pure < math.inf:
-        mu_squared = min(mu_squared, pure_mu(pure) ** 2)
-    return Loss(mu_squared=mu_squared, tau=loss.tau, pure_epsilon=pure)
+    dataset = _dataset(books, before)
+    refuse_other(cap, Subject(dataset=dataset, unit=books.unit), charge)
+    return Receipt(
+        number=len(before) + 1,
+        charge=charge,
+        time=time,
+        ledger=ledger,
+        dataset=charge.subject.dataset if dataset is None else dataset,
+        spent=(before[-1].spent if before else Loss()) + counted_loss(cap, charge),
+        cap=cap,
+    )
+
+
+def refuse_beyond(receipt: Receipt, before: Sequence[Receipt]) -> None:
+    """Raise `BudgetError` if a receipt after those `before` would pass the cap. Shared by all ledgers."""
+    if not receipt.cap.allows(receipt.spent):
+        raise BudgetError(_beyond(receipt.cap, before[-1].spent if before else Loss(), receipt.charge))
+
+
+def now() -> str:
+    """The time of an entry: UTC, ISO 8601, to the second."""
+    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+
+
+def _dataset(books: Subject, before: Sequence[Receipt]) -> str | None:
+    """The name that a ledger goes by: its own, else the first that was charged to it."""
+    return books.dataset if books.dataset is not None or not before else before[-1].dataset
+
+
+def _beyond(cap: Privacy, spent: Loss, charge: Charge) -> str:
+    limit = f"the cap of epsilon = {cap.epsilon!r}, delta = {cap.delta!r}"
+    ends = f"Nothing was spent; {remaining_in_words(cap, spent)}."
+    if charge.asked.relation is cap.relation:
+        return f"The charge for {charge.purpose} would pass {limit}. {ends}"
+    return (
+        f"The charge for {charge.purpose} is under {charge.asked.relation.value} neighbours; this ledger counts under "
+        f"{cap.relation.value} ones, where it costs up to twice the epsilon. That would pass {limit}. Use a ledger of "
+        f"its own relation, or ask for less. {ends}"
+    )
 
 
 def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
@@ -96,7 +117,7 @@ def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
 
     def fits(epsilon: float) -> bool:
         try:
-            total = Privacy(epsilon=epsilon, delta=cap.delta, neighbours=cap.neighbours).total(1)
+            total = Privacy(epsilon=epsilon, delta=cap.delta).total(1)
         except ParameterError:  # an ε at which no noise can be computed
             return False
         return cap.allows(spent + total)
@@ -124,27 +145,21 @@ def remaining_in_words(cap: Privacy, spent: Loss) -> str:
     return f"left: one release of epsilon up to {rounded:.3g} at delta = {cap.delta:g}"
 
 
-def refuse_beyond(cap: Privacy, spent: Loss, charge: Charge) -> None:
-    """Raise `BudgetError` if the charge would pass the cap or is of another relation. Shared by all ledgers."""
-    if not cap.allows(spent + counted_loss(cap, charge)):
-        raise BudgetError(
-            f"The charge for {charge.purpose} would pass the cap of epsilon = {cap.epsilon!r}, delta = {cap.delta!r}. "
-            f"Nothing was spent; {remaining_in_words(cap, spent)}."
-        )
-
-
 @final
 @dataclass(slots=True)
 class MemoryLedger:
     """A ledger that lives as long as the process: for experiments, tests and single releases.
 
     >>> ledger = MemoryLedger(Privacy(epsilon=1.0))
-    >>> charge = Charge(loss=Loss.pure(1.0), neighbours=Neighbours.REPLACE_ONE, purpose="a doctest")
+    >>> charge = Charge(loss=Loss.pure(1.0), asked=ledger.cap, subject=Subject(), purpose="a doctest")
     >>> ledger.charge(charge).number
     1
     """
 
     cap: Privacy
+    dataset: str | None = None
+    unit: str | None = None
+    identity: str | None = field(default_factory=lambda: f"memory-{secrets.token_hex(8)}")
     entries: list[Receipt] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock, repr=False)
 
@@ -152,15 +167,25 @@ class MemoryLedger:
         if not isinstance(self.cap, Privacy):
             raise ParameterError(f"MemoryLedger: cap must be a Privacy, got {type(self.cap).__name__}.")
 
+    @classmethod
+    def for_one(cls, privacy: Privacy, subject: Subject) -> "MemoryLedger":
+        """No ledger at all: books that allow one release, and whose receipt says that there was no ledger."""
+        return cls(privacy, dataset=subject.dataset, unit=subject.unit, identity=None)
+
+    @property
+    def subject(self) -> Subject:
+        """Whom the books are about."""
+        return Subject(dataset=self.dataset, unit=self.unit)
+
     def charge(self, charge: Charge) -> Receipt:
         """Enter the charge, or raise `BudgetError` and enter nothing."""
         with self._lock:
-            refuse_beyond(self.cap, self.spent(), charge)
-            time = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
-            receipt = Receipt(number=len(self.entries) + 1, charge=charge, time=time)
+            books, before = self.subject, self.entries
+            receipt = next_receipt(charge, before, cap=self.cap, books=books, ledger=self.identity, time=now())
+            refuse_beyond(receipt, before)
             self.entries.append(receipt)
             return receipt
 
     def spent(self) -> Loss:
         """All entries, added up."""
-        return sum((counted_loss(self.cap, entry.charge) for entry in self.entries), Loss())
+        return self.entries[-1].spent if self.entries else Loss()

@@ -12,13 +12,12 @@ Dangerous: a ledger restored from an old copy forgets what was spent since, and 
 drives. Keep one file, on a local disk.
 """
 
-import datetime
 import os
 import secrets
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, final
 
@@ -26,28 +25,32 @@ from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.charge import Charge, refuse_other_subject
 from kernelease.privacy.ledger import (
-    Charge,
     Receipt,
-    counted_loss,
+    next_receipt,
+    now,
     refuse_beyond,
     remaining_epsilon,
     remaining_in_words,
 )
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.subject import Subject
 
 APPLICATION_ID = 0x6B6C6564  # "kled" in the header of the file
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2  # 1 knew no identity, and of its entries neither the unit nor what was asked for
 PATIENCE = 30.0  # seconds to wait for another process
 
 _REFUSE = "BEGIN SELECT RAISE(ABORT, 'a ledger is never rewritten'); END"
 _AMOUNTS = ("mu_squared", "delta_zero", "tau", "pure_epsilon")
+_ASKED = ("neighbours", "epsilon", "delta", "calibration")
+_ASKED_SQL = "neighbours TEXT NOT NULL, epsilon REAL NOT NULL, delta REAL NOT NULL, calibration TEXT NOT NULL"
 # REPLACE deletes a row without firing the trigger on DELETE; the triggers on INSERT stop it.
 _SCHEMA = (
-    "CREATE TABLE ledger (dataset TEXT NOT NULL, unit TEXT, neighbours TEXT NOT NULL, epsilon REAL NOT NULL, "
-    "delta REAL NOT NULL, calibration TEXT NOT NULL, created TEXT NOT NULL, version TEXT NOT NULL)",
+    f"CREATE TABLE ledger (identity TEXT NOT NULL, dataset TEXT, unit TEXT, {_ASKED_SQL}, "
+    "created TEXT NOT NULL, version TEXT NOT NULL)",
     "CREATE TABLE entries (number INTEGER PRIMARY KEY, time TEXT NOT NULL, purpose TEXT NOT NULL, "
-    "neighbours TEXT NOT NULL, "
+    f"dataset TEXT, unit TEXT, {_ASKED_SQL}, "
     + ", ".join(f"{name} REAL NOT NULL CHECK (typeof({name}) = 'real' AND {name} >= 0)" for name in _AMOUNTS)
     + ", version TEXT NOT NULL)",
     f"CREATE TRIGGER ledger_insert BEFORE INSERT ON ledger WHEN EXISTS (SELECT 1 FROM ledger) {_REFUSE}",
@@ -62,35 +65,26 @@ _SCHEMA = (
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
-    """A line of the ledger: what was charged, what that counts in the ledger's relation, when, by which version."""
-
-    number: int
-    charge: Charge
-    counted: Loss
-    time: str  # UTC, ISO 8601
-    version: str
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFile:
     """A `Ledger` in a file. Between calls no handle is open, so it may be shared by threads and forked processes.
 
-    One ledger has one relation (that of its cap) and one unit: the column that identifies a person, None where each
-    row is one. `dataset` is a name that the owner gives, never a digest of the data.
+    One ledger has one relation (that of its cap), one unit (the column that identifies a person, None where each row
+    is one) and one data set; where that has no name, the first one that is charged holds. `identity` is made by chance
+    with the file: bundles name it.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
     >>> ledger = LedgerFile.create(Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0))
-    >>> charge = Charge(loss=Loss.pure(0.75), neighbours=Neighbours.REPLACE_ONE, purpose="a doctest")
+    >>> asked = Privacy(epsilon=0.75)
+    >>> charge = Charge(loss=Loss.pure(0.75), asked=asked, subject=ledger.subject, purpose="a doctest")
     >>> ledger.charge(charge).number, LedgerFile.open(ledger.path).remaining()
     (1, 'left: one release of epsilon up to 0.25 at delta = 0')
     >>> folder.cleanup()
     """
 
     path: Path
-    dataset: str
+    identity: str
+    dataset: str | None
     cap: Privacy
     unit: str | None = None
     patience: float = PATIENCE
@@ -105,14 +99,14 @@ class LedgerFile:
         unit: str | None = None,
         patience: float = PATIENCE,
     ) -> "LedgerFile":
-        """A new ledger, complete from the moment it is visible. `dataset` None: a random name."""
+        """A new ledger, complete from the moment it is visible. `dataset` None: the first name that is charged."""
         if not isinstance(cap, Privacy):
             raise ParameterError(f"LedgerFile: cap must be a Privacy, got {type(cap).__name__}.")
-        name = f"dataset-{secrets.token_hex(8)}" if dataset is None else _text("dataset", dataset)
         ledger = cls(
             path=Path(path),
-            dataset=name,
-            cap=cap,
+            identity=secrets.token_hex(16),
+            dataset=None if dataset is None else _text("dataset", dataset),
+            cap=replace(cap, neighbours=cap.relation),
             unit=None if unit is None else _text("unit", unit),
             patience=patience,
         )
@@ -145,26 +139,42 @@ class LedgerFile:
             _read_entries(connection, ledger)
             return ledger
 
+    @property
+    def subject(self) -> Subject:
+        """Whom the books are about."""
+        return Subject(dataset=self.dataset, unit=self.unit)
+
     def charge(self, charge: Charge) -> Receipt:
         """Enter the charge and sync it to disk, or raise `BudgetError` or `LedgerError`: then no noise may be drawn."""
-        purpose = _text("purpose", charge.purpose)
+        for name, text in (("purpose", charge.purpose), ("dataset", charge.subject.dataset)):
+            if text is not None:
+                _text(name, text)
         with self._transaction("IMMEDIATE") as connection:
-            entries = _read_entries(connection, self)
-            refuse_beyond(self.cap, _total(entries), charge)
-            receipt = Receipt(number=len(entries) + 1, charge=charge, time=_now())
+            before = _read_entries(connection, self)
+            receipt = self._receipt(charge, before, now())
+            refuse_beyond(receipt, before)
+            row = (receipt.number, receipt.time, charge.purpose, charge.subject.dataset, charge.subject.unit)
             amounts = [float(getattr(charge.loss, name)) for name in _AMOUNTS]
-            row = (receipt.number, receipt.time, purpose, charge.neighbours.value, *amounts, __version__)
-            connection.execute("INSERT INTO entries VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
+            values = (*row, *_asked_row(charge.asked), *amounts, receipt.version)
+            connection.execute(f"INSERT INTO entries VALUES ({', '.join('?' * len(values))})", values)
         return receipt
 
     def spent(self) -> Loss:
         """All entries, added up, in the ledger's relation."""
-        return _total(self.entries())
+        entries = self.entries()
+        return entries[-1].spent if entries else Loss()
 
-    def entries(self) -> list[Entry]:
+    def entries(self) -> list[Receipt]:
         """All entries, oldest first."""
         with self._transaction() as connection:
             return _read_entries(connection, self)
+
+    def entry(self, number: int) -> Receipt:
+        """The receipt of an entry again, as it was given when it was entered."""
+        entries = self.entries()
+        if not 1 <= number <= len(entries):
+            raise LedgerError(f"The ledger {self.path} has {len(entries)} entries, and none of number {number!r}.")
+        return entries[number - 1]
 
     def remaining_epsilon(self) -> float:
         """The largest ε of one more release at the cap's δ that still fits."""
@@ -174,13 +184,14 @@ class LedgerFile:
         """The same, in words."""
         return remaining_in_words(self.cap, self.spent())
 
-    def check_unit(self, unit: str | None) -> None:
-        """Raise `BudgetError` if a release protects another unit than this ledger counts."""
-        if unit != self.unit:
-            ours, theirs = (f"the unit {name!r}" if name is not None else "one row" for name in (self.unit, unit))
-            raise BudgetError(
-                f"This ledger counts the loss of {ours}; the release protects {theirs}. Use one unit per ledger."
-            )
+    def check_subject(self, subject: Subject) -> None:
+        """Raise `BudgetError` if a release is about another data set or unit: known before any row is read."""
+        entries = self.entries()
+        dataset = entries[-1].dataset if entries else self.dataset
+        refuse_other_subject(Subject(dataset=dataset, unit=self.unit), subject)
+
+    def _receipt(self, charge: Charge, before: list[Receipt], time: str) -> Receipt:
+        return next_receipt(charge, before, cap=self.cap, books=self.subject, ledger=self.identity, time=time)
 
     @contextmanager
     def _transaction(self, kind: str = "DEFERRED") -> Iterator[sqlite3.Connection]:
@@ -238,9 +249,10 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
     if _value(connection, "PRAGMA application_id") != APPLICATION_ID:
         raise LedgerError(f"{path} is not a kernelease ledger.")
     if (version := _value(connection, "PRAGMA user_version")) != FORMAT_VERSION:
+        newer, older = "or a newer one", "or make a new ledger with a cap that leaves out what this one has spent"
         raise LedgerError(
             f"The ledger {path} has format {version}; this kernelease ({__version__}) knows format {FORMAT_VERSION}. "
-            "Use the version that made it, or a newer one."
+            f"Use the version that made it, {newer if version > FORMAT_VERSION else older}."
         )
     found = {row[0] for row in connection.execute("SELECT sql FROM sqlite_master")}
     if found != set(_SCHEMA):
@@ -248,45 +260,55 @@ def _check_format(connection: sqlite3.Connection, path: Path) -> None:
 
 
 def _read_ledger(connection: sqlite3.Connection, path: Path, patience: float) -> LedgerFile:
-    rows = connection.execute("SELECT dataset, unit, neighbours, epsilon, delta, calibration FROM ledger").fetchall()
+    rows = connection.execute(f"SELECT identity, dataset, unit, {', '.join(_ASKED)} FROM ledger").fetchall()
     try:
-        ((dataset, unit, neighbours, epsilon, delta, calibration),) = rows
-        cap = Privacy(
-            epsilon=epsilon, delta=delta, neighbours=Neighbours(neighbours), calibration=Calibration(calibration)
+        ((identity, dataset, unit, *cap),) = rows
+        subject = Subject(dataset=dataset, unit=unit)
+        _text("identity", identity)
+        return LedgerFile(
+            path=path, identity=identity, dataset=subject.dataset, cap=_asked(*cap), unit=unit, patience=patience
         )
     except (ValueError, TypeError) as error:
         raise LedgerError(f"The ledger {path} is damaged: its cap can't be read.") from error
-    return LedgerFile(path=path, dataset=dataset, cap=cap, unit=unit, patience=patience)
 
 
-def _read_entries(connection: sqlite3.Connection, ledger: LedgerFile) -> list[Entry]:
+def _read_entries(connection: sqlite3.Connection, ledger: LedgerFile) -> list[Receipt]:
     """All entries, oldest first. Their numbers must be 1, 2, 3, …: a gap is a lost entry."""
-    rows = connection.execute(
-        f"SELECT number, time, version, purpose, neighbours, {', '.join(_AMOUNTS)} FROM entries ORDER BY number"
-    ).fetchall()
+    columns = ("number", "time", "version", "purpose", "dataset", "unit", *_ASKED, *_AMOUNTS)
+    rows = connection.execute(f"SELECT {', '.join(columns)} FROM entries ORDER BY number").fetchall()
+    if [row[0] for row in rows] != list(range(1, len(rows) + 1)):
+        raise LedgerError(f"The ledger {ledger.path} is damaged: entries are missing.")
+    entries: list[Receipt] = []
     try:
-        entries = [_entry(ledger.cap, *row) for row in rows]
+        for _, time, version, *charge in rows:
+            entries.append(replace(ledger._receipt(_charge(*charge), entries, time), version=version))
     except (ValueError, TypeError, BudgetError) as error:
         raise LedgerError(f"The ledger {ledger.path} is damaged: an entry can't be read.") from error
-    if [entry.number for entry in entries] != list(range(1, len(entries) + 1)):
-        raise LedgerError(f"The ledger {ledger.path} is damaged: entries are missing.")
     return entries
 
 
-def _entry(cap: Privacy, number: int, time: str, version: str, purpose: str, neighbours: str, *amounts: float) -> Entry:
-    loss = Loss(**dict(zip(_AMOUNTS, amounts, strict=True)))
-    charge = Charge(loss=loss, neighbours=Neighbours(neighbours), purpose=purpose)
-    return Entry(number=number, charge=charge, counted=counted_loss(cap, charge), time=time, version=version)
+def _charge(purpose: str, dataset: str | None, unit: str | None, *numbers: Any) -> Charge:
+    return Charge(
+        loss=Loss(**dict(zip(_AMOUNTS, numbers[len(_ASKED) :], strict=True))),
+        asked=_asked(*numbers[: len(_ASKED)]),
+        subject=Subject(dataset=dataset, unit=unit),
+        purpose=purpose,
+    )
 
 
-def _total(entries: list[Entry]) -> Loss:
-    return sum((entry.counted for entry in entries), Loss())
+def _asked(neighbours: str, epsilon: float, delta: float, calibration: str) -> Privacy:
+    return Privacy(
+        epsilon=epsilon, delta=delta, neighbours=Neighbours(neighbours), calibration=Calibration(calibration)
+    )
+
+
+def _asked_row(privacy: Privacy) -> tuple[str, float, float, str]:
+    return privacy.relation.value, float(privacy.epsilon), float(privacy.delta), privacy.calibration.value
 
 
 def _write_draft(draft: Path, ledger: LedgerFile) -> None:
     """A whole ledger under a name that nobody opens. SQLite syncs it to disk at the commit."""
-    cap = ledger.cap
-    row = (ledger.dataset, ledger.unit, cap.neighbours.value, cap.epsilon, cap.delta, cap.calibration.value, _now())
+    row = (ledger.identity, ledger.dataset, ledger.unit, *_asked_row(ledger.cap), now(), __version__)
     with _connection(draft, "rwc", ledger.patience) as connection:
         connection.execute("PRAGMA journal_mode = DELETE")
         connection.execute("BEGIN")
@@ -294,7 +316,7 @@ def _write_draft(draft: Path, ledger: LedgerFile) -> None:
         connection.execute(f"PRAGMA user_version = {FORMAT_VERSION}")
         for statement in _SCHEMA:
             connection.execute(statement)
-        connection.execute("INSERT INTO ledger VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (*row, __version__))
+        connection.execute(f"INSERT INTO ledger VALUES ({', '.join('?' * len(row))})", row)
         connection.execute("COMMIT")
 
 
@@ -329,7 +351,3 @@ def _text(name: str, value: object) -> str:
     if not isinstance(value, str) or not value or not value.isprintable():
         raise ParameterError(f"LedgerFile: {name} must be printable text, got {value!r}.")
     return value
-
-
-def _now() -> str:
-    return datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")

@@ -6,8 +6,10 @@ from pathlib import Path
 from typing import final
 
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Charge, Ledger, Receipt
+from kernelease.privacy.charge import Charge
+from kernelease.privacy.ledger import Ledger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.subject import Subject
 
 
 @final
@@ -16,9 +18,8 @@ class NewLedger:
     """A ledger that no file holds yet. Its first charge makes one, so that a release that fails before leaves none."""
 
     path: Path
-    dataset: str
+    subject: Subject
     cap: Privacy
-    unit: str | None = None
 
     def charge(self, charge: Charge) -> Receipt:
         """Make the file, or open the one that another process has made meanwhile; then enter the charge."""
@@ -30,26 +31,26 @@ class NewLedger:
 
     def _file(self) -> LedgerFile:
         if os.path.lexists(self.path):
-            return _opened(self.path, self.unit)
-        return LedgerFile.create(self.path, dataset=self.dataset, cap=self.cap, unit=self.unit)
+            return _opened(self.path, self.subject)
+        return LedgerFile.create(self.path, dataset=self.subject.dataset, cap=self.cap, unit=self.subject.unit)
 
 
-def open_ledger(path: str | Path, *, dataset: str, cap: Privacy, unit: str | None = None) -> Ledger:
-    """The ledger in a file, if it counts the same unit; where there is no file, one to be made with this cap.
+def open_ledger(path: str | Path, *, subject: Subject, cap: Privacy) -> Ledger:
+    """The ledger in a file, if it is about the same subject; where there is no file, one to be made with this cap.
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = open_ledger(Path(folder.name, "l.sqlite"), dataset="census", cap=Privacy(epsilon=1.0))
+    >>> ledger = open_ledger(Path(folder.name, "l.sqlite"), subject=Subject(dataset="census"), cap=Privacy(epsilon=1.0))
     >>> type(ledger).__name__, list(Path(folder.name).iterdir())
     ('NewLedger', [])
     >>> folder.cleanup()
     """
     if os.path.lexists(path):
-        return _opened(Path(path), unit)
-    return NewLedger(path=Path(path), dataset=dataset, cap=cap, unit=unit)
+        return _opened(Path(path), subject)
+    return NewLedger(path=Path(path), subject=subject, cap=cap)
 
 
-def _opened(path: Path, unit: str | None) -> LedgerFile:
+def _opened(path: Path, subject: Subject) -> LedgerFile:
     ledger = LedgerFile.open(path)
-    ledger.check_unit(unit)
+    ledger.check_subject(subject)
     return ledger

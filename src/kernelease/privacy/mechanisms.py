@@ -18,6 +18,7 @@ from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_s
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
 from kernelease.privacy.step import Law, Measurement, Selection, Step
 
+LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, and σ = 0.0035 is still a number
 LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers
 
 
@@ -72,10 +73,10 @@ def _check_resumption(earlier: Measurement, whole: Sensitivity, budget: PrivacyF
 
 
 def _check_relation(sensitivity: Sensitivity, budget: PrivacyFilter) -> None:
-    if sensitivity.neighbours is not budget.privacy.neighbours:
+    if sensitivity.neighbours is not budget.neighbours:
         raise PrivacyError(
             f"A sensitivity under {sensitivity.neighbours.value} can't be used for a guarantee under "
-            f"{budget.privacy.neighbours.value}."
+            f"{budget.neighbours.value}."
         )
 
 
@@ -92,7 +93,7 @@ def _gaussian(
     """Discrete Gaussian noise on a grid so fine (s ≥ 2³⁵) that the continuous calibration holds up to τ."""
     mu = math.sqrt(share * budget.total.mu_squared)
     sigma = ROUND_UP * sensitivity.l2 / mu
-    bits = max(0, math.frexp(SMALLEST_SCALE)[1] - math.frexp(sigma)[1])
+    bits = grid_bits(sigma)
     scale = math.ldexp(sigma, bits)
     check_scale(scale)
     crossing = Step(law=Law.GAUSSIAN, coordinates=len(exact), sensitivity=sensitivity.l2, scale=sigma, bits=bits)
@@ -101,12 +102,20 @@ def _gaussian(
     return Measurement(integers=noisy, step=crossing, private=noise.private)
 
 
+def grid_bits(sigma: float) -> int:
+    """How much finer than the input's the grid of Gaussian noise has to be, in powers of two."""
+    return max(0, math.frexp(SMALLEST_SCALE)[1] - math.frexp(sigma)[1])
+
+
 def _laplace(
     exact: BigIntegers, sensitivity: Sensitivity, budget: PrivacyFilter, share: float, noise: NoiseSource, label: str
 ) -> Measurement:
-    """Discrete Laplace noise is ε-DP on integers exactly: no grid of its own, no τ."""
+    """Discrete Laplace noise is ε-DP on integers exactly: no grid of its own, no τ.
+
+    Where ε asks for less noise than can be told from none, there is a little more.
+    """
     epsilon = share * budget.privacy.epsilon
-    scale = ROUND_UP * sensitivity.l1 / epsilon
+    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * sensitivity.l1 / epsilon)
     check_scale(scale, LARGEST_LAPLACE_SCALE)
     crossing = Step(law=Law.LAPLACE, coordinates=len(exact), sensitivity=sensitivity.l1, scale=scale)
     budget.spend(crossing.loss, label=label)

@@ -67,7 +67,7 @@ class ExactCounts(Private):
         self, blocks: Sequence[Block], budget: PrivacyFilter, *, noise: NoiseSource, stage: int = 0
     ) -> tuple[NoisyBlock, ...]:
         """Charge each block's share of the budget, then add noise to its counts."""
-        neighbours = budget.privacy.neighbours
+        neighbours = budget.neighbours
         self.public_rows(neighbours)
         sensitivity = block_sensitivity(neighbours, unit=self.unit)
         noisy = []
@@ -100,7 +100,7 @@ class ExactCounts(Private):
         units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
         of `share`, and candidates are chosen once.
         """
-        step = distance_sensitivity(budget.privacy.neighbours, unit=self.unit)
+        step = distance_sensitivity(budget.neighbours, unit=self.unit)
         exact = self._exact(candidates)
         scores = {
             index: int(np.abs(table - guess).sum()) - handicap

@@ -60,7 +60,7 @@ class ExactEmbedding(Private):
         self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, label: str = "mean embedding"
     ) -> NoisyEmbedding:
         """Charge a share of the budget, then add noise: the door from here to the public side."""
-        neighbours = budget.privacy.neighbours
+        neighbours = budget.neighbours
         vector = self.feature_map.project(self._total)
         if neighbours is Neighbours.REPLACE_ONE:
             if self._count == 0:  # N is public under this relation, so this says nothing private
@@ -80,7 +80,7 @@ class ExactEmbedding(Private):
         The rows must be the ones that were measured; the map extends the earlier one (`features.extension`), and may
         be chosen in sight of what it showed. Where nothing was added, `earlier` comes back.
         """
-        neighbours = budget.privacy.neighbours
+        neighbours = budget.neighbours
         feature_map, known = self._extension_of(earlier, neighbours), earlier.feature_map.dimension
         if feature_map.dimension == known:
             return earlier

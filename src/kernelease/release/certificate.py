@@ -4,8 +4,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
-from scipy.special import ndtr, ndtri
-
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
 from kernelease.measured.measured import Measured
@@ -15,6 +13,7 @@ from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Step
 from kernelease.release.described import described
+from kernelease.release.entry import LedgerEntry
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 
@@ -47,7 +46,7 @@ class Certificate:
     steps: tuple[Step, ...]
     rows: float  # N where public, else the noisy count
     published_rows: int
-    receipt: int
+    entry: LedgerEntry
     seed: int
     choices: tuple[str, ...]
     version: str = __version__
@@ -67,7 +66,7 @@ class Certificate:
             private=measured.private,
             epsilon=privacy.epsilon,
             delta=privacy.delta,
-            neighbours=privacy.neighbours,
+            neighbours=privacy.relation,
             calibration=Calibration.ANALYTIC if privacy.pure else privacy.calibration,  # of Gaussian noise alone
             mu=receipt.charge.loss.mu,
             method=type(method).__name__,
@@ -77,7 +76,7 @@ class Certificate:
             steps=measured.steps,
             rows=measured.rows,
             published_rows=measured.published_rows,
-            receipt=receipt.number,
+            entry=LedgerEntry.of(receipt),
             seed=seed.value,
             choices=tuple(str(choice) for choice in measured.choices),
         )
@@ -101,7 +100,15 @@ class Certificate:
     @property
     def attacker(self) -> dict[float, float]:
         """The best true-positive rate of any attacker, at false-positive rates of 1 % and 5 %."""
-        return {rate: float(ndtr(ndtri(rate) + self.mu)) for rate in (0.01, 0.05)}
+        return {rate: self.promised.attacker(rate) for rate in (0.01, 0.05)}
+
+    @property
+    def promised(self) -> Loss:
+        """The whole loss that ε and δ allow: what was charged, whatever the steps have used of it."""
+        asked = Privacy(
+            epsilon=self.epsilon, delta=self.delta, neighbours=self.neighbours, calibration=self.calibration
+        )
+        return asked.total(max(1, self.coordinates))
 
     @property
     def headline(self) -> str:
@@ -123,5 +130,5 @@ class Certificate:
         if self.published_rows:
             lines.append(f"the {self.published_rows} rows published before have no guarantee")
         lines += ["not promised:", *(f"  {item}" for item in NOT_PROMISED)]
-        lines.append(f"ledger entry {self.receipt}, public seed {self.seed}, kernelease {self.version}")
+        lines += [f"ledger: {self.entry}", f"public seed {self.seed}, kernelease {self.version}"]
         return "\n".join(lines)

@@ -49,18 +49,20 @@ from kernelease.methods.method import UnknownMethod
 from kernelease.methods.random_features import RandomFeatures
 from kernelease.methods.small_database import SmallDatabase
 from kernelease.methods.subspace import PublishedRows, Subspace
+from kernelease.privacy.accounting import Loss
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Measurement, Selection, Step
 from kernelease.release.certificate import Certificate
 from kernelease.release.declared_types import is_declared
+from kernelease.release.entry import LedgerEntry
 from kernelease.seeds import PublicSeed
 
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
         *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
-        *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, PublicSeed),
+        *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, LedgerEntry, Loss, PublicSeed),
         *(Interactions, MixtureSolver, Subspace, PublishedRows, RandomFeatures, SmallDatabase, Adaptive, Tilting),
         UnknownMethod,
         *(NormalPoints, UniformPoints, PublicPoints, Free, Simplex, L1Ball, EmpiricalMean, Shrinkage, SyntheticSet),

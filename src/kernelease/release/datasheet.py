@@ -64,7 +64,7 @@ def _guarantee(certificate: Certificate) -> Lines:
     yield f"| neighbouring tables | {certificate.neighbours.value} |"
     if certificate.mu > 0:
         yield f"| Gaussian differential privacy, mu | {certificate.mu:.4g} |"
-    yield f"| ledger entry | {certificate.receipt} |"
+    yield f"| ledger | {_plain(str(certificate.entry))} |"
     yield ""
     for rate, power in certificate.attacker.items():
         yield (
@@ -165,7 +165,11 @@ def _ground(certificate: Certificate) -> Lines:
         else "- Noise was reproducible."
     )
     yield "- What is protected was computed in integers, so that rounding of floats can't leak."
-    yield "- The ledger was charged before noise was drawn, and every release about these persons is on it."
+    yield (
+        "- No ledger was kept: what else is published about the same people is not counted."
+        if certificate.entry.ledger is None
+        else "- The ledger was charged before noise was drawn, and every release about these persons is on it."
+    )
     yield "- Neither that noise was drawn nor what the ledger says can be seen in a bundle. `kernelease verify` shows"
     yield "  that its numbers give the stated epsilon and delta, that rows keep the schema, and that no file changed."
 

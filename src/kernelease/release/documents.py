@@ -98,7 +98,7 @@ def registry_record(name: str, certificate: Certificate) -> bytes:
         ("model", "central"),
         ("accounting", "Gaussian differential privacy, with the discreteness of the noise charged to delta"),
         ("software", f"kernelease {certificate.version}"),
-        ("ledger_entry", certificate.receipt),
+        ("ledger", str(certificate.entry)),
     ]
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in entries]
     lines += ["not_promised:", *(f"  - {json.dumps(item, ensure_ascii=False)}" for item in NOT_PROMISED)]

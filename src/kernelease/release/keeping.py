@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BudgetError, KerneleaseError, LedgerError, ParameterError, SourceError
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Charge, Ledger, Receipt
+from kernelease.privacy.charge import Charge
+from kernelease.privacy.ledger import Ledger, Receipt
 from kernelease.release.bundle import checked_files, documents, save
 from kernelease.release.container import check_target
 from kernelease.release.measurements import Measurements

@@ -1,5 +1,7 @@
 """Check a bundle without trusting it: everything that it states against everything else that it states."""
 
+import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,11 +14,13 @@ from kernelease.errors import BundleError, KerneleaseError
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release.alike import alike, same_rows
 from kernelease.release.bundle import documents, measurements_of, release_of
 from kernelease.release.certificate import Certificate
 from kernelease.release.container import Limits, read_bundle
 from kernelease.release.described import described
+from kernelease.release.entry import LedgerEntry
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.row_checks import row_problems
@@ -56,23 +60,29 @@ def verify(
     *,
     trusted_key: Ed25519PublicKey | None = None,
     refit: bool = False,
+    ledger: LedgerFile | None = None,
     limits: Limits | None = None,
 ) -> tuple[Finding, ...]:
     """All that can be said about a bundle. Everything holds only if every finding holds.
 
     It shows that what is stated is consistent, that rows fit the schema, and that nothing was changed since. With
     `refit` the method's steps are taken again on the noisy numbers, and the rows are made again: both must be the same,
-    so nothing else can have gone into them. What a bundle can't show is listed in `ON_TRUST`.
+    so nothing else can have gone into them. Who has the `ledger` can ask whether the entry is there and says the same.
+    What a bundle can't show is listed in `ON_TRUST`.
     """
     try:
         files = read_bundle(path, limits=limits)
     except BundleError as error:
         return (Finding(check="files", holds=False, detail=str(error)),)
-    return findings(files, trusted_key=trusted_key, refit=refit)
+    return findings(files, trusted_key=trusted_key, refit=refit, ledger=ledger)
 
 
 def findings(
-    files: dict[str, bytes], *, trusted_key: Ed25519PublicKey | None = None, refit: bool = False
+    files: dict[str, bytes],
+    *,
+    trusted_key: Ed25519PublicKey | None = None,
+    refit: bool = False,
+    ledger: LedgerFile | None = None,
 ) -> tuple[Finding, ...]:
     """What `verify` says of the files of a bundle, once they are read."""
     found = [_sums(files), _signature(files, trusted_key)]
@@ -84,6 +94,7 @@ def findings(
     stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
     found += [_version(measurements.certificate), _private(measurements), *stated, _documents(files, content)]
     found += [_rows(content)] if isinstance(content, Release) else []
+    found += [] if ledger is None else [_on_the_books(measurements, ledger)]
     if refit and all(finding.holds for finding in stated):
         found += _made_again(content)
     elif refit:
@@ -156,7 +167,8 @@ def _measured(measurements: Measurements) -> Finding:
 def _agreement(measurements: Measurements) -> Finding:
     """What is stated twice is stated alike."""
     try:
-        odd = [what for what, one, other in _stated_twice(measurements) if one != other]
+        stated = itertools.chain(_stated_twice(measurements), _ledger_stated(measurements))
+        odd = [what for what, one, other in stated if one != other]
     except _REFUSALS as error:
         return Finding(check="agreement", holds=False, detail=str(error))
     detail = f"the documents disagree about {', '.join(odd)}" if odd else "what is stated twice is stated alike"
@@ -181,6 +193,36 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
         yield "the calibration", certificate.calibration, Calibration.ANALYTIC
     promised = _promise(certificate).total(certificate.coordinates).mu
     yield "mu", True, abs(certificate.mu - promised) <= 1e-9 * promised
+
+
+def _ledger_stated(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
+    """What the entry says against what this release alone must have cost."""
+    certificate, entry = measurements.certificate, measurements.certificate.entry
+    if measurements.domain.schema is not None:
+        yield "the data set", entry.dataset, measurements.domain.name
+    alone = certificate.promised.mu_squared
+    if entry.ledger is None:
+        yield "the ledger", (entry.number, True), (1, math.isclose(entry.spent.mu_squared, alone, rel_tol=1e-9))
+    yield "the cumulative loss", True, entry.spent.mu_squared * _SLACK >= alone
+
+
+def _on_the_books(measurements: Measurements, ledger: LedgerFile) -> Finding:
+    """Whether the owner's ledger has the entry, and says of it what the bundle says."""
+    certificate = measurements.certificate
+    try:
+        receipt = ledger.entry(certificate.entry.number)
+    except KerneleaseError as error:
+        return Finding(check="ledger", holds=False, detail=str(error))
+    asked, schema = receipt.charge.asked, measurements.schema
+    same = {
+        "the ledger or its sums": LedgerEntry.of(receipt) == certificate.entry,
+        "epsilon or delta": (asked.epsilon, asked.delta) == (certificate.epsilon, certificate.delta),
+        "the neighbour relation": asked.relation is certificate.neighbours,
+        "the unit": receipt.charge.subject.unit == (None if schema is None else schema.unit),
+    }
+    odd = [what for what, holds in same.items() if not holds]
+    detail = f"the entry differs in {', '.join(odd)}" if odd else f"{certificate.entry}, charged at {receipt.time}"
+    return Finding(check="ledger", holds=not odd, detail=detail)
 
 
 def _promise(certificate: Certificate) -> Privacy:

@@ -1,22 +1,21 @@
 """Schemas to begin with, for a source of private rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import pyarrow as pa
 
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.accounting import Loss
 from kernelease.privacy.bounds import Bounds, private_bounds
 from kernelease.privacy.frequent import frequent_values
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
+from kernelease.privacy.subject import ROWS
 from kernelease.release.keeping import Watched
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, numeric_names, text_names
 from kernelease.table.records import Records
-
-VALUES_SHARE = 0.005  # of the cap's δ: what is not Gaussian has a hundredth of it in all
 
 
 @final
@@ -45,36 +44,31 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     """Bounds of numbers and frequent values of texts, with ε charged to the ledger of the source's data.
 
     Half of ε finds bounds; the other half finds values of the columns that are declared texts or, where nothing is
-    declared, of those whose noisy counts showed no numbers. Values need a δ, a small part of the cap's; a ledger that
-    is pure has none, and all of ε then goes to bounds.
+    declared, of those whose noisy counts showed no numbers. Both are charged as releases at the cap's δ are, with
+    Gaussian noise, so that what is left for later ones is what those would leave. Values need a δ; a ledger that is
+    pure has none, and all of ε then goes to bounds, with Laplace noise.
     """
-    ledger.check_unit(None)
+    ledger.check_subject(ROWS)
     drawn, cap = SystemNoise() if noise is None else noise, ledger.cap
     names, declared = _columns(source), source.declared_schema() is not None
     numeric, texts = (choose(names, declared_types=declared) for choose in (numeric_names, text_names))
     if not numeric and (cap.pure or not texts):
         raise ParameterError("Private bounds: the source declares no column of numbers.")
     part = epsilon if cap.pure or not (texts or not declared) else epsilon / 2
-    halves = (Loss.pure(part) if numeric else Loss(), Loss() if part == epsilon else _values(cap, part, texts))
-    _refuse_beyond(ledger, epsilon, halves[0] + halves[1])
+    halves = [replace(cap, epsilon=part)] * (bool(numeric) + (part != epsilon))
+    _refuse_beyond(ledger, epsilon, sum((half.total(1) for half in halves), Loss()))
     books = Watched(ledger)
     with books.told_if_spent():
         bounds: dict[str, Bounds | None] = {}
         if numeric:
-            pure = Privacy(epsilon=part, neighbours=cap.neighbours)
-            bounds = private_bounds(source.batches(numeric), numeric, privacy=pure, ledger=books, noise=drawn)
+            privacy = replace(cap, epsilon=part)
+            bounds = private_bounds(source.batches(numeric), numeric, privacy=privacy, ledger=books, noise=drawn)
         wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
         values: dict[str, tuple[str, ...]] = {}
         if wanted and not cap.pure:
-            privacy = Privacy(epsilon=epsilon / 2, delta=VALUES_SHARE * cap.delta, neighbours=cap.neighbours)
+            privacy = replace(cap, epsilon=epsilon / 2)
             values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn)
         return Found(bounds={name: item for name, item in bounds.items() if item is not None}, values=values)
-
-
-def _values(cap: Privacy, epsilon: float, texts: tuple[str, ...]) -> Loss:
-    """What frequent values cost: of the declared texts, or of one column at most, which costs no less than several."""
-    parts = max(1, len(texts))
-    return sum((Loss.approximate(epsilon / parts, VALUES_SHARE * cap.delta / parts) for _ in range(parts)), Loss())
 
 
 def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:

@@ -108,7 +108,7 @@ class Interactions(Method):
         progress: Progress = SILENT,
     ) -> NoisyBlocks:
         """Rounds of noisy counts, each planned from the noisy counts of those before it."""
-        neighbours, ordered = budget.privacy.neighbours, tuple(column.in_order for column in columns)
+        neighbours, ordered = budget.neighbours, tuple(column.in_order for column in columns)
         parts: list[NoisyBlock] = []
         rows = counts.public_rows(neighbours)
         if rows is None:
@@ -157,7 +157,7 @@ class Interactions(Method):
         return Shares.rule(
             len(columns),
             rows / (count_noise(privacy, total)(1.0) * atoms),
-            known_rows=privacy.neighbours is Neighbours.REPLACE_ONE,
+            known_rows=privacy.relation is Neighbours.REPLACE_ONE,
             target=self._target(columns) is not None,
             triples=self.triples,
         )
@@ -186,5 +186,5 @@ class Interactions(Method):
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:
     """The noise of a count, in rows, for each share of the budget."""
-    sensitivity = block_sensitivity(privacy.neighbours)
+    sensitivity = block_sensitivity(privacy.relation)
     return lambda share: noise_scale(privacy, total, sensitivity, share)

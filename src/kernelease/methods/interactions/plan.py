@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
@@ -84,7 +83,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     if rows < 1:
         raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
     chosen = Interactions() if method is None else method
-    promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
+    promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
     blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
     numbers = sum(block.cells for block in blocks)
@@ -93,12 +92,12 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         privacy=promised,
         rows=rows,
         floors=_floors(schema, blocks, promised, rows, total),
-        attacker=_attacker(total.mu),
+        attacker=_attacker(total),
         numbers=numbers,
         seconds=_seconds(schema, blocks, rows, chosen),
         memory=_memory(schema, blocks, rows, chosen),
         size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
-        settings=tuple(setting for setting in settings if setting is not None),
+        settings=tuple(settings),
     )
 
 
@@ -126,17 +125,13 @@ def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: i
     return tuple(floors)
 
 
-def _attacker(mu: float) -> dict[float, float]:
-    """The best true-positive rate of any attacker, from the Gaussian trade-off curve."""
-    return {rate: float(ndtr(ndtri(rate) + mu)) for rate in FALSE_POSITIVES}
+def _attacker(total: Loss) -> dict[float, float]:
+    """The best true-positive rate of any attacker, from the trade-off curve."""
+    return {rate: total.attacker(rate) for rate in FALSE_POSITIVES}
 
 
-def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting | None:
-    """None at an ε for which δ is too small."""
-    try:
-        total = privacy.total(method.most_numbers(schema.columns))
-    except ParameterError:
-        return None
+def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting:
+    total = privacy.total(method.most_numbers(schema.columns))
     floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
     single = [floor.share for floor in floors if len(floor.columns) == 1]
     paired = [floor.share for floor in floors if len(floor.columns) > 1]
@@ -144,7 +139,7 @@ def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) 
         epsilon=privacy.epsilon,
         column=float(np.median(single)),
         pair=float(np.median(paired)) if paired else None,
-        attacker=_attacker(total.mu),
+        attacker=_attacker(total),
     )
 
 
