@@ -25,7 +25,7 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.verify import verify
 from kernelease.table import Schema, UnitCap
-from kernelease.table.domain import TableDomain
+from kernelease.table.table_domain import TableDomain
 
 COMPARISONS = ("agreement", "measurements", "steps", "refit")
 SCHEMA = """
@@ -71,8 +71,9 @@ def forged(
 
 
 def _blocks(made: Release, change: Callable[[NoisyBlock], NoisyBlock], **others: Any) -> NoisyBlocks:
-    assert made.blocks is not None
-    return dataclasses.replace(made.blocks, blocks=tuple(map(change, made.blocks.blocks)), **others)
+    noisy = made.measured
+    assert isinstance(noisy, NoisyBlocks)
+    return dataclasses.replace(noisy, blocks=tuple(map(change, noisy.blocks)), **others)
 
 
 def _as_replace_one() -> Release:

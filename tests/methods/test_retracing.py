@@ -12,7 +12,7 @@ from kernelease.methods import PublishedRows
 from kernelease.methods.retracing import retraced
 from kernelease.release.alike import alike
 from kernelease.seeds import PublicSeed
-from kernelease.table.domain import VectorDomain
+from kernelease.table.vector_domain import VectorDomain
 
 KERNEL = ke.Gaussian(lengthscale=1.0)
 PRIVACY = ke.Privacy(epsilon=2.0, delta=1e-6)

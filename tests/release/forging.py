@@ -8,7 +8,7 @@ from kernelease.release.bundle import documents
 from kernelease.release.measurements import Measurements
 from kernelease.release.sums import sums_file
 from kernelease.release.verify import findings
-from kernelease.table.domain import TableDomain
+from kernelease.table.table_domain import TableDomain
 
 
 def sealed(files: dict[str, bytes]) -> dict[str, bytes]:

@@ -6,6 +6,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import kernelease as ke
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.release.alike import alike, same_rows
 from kernelease.release.bundle import load_measurements
 from kernelease.release.export import export_table
@@ -47,9 +49,9 @@ def test_it_is_saved_opened_verified_fitted_again_exported_and_asked(
 
     assert export_table(opened.table, tmp_path / "rows.csv").stat().st_size > 0
     assert opened.to_pandas().shape == (release.table.num_rows, release.table.num_columns)
-    if opened.blocks is not None:
+    if isinstance(opened.measured, NoisyBlocks):
         assert str(opened.answers())
-    elif opened.embedding is not None:
+    elif isinstance(opened.measured, NoisyEmbeddings):
         estimate = opened.mean("x0" if opened.schema is None else "age")
         low, high = estimate.interval(0.95)
         assert low <= estimate.value <= high
