@@ -27,8 +27,8 @@ from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
 
-FORMAT = 2
-LARGEST_TABLE = 2**28  # cells
+FORMAT = 2  # of the documents: another one is refused
+LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 
 
 def save(
