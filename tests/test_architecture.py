@@ -1,46 +1,152 @@
-"""How deep the house is: a reader who follows imports from the top comes to the ground in so many modules."""
+"""How deep the house is, how far a row walks, and whether the pages about it are true."""
 
 import ast
+import re
 from functools import cache
 from pathlib import Path
 
-import kernelease
+import pytest
 
-ROOT = Path(kernelease.__file__).parent
-LONGEST_CHAIN = 37  # modules, from the command line down to the errors
+from docs.imports import MODULES, closure, imports_of, longest_chain
+from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, written
 
-
-def module_of(path: Path) -> str:
-    parts = [ROOT.name, *path.relative_to(ROOT).with_suffix("").parts]
-    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-
-
-MODULES = {module_of(path): path for path in ROOT.rglob("*.py")}
+DOCS = Path(__file__).parent.parent / "docs"
+LONGEST_CHAIN = 19  # modules, from the command line down to the errors
+NOT_YET_FLAT = ("analysis",)  # packages whose own chains are not counted
+MOST_MODULES, MOST_SWITCHES = 50, 40  # that a row or a vector passes
 
 
-def imports_of(module: str) -> set[str]:
-    """The modules of this package that are imported at the top of one, by name or for a name in them."""
-    found = set()
-    for node in ast.parse(MODULES[module].read_text()).body:
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module is not None:
-            inner = {f"{node.module}.{alias.name}" for alias in node.names} & set(MODULES)
-            found |= inner or {node.module}
-    return (found & set(MODULES)) - {module}
+def _flat(chain: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(module for module in chain if module.split(".")[0] not in NOT_YET_FLAT)
 
 
 @cache
-def longest_chain(module: str) -> tuple[str, ...]:
-    """The longest way down from a module; a circle of imports would have no end."""
-    return (module, *max((longest_chain(below) for below in sorted(imports_of(module))), key=len, default=()))
+def _deepest(module: str) -> tuple[str, ...]:
+    below = [other for other in sorted(imports_of(module)) if _flat((other,))]
+    return (module, *max((_deepest(other) for other in below), key=len, default=()))
 
 
-def test_the_longest_chain_of_imports():
-    chain = max((longest_chain(module) for module in MODULES), key=len)
+def test_the_longest_chain_of_imports() -> None:
+    chain = max((_deepest(module) for module in MODULES if _flat((module,))), key=len)
     assert len(chain) <= LONGEST_CHAIN, " → ".join(chain)
 
 
-def test_chains_are_found():
-    assert longest_chain("kernelease.errors") == ("kernelease.errors",)
-    assert longest_chain("kernelease.arrays")[-1] == "kernelease.errors"
+def test_chains_are_found() -> None:
+    assert longest_chain("errors") == ("errors",)
+    assert longest_chain("arrays") == ("arrays", "errors")
+    assert "table.schema" not in imports_of("table.domain")  # named for type checkers only
+
+
+def test_names_are_imported_from_where_they_are_defined() -> None:
+    """A package's front door draws in all that is behind it, so inside the library nobody goes through one."""
+    fronts = {name for name, path in MODULES.items() if path.name == "__init__.py"}
+    inside = {name for name in set(MODULES) - fronts - {"__main__"} if _flat((name,))}
+    through = {(module, front) for module in inside for front in imports_of(module) & fronts}
+    assert {pair for pair in through if _has_names(pair[1])} == set()
+
+
+def _has_names(front: str) -> bool:
+    return any(isinstance(node, ast.ImportFrom) for node in ast.parse(MODULES[front].read_text()).body)
+
+
+@pytest.mark.parametrize("part", ["picture", "chain"])
+def test_the_page_is_up_to_date(part: str) -> None:
+    assert written(part) == PARTS[part](), "run: python docs/make_architecture.py"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("name", "walked"), [("row", walk_of_a_row), ("vector", walk_of_a_vector)])
+def test_walks_are_short_and_as_the_page_has_them(name: str, walked) -> None:
+    walk = walked()
+    assert len(walk.passed) <= MOST_MODULES, " → ".join(walk.passed)
+    assert walk.switches <= MOST_SWITCHES, " → ".join(walk.passed)
+    listed = re.findall(r"^\d+\. `(.*?)\.py`", written(f"walk of a {name}"), re.MULTILINE)
+    assert set(listed) == {module.replace(".", "/") for module in walk.passed}, "run: python docs/make_architecture.py"
+
+
+@pytest.mark.slow
+def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
+    walk = walk_of_a_row()
+    assert {"sources.csv.lines", "table.encode", "private.counts", "privacy.noise", "release.container"} <= set(
+        walk.passed
+    )
+    assert "privacy.calibration" in walk.called
+    assert "privacy.calibration" not in walk.passed
+
+
+SECTIONS = re.split(r"^## ", (DOCS / "auditing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+BARRIER = frozenset(name for name in MODULES if name.split(".")[0] in ("privacy", "private"))
+FRONTS = {name for name in BARRIER if MODULES[name].name == "__init__.py"}
+DOORS = {"privacy.mechanisms", "privacy.bounds", "privacy.frequent"}
+
+
+def _section(title: str) -> str:
+    return next(section for section in SECTIONS if section.startswith(title))
+
+
+def _listed(title: str) -> set[str]:
+    return {_module(path) for path in re.findall(r"^\| `([\w/]+)\.py` \|", _section(title), re.MULTILINE)}
+
+
+def _module(path: str) -> str:
+    return path.replace("/", ".")
+
+
+def test_auditors_are_shown_the_whole_barrier() -> None:
+    assert _listed("The barrier") == BARRIER - FRONTS
+
+
+def test_auditors_are_shown_all_that_the_barrier_imports() -> None:
+    aside = {
+        _module(path) for path in re.findall(r"`([\w/]+)\.py`", _section("What it imports").split("These come")[1])
+    }
+    assert _listed("What it imports") | aside == closure(BARRIER) - BARRIER
+    assert not _listed("What it imports") & aside
+
+
+def test_auditors_are_shown_all_that_calls_the_barrier() -> None:
+    doors = DOORS | {name for name in BARRIER if name.startswith("private.")}
+    assert _listed("What calls it") == {name for name in set(MODULES) - BARRIER if imports_of(name) & doors}
+
+
+def test_auditors_are_shown_every_map_and_every_column() -> None:
+    made = _modules_of_subclasses("FeatureMap") | _modules_of_subclasses("Column")
+    assert made <= _listed("What keeps") | _listed("What it imports")
+
+
+def _modules_of_subclasses(base: str) -> set[str]:
+    """Where classes are defined that derive from one, at any remove."""
+    classes = [
+        (name, node.name, {part.id for part in node.bases if isinstance(part, ast.Name)})
+        for name, path in MODULES.items()
+        for node in ast.parse(path.read_text(encoding="utf-8")).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    derived = {base}
+    while more := {child for _, child, parents in classes if parents & derived} - derived:
+        derived |= more
+    return {name for name, child, _ in classes if child in derived - {base}}
+
+
+def test_auditors_are_told_how_much_there_is_to_read() -> None:
+    rows = re.findall(r"^\| `([\w/]+)\.py` \| (\d+) \|", "\n".join(SECTIONS), re.MULTILINE)
+    for path, stated in rows:
+        lines = len(MODULES[_module(path)].read_text(encoding="utf-8").splitlines())
+        assert abs(lines - int(stated)) <= max(15, lines // 5), f"{path}.py has {lines} lines"
+
+
+def test_audits_that_auditors_are_sent_to_are_run() -> None:
+    run = (DOCS / "audit.md").read_text(encoding="utf-8")
+    named = re.findall(r"\*([^*|\n]+)\*", _section("What the barrier assumes"))
+    assert len(named) > 20
+    assert [name for name in named if f": {name} |" not in run] == []
+
+
+def test_sensitivities_are_made_in_one_place() -> None:
+    makers = {
+        name
+        for name, path in MODULES.items()
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Sensitivity"
+    }
+    assert makers == {"privacy.sensitivity"}

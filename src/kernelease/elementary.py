@@ -17,9 +17,9 @@ EXP_CUTOFF = 64.0  # exp(−64) < 2e−28, far below every grid that features ar
 EXP_ERROR = 2.0**-50  # proved bound on |exp_negative(t)/exp(−t) − 1| below the cut-off, docs/proofs/numerics.md
 LOG_ERROR = 2.0**-51  # proved bound on |log_positive(y) − log y| / (1 + |log y|), same place
 _STEPS = 64  # table entries per unit of the exponent
-_LOG_CELLS = 64
+_LOG_CELLS = 64  # table entries for a mantissa: the series below is then short
 _DIGITS = decimal.Context(prec=40)
-_EXP_SERIES = (1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0)
+_EXP_SERIES = (1 / 720, -1 / 120, 1 / 24, -1 / 6, 1 / 2, -1.0, 1.0)  # Taylor's: the highest power first
 _LOG_SERIES = tuple((-1) ** (n + 1) / n for n in range(9, 0, -1))
 
 

@@ -19,8 +19,8 @@ from kernelease.sources.public import read_public
 from kernelease.table.schema import Schema
 
 _PAIRS = 10  # shown of all pairs
-_BAR = 30  # characters
-_MOST_REHEARSED = 1_000_000  # rows
+_BAR = 30  # characters of a bar, so that a line fits 80
+_MOST_REHEARSED = 1_000_000  # rows: a rehearsal then ends within minutes
 
 
 def plan(

@@ -12,11 +12,11 @@ import numpy as np
 
 from kernelease.arrays import Integers
 
-ANGLE_BITS = 16
-RADIUS = 2**18
+ANGLE_BITS = 16  # of a turn: cosines and sines of 2¹⁶ angles take 1 MiB
+RADIUS = 2**18  # ROWS_PER_SUM sines then add up to at most 2³⁰, within a half word
 ROWS_PER_SUM = 2**12  # so many packed entries can be added before the sine's part reaches its neighbour's bits
-_HALF_WORD = 2**31
-_GUARD_BITS = 96
+_HALF_WORD = 2**31  # sums of sines lie in the lower 32 bits, signed
+_GUARD_BITS = 96  # of the recursion, far more than RADIUS has
 
 
 def _first_angle() -> tuple[int, int]:

@@ -20,8 +20,8 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.kernels.kernel import Kernel
 
 FALSE_ALARM = 1e-6  # of the statistical comparison with a kernel
-_LARGEST_INTEGER = 2**46
-_FEWEST_DRAWS = 8
+_LARGEST_INTEGER = 2**46  # as `FeatureMap.integers` promises: 2¹⁶ of them add up within 62 bits
+_FEWEST_DRAWS = 8  # fewer have no spread to speak of
 _NUMBERS = (
     *(0.0, -0.0, 0.1, 1.0, -1.0, 2.0**53, -(2.0**63), 1e16, np.nan, np.inf, -np.inf),
     *(5e-324, -5e-324, 2.2e-308, 1e-160, 1e150, -1e150, 1e308, -1e308, 1.7976931348623157e308),

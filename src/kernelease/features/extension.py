@@ -20,7 +20,7 @@ from kernelease.features.cholesky import pivoted_cholesky
 from kernelease.features.nystrom import MATRIX_BITS, Nystrom
 
 _LARGEST_ENTRY = 2.0**31  # of W, as in any Nystrom
-_UNIT = 2.0**-53
+_UNIT = 2.0**-53  # of rounding: half the distance from 1 to the next float64
 
 
 def extended(basis: Nystrom, points: Rows, *, most: int, tolerance: float = 1e-4) -> Nystrom:

@@ -19,7 +19,7 @@ from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
 from kernelease.seeds import PublicSeed
 
 _CELLS = 2**15  # phases at hand at once: they stay in the processor's cache
-_TURN = 2.0**64
+_TURN = 2.0**64  # phases are unsigned 64-bit integers, which wrap once a turn
 _SHIFT = np.uint64(64 - ANGLE_BITS)
 _HALF_ANGLE = np.uint64(1 << (63 - ANGLE_BITS))
 

@@ -21,8 +21,8 @@ _CELL_BITS = 20  # grid steps in a half width, and the fixed point of the produc
 _UNIT_BITS = 14  # fixed point of a feature before 1/√J
 _ROOT_BITS = 30  # fixed point of 1/√d
 _LARGEST = 2**32  # products are clamped to ±4096 on the way
-_MOST_COLUMNS = 2**16
-_DEFAULT_SLACK = 1.25
+_MOST_COLUMNS = 2**16  # √d·2⁵⁰, the largest product on the way, then fits 64 bits
+_DEFAULT_SLACK = 1.25  # of the clip, over the norm that the kernel gives the longest rows: features scatter around it
 
 
 @final

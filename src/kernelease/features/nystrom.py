@@ -18,8 +18,8 @@ MATRIX_BITS = 30  # the change of basis W, to multiples of 2⁻³⁰
 STEP_BITS = 26  # the released coordinates, to multiples of 2⁻²⁶
 WIDENING = 1e-3  # the default tolerance is the smallest that widens the diameter by less than this
 LARGEST_BOUND = 32.0  # of the kernel: integers then stay below 2⁴⁶
-LARGEST_RESERVE = 0.1
-_UNIT = 2.0**-53
+LARGEST_RESERVE = 0.1  # of the noise: so much more of it at most
+_UNIT = 2.0**-53  # of rounding: half the distance from 1 to the next float64
 
 
 @final

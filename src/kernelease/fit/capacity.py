@@ -4,7 +4,7 @@ import math
 
 from kernelease.errors import CapacityError
 
-MEMORY_CAP = 4 * 2**30  # bytes that a single array may take
+MEMORY_CAP = 4 * 2**30  # bytes that a single array may take. limit: of small machines
 
 
 def refuse_beyond_memory(what: str, *shape: int) -> None:

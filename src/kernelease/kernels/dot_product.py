@@ -15,7 +15,7 @@ from kernelease.kernels.parameters import check_integer, check_number, check_sca
 from kernelease.kernels.rounding import sum_above
 from kernelease.kernels.shift_invariant import MOST_COLUMNS, ROUNDING
 
-MOST_DEGREE = 64
+MOST_DEGREE = 64  # of what a file may ask for: a feature of degree p takes p products
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.pairs import each_pair, squared_difference, sum_over_columns
 from kernelease.kernels.parameters import check_scale, check_tuple
 
-MOST_COLUMNS = 4096
+MOST_COLUMNS = 4096  # of what a file may ask for: the error of a sum over columns grows with their number
 ROUNDING = 2.0**-53  # relative error of one IEEE operation
 
 

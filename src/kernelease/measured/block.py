@@ -8,7 +8,7 @@ import numpy as np
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
 
-MOST_COLUMNS = 3
+MOST_COLUMNS = 3  # of a block: no method counts more of them together
 
 
 @final

@@ -18,7 +18,7 @@ from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivi
 from kernelease.privacy.step import Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
-_MOST_COUNT = 2.0**47
+_MOST_COUNT = 2.0**47  # no table has more rows, and float64 holds such a number to 1/64
 _LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: with these, squares fit every float
 _TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again

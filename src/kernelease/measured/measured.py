@@ -15,7 +15,7 @@ from kernelease.privacy.sensitivity import Sensitivity
 from kernelease.privacy.step import Law, Step
 from kernelease.table.domain import Domain
 
-_MOST_ROWS = 2.0**47
+_MOST_ROWS = 2.0**47  # no table has more, and float64 holds such a number to 1/64
 
 
 class Measured(ABC):

@@ -10,7 +10,7 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.table.domain import Domain
 
-REACH = 10.0  # lengthscales around 0 in which rows are looked for, where nothing else is known
+REACH = 10.0  # lengthscales around 0 to look for rows in. convention: where nothing else is known
 
 
 def method_for(domain: Domain, dimension: int) -> Method:

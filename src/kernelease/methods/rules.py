@@ -11,9 +11,9 @@ import numpy as np
 from kernelease.arrays import Floats
 from kernelease.measured.choice import Choice
 
-POINTS_CAP = 4096  # the factorisation holds points × rank floats, at most 128 MiB
-FEATURES_CAP = 4096
-SLACK = 0.01  # the theorem's a: any positive number
+POINTS_CAP = 4096  # limit: the factorisation holds points × rank floats, at most 128 MiB
+FEATURES_CAP = 4096  # limit: of time, as for points
+SLACK = 0.01  # the theorem's a. convention: any positive number
 
 
 def number_of_points(rows: int | None, dimension: int, cap: int = POINTS_CAP) -> Choice:

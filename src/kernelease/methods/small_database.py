@@ -23,8 +23,8 @@ from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
-CANDIDATES_CAP = 200_000
-_COPIES = 4  # arrays with a cell per candidate and row that are held at once
+CANDIDATES_CAP = 200_000  # limit: of time, each is scored by itself
+_COPIES = 4  # arrays with a cell per candidate and row. derived: as many as the scores hold at once
 
 
 @final

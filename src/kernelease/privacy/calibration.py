@@ -21,7 +21,7 @@ _TINY = 2.0**-1022  # the smallest normal float: a computed δ is never rounded 
 _SPECIAL_ERROR = (
     2.0**-48
 )  # bounds the relative error of the special functions below, checked against mpmath by the tests
-_MU_RANGE = (1e-30, 1e6)
+_MU_RANGE = (1e-30, 1e6)  # where μ is looked for; an ε and δ that need another are refused
 
 
 @final

@@ -20,8 +20,8 @@ from kernelease.errors import CapacityError, ParameterError
 
 # OpenDP saturates draws at ±2⁶³. At these scales that happens with probability below 2e⁻⁸¹⁹² a draw.
 LARGEST_GAUSSIAN_SCALE = 2.0**56
-LARGEST_LAPLACE_SCALE = 2.0**50
-_BLOCK = 4096
+LARGEST_LAPLACE_SCALE = 2.0**50  # the same, for longer tails
+_BLOCK = 4096  # draws at a time, so that threads share them evenly
 
 
 class NoiseSource(Protocol):

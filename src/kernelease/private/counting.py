@@ -13,7 +13,7 @@ from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch
 from kernelease.table.columns.column import Codes
 
-_CHUNK = 2**17
+_CHUNK = 2**17  # rows at a time: the cells of a column then take 512 KiB
 
 
 @final

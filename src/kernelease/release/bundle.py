@@ -27,7 +27,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
 
-LARGEST_TABLE = 2**28  # cells
+LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 
 
 def save(

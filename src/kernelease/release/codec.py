@@ -80,7 +80,7 @@ _ARRAY_TYPES = {
     "int8": np.int8,
     "bool": np.bool_,
 }
-_LARGEST_ARRAY = 2**28  # bytes
+_LARGEST_ARRAY = 2**28  # characters of base64: 192 MiB
 
 
 def to_json(value: Any) -> Any:

@@ -40,12 +40,12 @@ NAMES = SEALS | {
 }
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: when a bundle was made is no part of its bytes
-_CHUNK = 1 << 20
+_CHUNK = 1 << 20  # bytes that are read at a time
 _END = struct.Struct("<4s4H2LH")  # the end-of-central-directory record of a zip
 _LOCATOR_BYTES = 20  # of zip64, just before it
 _DIRECTORY_BYTES = 1024  # of the central directory, per entry, at most
 _PLAIN_FLAGS = 0x080E  # deflate's options, sizes after the data, names in UTF-8; all others encrypt or are obscure
-_DOS_FOLDER = 0x10
+_DOS_FOLDER = 0x10  # the attribute that marks a folder in a zip file
 _NOT_A_ZIP = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, ValueError, OverflowError, RuntimeError)
 
 

@@ -25,7 +25,7 @@ PUBLIC_KEY = "public_key.pem"
 SEALS = frozenset({SUMS, SIGNATURE, PUBLIC_KEY})  # the files that seal the others
 _NOT_COVERED = (SUMS, SIGNATURE)
 _LINE = re.compile(rb"([0-9a-f]{64})  ([A-Za-z0-9_.-]{1,100})")
-_LARGEST_SUMS = 1 << 20  # bytes
+_LARGEST_SUMS = 1 << 20  # bytes: a line for each of a dozen files is a thousandth of it
 
 
 @final

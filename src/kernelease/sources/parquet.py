@@ -13,7 +13,7 @@ from kernelease.sources.files import FileSource
 from kernelease.sources.plain import plain_schema
 from kernelease.sources.stamp import FileStamp
 
-_SMALL_DICTIONARY: Final = 2**14  # bytes
+_SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller
 
 
 @final

@@ -12,7 +12,7 @@ from kernelease.sources.plain import plain_type
 from kernelease.sources.source import Source
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
 
-_BATCH_BYTES = 2**22
+_BATCH_BYTES = 2**22  # that the driver fetches at a time
 _TYPE, _MODIFIER = b"POSTGRESQL:type", b"POSTGRESQL:typmod"
 # ADBC lets instants wrap around that are infinite or beyond its range, so that the latest become the earliest.
 _FIRST, _LAST = "'0001-01-01 00:00:00+00'::{1}", "'9999-12-31 23:59:59.999999+00'::{1}"

@@ -1,7 +1,8 @@
 """A source as private rows: encoded, capped per person, and counted here or by the database itself."""
 
 from collections.abc import Iterator
-from typing import Any
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
 
 import pyarrow as pa
 
@@ -9,13 +10,14 @@ from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
-from kernelease.sources.ahead import one_ahead
 from kernelease.sources.opening import open_declared
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
+
+T = TypeVar("T")
 
 
 def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateTable:
@@ -40,3 +42,19 @@ def _batches(source: Source, schema: Schema, seed: PublicSeed) -> Iterator[Batch
     if schema.unit is None:
         return one_ahead((encoder.encode(batch).T, None) for batch in batches)
     return ((codes.T, weights) for codes, weights in UnitCap.of(schema, seed).apply(batches, encoder))
+
+
+def one_ahead(items: Iterator[T]) -> Iterator[T]:
+    """The same items in the same order, each made in another thread while the one before is in use.
+
+    Two items are in memory at a time. An exception comes out where its item would have.
+
+    >>> list(one_ahead(iter("abc")))
+    ['a', 'b', 'c']
+    """
+    nothing = object()
+    with ThreadPoolExecutor(1) as worker:
+        following = worker.submit(next, items, nothing)
+        while (item := following.result()) is not nothing:
+            following = worker.submit(next, items, nothing)
+            yield item  # type: ignore[misc]  # not `nothing`

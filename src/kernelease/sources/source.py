@@ -13,8 +13,8 @@ from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceE
 from kernelease.sources.plain import plain
 from kernelease.table.records import Records
 
-LARGEST_BATCH = 2**18  # rows
-BATCH_ROWS = 2**16
+LARGEST_BATCH = 2**18  # rows: what a source must not exceed, so that memory stays bounded
+BATCH_ROWS = 2**16  # where a source may choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

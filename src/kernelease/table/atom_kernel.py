@@ -10,8 +10,8 @@ from kernelease.kernels.categorical import Similarity
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.columns.column import Column
 
-CONTRAST = 0.5  # two rows that agree nowhere in a column still keep 1 − this of their likeness
-LENGTHSCALE = 0.2  # of a column's declared range
+CONTRAST = 0.5  # rows that agree nowhere in a column keep 1 − this of their likeness. convention: a half
+LENGTHSCALE = 0.2  # of a column's declared range. convention: a fifth of it is near
 
 
 def atom_kernel(columns: Sequence[Column]) -> Kernel:

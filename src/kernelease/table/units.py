@@ -22,8 +22,8 @@ from kernelease.table.reading.instants import is_instant
 from kernelease.table.reading.numbers import is_number
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, Schema
 
-_BLOCK = 65_536
-_NOBODY = -1
+_BLOCK = 65_536  # rows at a time
+_NOBODY = -1  # the number of a row without a person
 
 
 @final

@@ -10,12 +10,12 @@ from kernelease.arrays import Floats
 Witness: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 """Values and gradients at points: (m, d) → (m,), (m, d)."""
 
-STEPS = 25
-_LONGEST = 0.7  # of a step, in units of the scale
-_APART = 0.5  # peaks closer than this are one
+STEPS = 25  # of each climb. research: Vectors: one constant at a time
+_LONGEST = 0.7  # of a step, in units of the scale. research: Vectors: one constant at a time
+_APART = 0.5  # peaks closer than this are one. research: Vectors: one constant at a time
 
 
-def climb(witness: Witness, starts: Floats, scale: float, steps: int = STEPS) -> tuple[Floats, Floats]:
+def climb(witness: Witness, starts: Floats, scale: float) -> tuple[Floats, Floats]:
     """Where ascent ends from each start, and how high it is there: (m, d) → (m, d), (m,).
 
     Each start has a step length of its own, which grows after a step upwards and shrinks after one that was not.
@@ -24,7 +24,7 @@ def climb(witness: Witness, starts: Floats, scale: float, steps: int = STEPS) ->
     points = starts.copy()
     heights, slopes = witness(points)
     lengths = 0.5 * scale**2 / (np.abs(heights) + np.finfo(float).tiny)
-    for _ in range(steps):
+    for _ in range(STEPS):
         moves = lengths[:, None] * slopes
         sizes = np.linalg.norm(moves, axis=1) + np.finfo(float).tiny
         moves *= np.minimum(1.0, _LONGEST * scale / sizes)[:, None]

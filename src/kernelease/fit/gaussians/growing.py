@@ -10,13 +10,15 @@ from kernelease.fit.gaussians.levenberg_marquardt import FittedGaussians, Levenb
 from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.measured.gaussians import Gaussians
 
-_FIRST_WIDTH = 0.3  # of Gaussians that nothing is known about, in lengthscales
-_PROMISING = 12.0  # χ² that a place must promise to be tried
-_TRIED = 3  # places at each step
-_CLEAR = 5.0  # times its penalty: no need to try another place
-_REMOVED = 5  # lightest Gaussians whose removal is tried
-_HIDDEN = 0.02  # of a Gaussian that lies within what moving the others does: its score is no larger than that allows
-_SHORT = 12  # steps of the optimiser after a removal
+# Of Gaussians that nothing is known about, in lengthscales. research: Vectors: one constant at a time
+_FIRST_WIDTH = 0.3
+_PROMISING = 12.0  # χ² that a place must promise to be tried. research: Vectors: one constant at a time
+_TRIED = 3  # places at each step. research: Vectors: one constant at a time
+_CLEAR = 5.0  # times its penalty: no need to try another place. research: Vectors: one constant at a time
+_REMOVED = 5  # lightest Gaussians whose removal is tried. research: Vectors: one constant at a time
+# Of a direction, so much counts even if moving the others does it too. research: Vectors: one constant at a time
+_HIDDEN = 0.02
+_SHORT = 12  # steps of the optimiser after a removal. research: Vectors: one constant at a time
 
 
 @final

@@ -11,12 +11,14 @@ from kernelease.arrays import Floats
 from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.measured.gaussians import Gaussians
 
-LEAST = 1e-5  # weights below are none
-_NARROWEST = 0.03  # widths, in lengthscales: narrower ones can't be told from points
-_FARTHEST = 0.5  # that a centre moves in one step, in lengthscales
-_FACTOR = 1.5  # the most by which log-weights and log-variances change in one step
+LEAST = 1e-5  # weights below are none. research: Vectors: one constant at a time
+# Widths, in lengthscales: narrower ones can't be told from points. research: Vectors: one constant at a time
+_NARROWEST = 0.03
+_FARTHEST = 0.5  # that a centre moves in one step, in lengthscales. research: Vectors: one constant at a time
+_FACTOR = 1.5  # the most by which log-weights and log-variances change. research: Vectors: one constant at a time
+# At first, then changed by factors. research: Vectors: one constant at a time
 _DAMPING, _RELIEF, _TIGHTENING, _ATTEMPTS = 1e-2, 5.0, 4.0, 8
-_GAIN = 0.05  # of χ²: steps that gain less are not worth taking
+_GAIN = 0.05  # of χ²: steps that gain less are not worth taking. research: Vectors: one constant at a time
 
 
 @final

@@ -6,7 +6,7 @@ from kernelease.fit.gaussians.likelihood import Likelihood
 from kernelease.fit.weights.active_set import nearest_in_hull
 from kernelease.measured.gaussians import Gaussians
 
-_LEAST = 1e-6  # weights below are none
+_LEAST = 1e-6  # weights below are none. research: Vectors: one constant at a time
 
 
 def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:

@@ -27,7 +27,7 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.gaussians import Gaussians
 from kernelease.seeds import PublicSeed
 
-SIGNIFICANCE = 4.0  # standard deviations of the noise
+SIGNIFICANCE = 4.0  # standard deviations of the noise. derived: √(2 ln n), the highest of n = 3,000 noises
 
 Draw = Callable[[int], Floats]
 

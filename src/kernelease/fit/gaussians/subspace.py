@@ -8,7 +8,7 @@ import numpy as np
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.fit.gaussians.likelihood import Likelihood, Slopes
 
-_BLOCK = 512
+_BLOCK = 512  # Gaussians at a time. limit: 512 by 4,096 points are 16 MiB
 
 
 @final

@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.errors import ParameterError
 
-HALVINGS = 3  # from so many times as many rows, at most 2 to this power
-_LARGEST = 2**18  # rows to start from, unless one halving needs more
-_AT_ONCE = 2**22  # features in memory at a time
+HALVINGS = 3  # from so many times as many rows, at most 2 to this power. research: Thinning
+_LARGEST = 2**18  # rows to start from, unless one halving needs more. limit: of time, some seconds
+_AT_ONCE = 2**22  # features in memory at a time. limit: 32 MiB
 
 
 def thin(

@@ -5,7 +5,7 @@ from scipy.optimize import nnls
 
 from kernelease.arrays import Floats
 
-_ROUNDS = 1000  # or 3 per coordinate: a problem that needs more is so degenerate that it may go in circles
+_ROUNDS = 1000  # or 3 per coordinate. limit: a problem that needs more is so degenerate that it may go in circles
 
 
 def nearest_in_hull(corners: Floats, target: Floats) -> Floats | None:

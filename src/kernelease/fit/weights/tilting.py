@@ -26,10 +26,10 @@ from scipy.optimize import minimize
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
-_STEPS = 120
-_PATIENCE = 4  # strengths that are worse than the best so far, one after the other, end the search
-_DESCENT = 4.0  # from one strength to the next, below the natural one
-_VISIBLE = 0.02  # directions whose variance is below this share of the weakest strength can't move
+_STEPS = 120  # of the dual's descent. research: Vectors: one constant at a time
+_PATIENCE = 4  # strengths worse than the best so far, in a row, end it. research: Vectors: one constant at a time
+_DESCENT = 4.0  # from one strength to the next, below the natural one. research: Vectors: adaptive
+_VISIBLE = 0.02  # of the weakest strength: weaker directions stand still. research: Vectors: one constant at a time
 
 
 @final

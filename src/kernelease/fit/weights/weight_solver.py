@@ -11,8 +11,8 @@ from kernelease.errors import ParameterError
 from kernelease.fit.weights.active_set import nearest_in_hull
 from kernelease.fit.weights.constraints import Constraint, Free, Simplex
 
-EXACT_COORDINATES = 4096  # active sets take minutes beyond; gradient steps then have to do
-NOISE_PRECISION = 1e-3
+EXACT_COORDINATES = 4096  # gradient steps beyond. research: Vectors: weights on the simplex, exactly
+NOISE_PRECISION = 1e-3  # of the squared noise floor. derived: an error at the floor grows by 0.05 %
 
 
 @final

@@ -34,16 +34,16 @@ from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
-FEATURES = 4096
-RANK = 2048  # coordinates of the first round of stage two at most: the factorisation and the fit then take seconds
-_MORE_RANK = 512  # coordinates of each further round
-_SPANNING = 4096  # public points that may span the subspace
-_PUBLIC_DRAWS = 1024
-_RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted
-_MATCHING = (
-    0.5  # strength, per point drawn from the Gaussians, with which their weights are matched to the Gaussians' own mean
-)
-_DOUBT = 2.0  # standard deviations by which an estimated error must be lower to speak against the natural weights
+FEATURES = 4096  # of stage one. limit: of time, drawing and summing them takes seconds
+# Coordinates of the first round of stage two at most. limit: of time, the factorisation and the fit take seconds
+RANK = 2048
+_MORE_RANK = 512  # coordinates of each further round. research: Vectors: one constant at a time
+_SPANNING = 4096  # public points that may span the subspace. limit: their Gram matrix is 128 MiB
+_PUBLIC_DRAWS = 1024  # to see how far public points are apart. research: Vectors: one constant at a time
+_RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted. research: Vectors: one constant at a time
+# Strength, per point drawn, with which weights keep to the Gaussians' mean. research: Vectors: one constant at a time
+_MATCHING = 0.5
+_DOUBT = 2.0  # standard deviations of an estimate, to speak against natural weights. research: Vectors: adaptive
 _DRAWS = "adaptive: public points"
 
 

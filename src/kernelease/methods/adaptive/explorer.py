@@ -22,9 +22,9 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.gaussians import Gaussians
 from kernelease.methods.adaptive.stages import Stages
 
-_NEAR, _FAR = 0.2, 0.7  # how far points are from where mass was seen, in lengthscales
-_PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed
-_LIKENESS = 0.7  # how far log-variances of Gaussians are expected to be from each other
+_NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. research: Vectors: one constant at a time
+_PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed. research: Vectors: one constant at a time
+_LIKENESS = 0.7  # spread of log-variances. research: Vectors: Gaussians, and rounds at one price
 
 
 @final

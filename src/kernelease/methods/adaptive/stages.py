@@ -26,11 +26,13 @@ from kernelease.kernels.shift_invariant import ShiftInvariant
 from kernelease.measured.choice import Choice
 from kernelease.privacy.accounting import Privacy
 
-WORTH_SEEING = 0.03
+WORTH_SEEING = 0.03  # of the rows: weight of a Gaussian. research: Vectors: Gaussians, and rounds at one price
+# Of the budget, for stage one. research: Vectors: the share of stage one
 SHARE_IF_FILLED, SHARE_IF_NEAR, LEAST_SHARE, LARGEST_SHARE = 0.08, 0.1, 0.15, 0.3
-CELLS_FILLED, CELLS_NEAR = 2**8, 2**20  # cells of one lengthscale that public points fill, or come near to
-MOST_OCTAVES = 6
-MOST_ROUNDS = 3
+# Of one lengthscale. derived: hundreds of public points fill, thousands come near
+CELLS_FILLED, CELLS_NEAR = 2**8, 2**20
+MOST_OCTAVES = 6  # doubled lengthscales at most. limit: widths of 64 lengthscales
+MOST_ROUNDS = 3  # of stage two. research: Vectors: Gaussians, and rounds at one price
 
 
 @final

@@ -15,7 +15,7 @@ from kernelease.table.reading.arrow import as_bytes, dense, is_text, through_dis
 Flags: TypeAlias = NDArray[np.bool_]
 
 MICROSECOND = 1_000  # in nanoseconds, as all units here
-DAY = 86_400 * 10**9
+DAY = 86_400 * 10**9  # in nanoseconds
 _UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 _UNPARSABLE = np.iinfo(np.int64).min
 
