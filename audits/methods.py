@@ -20,10 +20,10 @@ from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.points.source import PublishedRows
 from kernelease.kernels import Gaussian, Kernel
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
 from kernelease.methods.adaptive.adaptive import Adaptive
-from kernelease.methods.subspace import PublishedRows
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
 from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed

@@ -26,7 +26,8 @@ from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, linked, measured, people
 from kernelease.analysis.comparisons.column_tests import independence_test
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors, sample_of_table
+from kernelease.analysis.comparisons.sample import sample_of_table
+from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors
 from kernelease.analysis.comparisons.two_sample import AgainstSample, squared_norm
 from kernelease.analysis.estimate import Target
 

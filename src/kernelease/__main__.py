@@ -1,5 +1,5 @@
 """`python -m kernelease`."""
 
-from kernelease.cli import app
+from kernelease.cli.app import app
 
 app()

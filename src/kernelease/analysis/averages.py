@@ -36,7 +36,7 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.table.expressions import Condition
+from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096
 EVENLY = "assumes that rows are spread within each cell as the column's own counts are"
@@ -91,7 +91,7 @@ def expectation(
     The function gets the columns by name, each as an array, and gives one number per row. Within each cell of a number
     that it reads it should be monotone: its extremes are looked for at five values of each cell.
     """
-    names, base = columns_read(function, evidence.sample(), evidence.schema), evidence.where(where)
+    names, base = columns_read(function, evidence.sample()), evidence.where(where)
 
     def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
         chosen = Indicator((*base.parts, *group))

@@ -1,5 +1,6 @@
 """What analysts ask about: the conditions of the table's language, as far as measured counts can answer them."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -7,8 +8,11 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import ParameterError
-from kernelease.table import Column, Schema
-from kernelease.table.expressions import Computed, Condition, Leaf, Missing, Negated, parse, shown
+from kernelease.table.columns.column import Column
+from kernelease.table.expressions.comparisons import Computed, Missing
+from kernelease.table.expressions.logic import Condition, Leaf, Negated
+from kernelease.table.expressions.parser import parse
+from kernelease.table.expressions.tokens import shown
 
 
 @final
@@ -33,19 +37,20 @@ def present(column: Column) -> tuple[Condition, ...]:
     return (Negated(part=Missing(column=column)),) if column.nullable else ()
 
 
-def parse_condition(text: str, schema: Schema) -> Condition:
+def parse_condition(text: str, columns: Iterable[Column]) -> Condition:
     r"""A condition from its text, or a `ParameterError` that says what is wrong with it.
 
     Every test in it compares a column with a value or with another column: what is computed from several columns was
     not measured.
 
+    >>> from kernelease import Schema
     >>> schema = Schema.parse('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\nnullable = true')
     >>> condition = parse_condition("age in (7, 8) or not (age < 60 or age is null)", schema)
     >>> condition.holds(pa.table({"age": [7, 30, 60, None]}))
     array([ True, False,  True, False])
     """
     try:
-        condition = parse(text, schema)
+        condition = parse(text, columns)
         for leaf in condition.leaves():
             _check_measurable(leaf)
     except ParameterError as error:

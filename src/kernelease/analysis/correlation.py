@@ -16,7 +16,7 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.table import Column
+from kernelease.table.columns.column import Column
 
 WHOLE: Interval = (-1.0, 1.0)
 

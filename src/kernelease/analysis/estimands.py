@@ -10,8 +10,9 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.table import Column, Schema
-from kernelease.table.expressions import Compared, Condition
+from kernelease.table.columns.column import Column
+from kernelease.table.expressions.comparisons import Compared
+from kernelease.table.expressions.logic import Condition
 
 NUMERIC = ("integer", "number", "boolean")
 
@@ -170,9 +171,9 @@ def numbers_of(column: Column, table: pa.Table) -> Floats:
     return np.asarray(numbers.cast(pa.float64()).to_numpy(), dtype=np.float64)
 
 
-def columns_read(function: Callable[[Columns], Any], sample: pa.Table, schema: Schema) -> tuple[str, ...]:
+def columns_read(function: Callable[[Columns], Any], sample: pa.Table) -> tuple[str, ...]:
     """Which columns a function reads, found by calling it on a few rows."""
-    columns = Columns(sample.select(list(schema.names)))
+    columns = Columns(sample)
     evaluated(function, columns)
     return tuple(columns.read)
 

@@ -23,8 +23,9 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.table import Column, Schema
-from kernelease.table.expressions import Condition
+from kernelease.table.columns.column import Column
+from kernelease.table.expressions.logic import Condition
+from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
 HEADER = ("columns", "cells", "noise of a count", "smallest usable group")

@@ -18,7 +18,9 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law
-from kernelease.table import Decoder, Encoder, Schema
+from kernelease.table.encode import Encoder
+from kernelease.table.rows import Decoder
+from kernelease.table.schema import Schema
 
 ELSEWHERE = 2000  # legal rows, at random, on which functions are looked at beside the synthetic ones
 RIDGES = tuple(10.0**power for power in range(-8, 3))

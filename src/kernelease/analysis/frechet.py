@@ -24,8 +24,8 @@ from kernelease.analysis.marginal import Marginal, common_coarsening
 from kernelease.analysis.representatives import CellValues, Representatives, cell_values, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.table import Column
-from kernelease.table.expressions import Condition, Leaf
+from kernelease.table.columns.column import Column
+from kernelease.table.expressions.logic import Condition, Leaf
 
 MOST_POINTS = 20_000  # variables of a linear program
 PARTS = (16, 8, 4, 2)  # ranges that numbers are cut into: as many as fit

@@ -13,7 +13,7 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import extremes
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.table.columns import Celled
+from kernelease.table.columns.celled import Celled
 
 MOST_EDGES = 512  # places at which the distribution function is tested
 

@@ -18,7 +18,7 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import cell_ranges, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.table import Codes, Column
+from kernelease.table.columns.column import Codes, Column
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
 _FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")

@@ -12,9 +12,12 @@ from kernelease.analysis.estimands import Integrand
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.table import Column, Date, Datetime, Integer, Number
-from kernelease.table.columns import Celled, Stepped
-from kernelease.table.expressions import Compared, Condition
+from kernelease.table.columns.celled import Celled, Stepped
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.expressions.comparisons import Compared
+from kernelease.table.expressions.logic import Condition
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # microseconds

@@ -5,7 +5,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kernelease.table import Records
+from kernelease.table.records import Records
 
 Data: TypeAlias = Annotated[
     str,

@@ -18,8 +18,7 @@ from kernelease.sources.drafting import Found, draft_schema, measure_domain
 from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
-from kernelease.table import draft
-from kernelease.table.draft import draft_from_public
+from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.jsonschema import json_schema
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema

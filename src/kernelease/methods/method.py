@@ -7,12 +7,17 @@ from typing import ClassVar, Protocol, final
 import numpy as np
 import pyarrow as pa
 
+from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
+from kernelease.features.nystrom import Nystrom
+from kernelease.fit.points.source import PointSource, PublishedRows
 from kernelease.kernels.kernel import Kernel
+from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import Ledger
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.subject import ROWS, Subject
 from kernelease.private.rows import PrivateRows
@@ -109,3 +114,25 @@ def refuse_other_columns(rows: PrivateRows, columns: int, owner: str) -> None:
     """Refuse a table whose columns are not those of the public points: asked of the shape, so of an empty table too."""
     if rows.width != columns:
         raise ParameterError(f"{owner}: the table has {rows.width} columns, but the public points have {columns}.")
+
+
+def admitted_rows(published: PublishedRows, rows: PrivateRows, context: Context) -> Rows:
+    """The part of the table that is public already, or a refusal."""
+    refuse_publishing(published, context)
+    known = rows.first(published.count)
+    if published.count > len(known):
+        raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(known)} rows.")
+    return context.kernel.admit(known)
+
+
+def measured_subspace(measured: Measured, owner: str) -> tuple[NoisyEmbeddings, Nystrom]:
+    """What was measured and its subspace, or a refusal of what another method has measured."""
+    if isinstance(measured, NoisyEmbeddings) and isinstance(basis := measured.embedding.feature_map, Nystrom):
+        return measured, basis
+    raise ParameterError(f"{owner}: can only fit what {owner} has measured.")
+
+
+def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> None:
+    """Published rows are fixed, and so is their place among all rows: that is replace-one."""
+    if points.published and context.privacy.relation is not Neighbours.REPLACE_ONE:
+        raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")

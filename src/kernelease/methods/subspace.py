@@ -9,7 +9,7 @@ from kernelease.features.cholesky import Order, PartialCholesky
 from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
 from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.estimators import EmpiricalMean, Estimator
-from kernelease.fit.points.source import PointSource
+from kernelease.fit.points.source import PointSource, PublishedRows
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Free
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
@@ -18,33 +18,19 @@ from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
-from kernelease.methods.method import Context, Method, refuse_other_columns
+from kernelease.methods.method import (
+    Context,
+    Method,
+    admitted_rows,
+    measured_subspace,
+    refuse_other_columns,
+    refuse_publishing,
+)
 from kernelease.methods.rehearsal import rehearse_measurement
 from kernelease.methods.rules import POINTS_CAP, noise_optimal_rank, number_of_points
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class PublishedRows:
-    """The first `count` rows of the private table are public already (the paper's publishable subset).
-
-    Neighbouring tables then differ in the *other* rows only: the published ones have no guarantee, and the certificate
-    says so. Which rows are published must not depend on private values.
-    """
-
-    count: int
-
-    def __post_init__(self) -> None:
-        check_integer("PublishedRows: count", self.count, 1, 2**62)
-
-    @property
-    def published(self) -> int:
-        """How many rows have no guarantee."""
-        return self.count
 
 
 @final
@@ -146,28 +132,6 @@ class Subspace(Method):
             return Choice(name="rank", value=conditioned, reason=reason)
         sigma = _expected_sigma(context, rows, conditioned)
         return _best_rank(conditioned=conditioned, residuals=factorisation.residuals, sigma=sigma)
-
-
-def admitted_rows(published: PublishedRows, rows: PrivateRows, context: Context) -> Rows:
-    """The part of the table that is public already, or a refusal."""
-    refuse_publishing(published, context)
-    known = rows.first(published.count)
-    if published.count > len(known):
-        raise ParameterError(f"PublishedRows: count is {published.count}, but the table has {len(known)} rows.")
-    return context.kernel.admit(known)
-
-
-def measured_subspace(measured: Measured, owner: str) -> tuple[NoisyEmbeddings, Nystrom]:
-    """What was measured and its subspace, or a refusal of what another method has measured."""
-    if isinstance(measured, NoisyEmbeddings) and isinstance(basis := measured.embedding.feature_map, Nystrom):
-        return measured, basis
-    raise ParameterError(f"{owner}: can only fit what {owner} has measured.")
-
-
-def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> None:
-    """Published rows are fixed, and so is their place among all rows: that is replace-one."""
-    if points.published and context.privacy.relation is not Neighbours.REPLACE_ONE:
-        raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")
 
 
 def _re_expressed(noisy: NoisyEmbedding, feature_map: Nystrom, target: Floats) -> Solution:

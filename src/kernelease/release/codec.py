@@ -25,7 +25,7 @@ from kernelease.fit.estimators import EmpiricalMean, Shrinkage
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.points.greedy import GreedyPreimages
-from kernelease.fit.points.source import NormalPoints, PublicPoints, UniformPoints
+from kernelease.fit.points.source import NormalPoints, PublicPoints, PublishedRows, UniformPoints
 from kernelease.fit.solution import SyntheticSet
 from kernelease.fit.solver import FixedPoints
 from kernelease.fit.weights.constraints import Free, L1Ball, Simplex
@@ -48,7 +48,7 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import UnknownMethod
 from kernelease.methods.random_features import RandomFeatures
 from kernelease.methods.small_database import SmallDatabase
-from kernelease.methods.subspace import PublishedRows, Subspace
+from kernelease.methods.subspace import Subspace
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours

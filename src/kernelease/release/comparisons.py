@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
-from kernelease.analysis.comparisons.sampling import SampleRows
+from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.comparisons.witness import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target

@@ -15,14 +15,13 @@ from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
 from kernelease.methods.method import Method
 from kernelease.release.export import export_table
-from kernelease.release.measurements import Measurements
-from kernelease.release.reading import reading
+from kernelease.release.reading import CountsReading, NoReading, reading
 from kernelease.release.released import Released
-from kernelease.release.replicates import Samples, replicated
+from kernelease.release.replicates import Samples, point_samples, table_samples
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.spelling import nearest
-from kernelease.table.domain import WEIGHT
+from kernelease.table.domain import WEIGHT, Domain
 
 
 class Exported(Released, Protocol):
@@ -33,8 +32,12 @@ class Exported(Released, Protocol):
         """Synthetic rows, weights last."""
 
     @property
-    def measurements(self) -> Measurements:
-        """What the rows were made from, and by which method."""
+    def domain(self) -> Domain:
+        """What rows are."""
+
+    @property
+    def method(self) -> Method:
+        """The one that measured."""
 
 
 class Frames:
@@ -100,8 +103,15 @@ class Frames:
         """
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
-        chosen = self.measurements.method if method is None else method
-        return replicated(self, count, method=chosen, target=Target(target), rows=rows, seed=seed)
+        view, aim = reading(self), Target(target)
+        if isinstance(view, CountsReading):
+            chosen, domain = self.method if method is None else method, self.domain
+            return table_samples(
+                self.table, view.points(), view.blocks, domain, count, method=chosen, target=aim, rows=rows, seed=seed
+            )
+        if isinstance(view, NoReading):
+            raise ParameterError("samples: this release holds no noisy measurements to fit again.")
+        return point_samples(self.table, view.points(), view.embedding("samples"), count, target=aim, seed=seed)
 
     def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""

@@ -13,7 +13,7 @@ from kernelease.analysis.comparisons.mean_embedding import (
     common_coordinates,
     released_embedding,
 )
-from kernelease.analysis.comparisons.sampling import SampleRows, sample_of_rows, sample_of_table
+from kernelease.analysis.comparisons.sample import SampleRows, sample_of_rows, sample_of_table
 from kernelease.analysis.comparisons.witness import Witness, table_witness, vector_witness
 from kernelease.analysis.estimate import Target
 from kernelease.arrays import Integers, Rows, as_rows
@@ -22,7 +22,8 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.release.released import Released
-from kernelease.table import Encoder, Schema
+from kernelease.table.encode import Encoder
+from kernelease.table.schema import Schema
 
 _MOST_COORDINATES = 1024  # in which thinning keeps the balance
 _TOLD_APART = 64  # rows by which two feature maps are compared

@@ -78,6 +78,11 @@ class Release(Comparisons, Estimates, Frames):
         return self.measurements.domain
 
     @property
+    def method(self) -> Method:
+        """The one that measured."""
+        return self.measurements.method
+
+    @property
     def schema(self) -> Schema | None:
         """The declared columns; vectors have none."""
         return self.measurements.schema

@@ -31,11 +31,8 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
-from kernelease.release.reading import CountsReading, NoReading, reading
-from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import WEIGHT, Domain
-from kernelease.table.table_domain import TableDomain
 
 REPLICATE = "replicate_"
 
@@ -124,21 +121,6 @@ class Samples:
             weights[end - table.num_rows : end] = table.column(WEIGHT).to_numpy()
             stacked = stacked.append_column(f"{REPLICATE}{index}" if index else WEIGHT, pa.array(weights))
         return stacked
-
-
-def replicated(
-    release: Released, count: int, *, method: Method, target: Target, rows: int | None, seed: int
-) -> Samples:
-    """`count` data sets beside the release's own, by the kind of noise that it has."""
-    table, view = release.rows.append_column(WEIGHT, pa.array(release.weights)), reading(release)
-    if isinstance(view, CountsReading):
-        blocks, domain = view.blocks, TableDomain(view.schema)
-        return table_samples(
-            table, view.points(), blocks, domain, count, method=method, target=target, rows=rows, seed=seed
-        )
-    if isinstance(view, NoReading):
-        raise ParameterError("samples: this release holds no noisy measurements to fit again.")
-    return point_samples(table, view.points(), view.embedding("samples"), count, target=target, seed=seed)
 
 
 def table_samples(

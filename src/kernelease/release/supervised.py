@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.comparisons.sampling import as_table
+from kernelease.analysis.comparisons.sample import as_table
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.boolean import Boolean

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import ClassVar, final
 
 from kernelease.sources.sql_atoms import Cell, Dialect, Kind, Refusal
+from kernelease.table.columns.celled import Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
-from kernelease.table.columns.stepped import Stepped
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading.instants import DAY, MICROSECOND
 from kernelease.table.reading.numbers import NUMBER

@@ -16,7 +16,8 @@ from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, exi
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
 from kernelease.sources.sqlite import SqliteQuery
-from kernelease.table import Records, Schema
+from kernelease.table.records import Records
+from kernelease.table.schema import Schema
 
 _POSTGRESQL = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"

@@ -17,8 +17,7 @@ from kernelease.table.encode import Encoder
 from kernelease.table.jsonschema import json_schema
 from kernelease.table.records import Records
 from kernelease.table.rows import Decoder
-from kernelease.table.rules import Rule
-from kernelease.table.schema import Schema
+from kernelease.table.schema import Rule, Schema
 from kernelease.table.units import UnitCap
 
 __all__ = [

@@ -4,19 +4,23 @@ import dataclasses
 import datetime
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import KW_ONLY, dataclass
 from pathlib import Path
 from typing import Any, final
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
-from kernelease.errors import SchemaError
+from kernelease.errors import ParameterError, SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.registry import column_from_dict, column_to_dict
 from kernelease.table.columns.spelling import nearest
+from kernelease.table.expressions.logic import Condition
+from kernelease.table.expressions.parser import parse
+from kernelease.table.expressions.tokens import shown
 from kernelease.table.records import Records
-from kernelease.table.rules import Rule
 from kernelease.table.toml import locate, toml_key, toml_value
 
 NEIGHBOURS = ("replace-one", "add-remove")
@@ -24,6 +28,43 @@ ROWS_WITHOUT_UNIT = ("drop", "one-unit")
 MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
 _SOURCE_KEYS = ("records",)
 _TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "constraints")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A condition that every row of the table keeps: what a schema file lists under `constraints`.
+
+    What is not known counts as kept, as in a CHECK of SQL: a row breaks the rule only if it surely does. Rules are
+    public knowledge about the domain, not findings about the private rows.
+    """
+
+    text: str
+    condition: Condition
+
+    @classmethod
+    def parse(cls, text: str, columns: Iterable[Column]) -> "Rule":
+        """A rule from its text, or a `SchemaError`.
+
+        >>> from kernelease.table.columns import Integer
+        >>> columns = [Integer(name=name, min=0, max=9) for name in ("start", "end")]
+        >>> rule = Rule.parse("start + 1 <= end", columns)
+        >>> rule.columns, rule.holds(pa.table({"start": [1, 5, None], "end": [2, 3, 0]}))
+        (('start', 'end'), array([ True, False,  True]))
+        """
+        try:
+            return cls(text=text, condition=parse(text, columns))
+        except ParameterError as error:
+            raise SchemaError(f"constraint {shown(text, 200)}: {error}", path=("table", "constraints")) from None
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The names of the columns in it, in order of appearance."""
+        return self.condition.columns
+
+    def holds(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Whether each row keeps the rule: (n,). The table has the types of the schema."""
+        return self.condition.allows(table)
 
 
 @final

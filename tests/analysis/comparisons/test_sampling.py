@@ -8,7 +8,8 @@ import pytest
 
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sampling import SampleRows, ScaledScatter, Scatter, draw_errors, sample_of_table
+from kernelease.analysis.comparisons.sample import SampleRows, sample_of_table
+from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors
 from kernelease.table import Encoder
 from tests.analysis.comparisons.releases import RELEASE, SAME, VECTORS
 

@@ -12,7 +12,8 @@ from typing import final
 import numpy as np
 
 from kernelease.analysis.comparisons.mean_embedding import ReleasedMean
-from kernelease.analysis.comparisons.sampling import ErrorDraws, SampleRows, ScaledScatter, Scatter, draw_errors
+from kernelease.analysis.comparisons.sample import SampleRows
+from kernelease.analysis.comparisons.sampling import ErrorDraws, ScaledScatter, Scatter, draw_errors
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import DRAWS, ConfidenceLimits, Interval, TestResult, check_draws, wilson_hilferty
 from kernelease.arrays import Floats

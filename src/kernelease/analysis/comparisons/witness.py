@@ -9,14 +9,15 @@ import pyarrow as pa
 
 from kernelease.analysis.comparisons.contingency import ContingencyTable, contingency_tables
 from kernelease.analysis.comparisons.mean_embedding import count_deviation
-from kernelease.analysis.comparisons.sampling import SampleRows
+from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.plots import difference_chart
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.table import Column, Schema
+from kernelease.table.columns.column import Column
+from kernelease.table.schema import Schema
 
 
 @final

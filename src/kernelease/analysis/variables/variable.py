@@ -16,7 +16,8 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
 from kernelease.fit.solution import SyntheticSet
-from kernelease.kernels import Gaussian, Kernel
+from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.numeric import Gaussian
 from kernelease.seeds import PublicSeed
 
 POINTS = 1024  # values that a variable is reduced to where a product would be too large

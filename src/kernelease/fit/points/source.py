@@ -8,6 +8,7 @@ import numpy as np
 
 from kernelease.arrays import Rows, as_rows
 from kernelease.errors import ParameterError
+from kernelease.kernels.parameters import check_integer
 
 
 class PointSource(ABC):
@@ -113,3 +114,23 @@ class PublicPoints(PointSource):
     def draw(self, count: int, generator: np.random.Generator) -> Rows:
         """The first `count` of them."""
         return self.points[:count]
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class PublishedRows:
+    """The first `count` rows of the private table are public already (the paper's publishable subset).
+
+    Neighbouring tables then differ in the *other* rows only: the published ones have no guarantee, and the certificate
+    says so. Which rows are published must not depend on private values.
+    """
+
+    count: int
+
+    def __post_init__(self) -> None:
+        check_integer("PublishedRows: count", self.count, 1, 2**62)
+
+    @property
+    def published(self) -> int:
+        """How many rows have no guarantee."""
+        return self.count

@@ -13,7 +13,7 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.grid import default_resolution
 from kernelease.features.nystrom import WIDENING, Nystrom, factorise, well_conditioned_rank
 from kernelease.fit.gaussians.likelihood import Likelihood
-from kernelease.fit.points.source import PointSource
+from kernelease.fit.points.source import PointSource, PublishedRows
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.tilting import Tilted, Tilting, matched
 from kernelease.kernels.kernel import Kernel
@@ -26,9 +26,15 @@ from kernelease.measured.gaussians import Gaussians
 from kernelease.measured.measured import Measured
 from kernelease.methods.adaptive.explorer import Explorer, subspace_likelihood
 from kernelease.methods.adaptive.stages import MOST_ROUNDS, Stages, plan_stages
-from kernelease.methods.method import Context, Method, refuse_other_columns
+from kernelease.methods.method import (
+    Context,
+    Method,
+    admitted_rows,
+    measured_subspace,
+    refuse_other_columns,
+    refuse_publishing,
+)
 from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.subspace import PublishedRows, admitted_rows, measured_subspace, refuse_publishing
 from kernelease.privacy.accounting import Privacy
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress

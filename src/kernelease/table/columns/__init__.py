@@ -1,7 +1,7 @@
 """Columns of every type: declared domains, as finite lists of atoms."""
 
 from kernelease.table.columns.boolean import Boolean
-from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
 from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
 from kernelease.table.columns.numeric import Integer, Number
@@ -14,7 +14,6 @@ from kernelease.table.columns.registry import (
     required_keys,
 )
 from kernelease.table.columns.spelling import closest, nearest
-from kernelease.table.columns.stepped import Stepped
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
 

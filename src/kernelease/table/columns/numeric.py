@@ -12,10 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Codes
 from kernelease.table.columns.levels import Levels, points_in
-from kernelease.table.columns.stepped import Stepped
 from kernelease.table.reading.arrow import dense
 from kernelease.table.reading.numbers import read_numbers
 

@@ -9,7 +9,6 @@ import pyarrow.compute as pc
 
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.listed import Ordinal
 from kernelease.table.expressions.logic import Leaf
 from kernelease.table.expressions.terms import Arithmetic, Literal, Term, check_number, columns_of, numbers, written
 
@@ -116,7 +115,7 @@ def _check_alike(left: Column, right: Column) -> None:
             f"columns {left.name!r} ({left.tag}) and {right.name!r} ({right.tag}) do not compare: "
             "numbers go with numbers, dates with dates, text with text."
         )
-    if isinstance(left, Ordinal) and isinstance(right, Ordinal) and left.values != right.values:
+    if left.tag == right.tag == "ordinal" and left.labels()[: left.in_order] != right.labels()[: right.in_order]:
         raise ParameterError(
             f"columns {left.name!r} and {right.name!r} do not compare: "
             "ordinals must have the same values in the same order."
