@@ -13,6 +13,7 @@ from kernelease.analysis.variables.variable import RandomVariable
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
 from kernelease.release.export import export_table
 from kernelease.release.reading import CountsReading, NoReading, reading
@@ -105,10 +106,12 @@ class Frames:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
         view, aim = reading(self), Target(target)
         if isinstance(view, CountsReading):
-            chosen, domain = self.method if method is None else method, self.domain
-            return table_samples(
-                self.table, view.points(), view.blocks, domain, count, method=chosen, target=aim, rows=rows, seed=seed
-            )
+            chosen, size = self.method if method is None else method, self.table.num_rows if rows is None else rows
+
+            def fitted(noisy: NoisyBlocks, public: PublicSeed, generator: np.random.Generator) -> pa.Table:
+                return chosen.fit(noisy, public).table(self.domain, size, generator)
+
+            return table_samples(self.table, view.points(), view.blocks, fitted, count, target=aim, seed=seed)
         if isinstance(view, NoReading):
             raise ParameterError("samples: this release holds no noisy measurements to fit again.")
         return point_samples(self.table, view.points(), view.embedding("samples"), count, target=aim, seed=seed)

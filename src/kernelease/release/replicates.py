@@ -28,11 +28,10 @@ from kernelease.fit.weights.constraints import Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.method import Method
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
-from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.domain import WEIGHT
 
 REPLICATE = "replicate_"
 
@@ -127,27 +126,23 @@ def table_samples(
     table: pa.Table,
     codes: Integers,
     blocks: NoisyBlocks,
-    domain: Domain,
+    fitted: Callable[[NoisyBlocks, PublicSeed, np.random.Generator], pa.Table],
     count: int,
     *,
-    method: Method,
     target: Target,
-    rows: int | None,
     seed: int,
 ) -> Samples:
     """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
 
-    `codes` are the atoms of the table's rows, (n, columns).
+    `codes` are the atoms of the table's rows, (n, columns); `fitted` makes rows of noisy counts.
     """
     weights = table.column(WEIGHT).to_numpy()
-    size = table.num_rows if rows is None else rows
     replicates = []
     for index in range(count):
         public = PublicSeed(seed + index)
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
-        fitted = method.fit(_renoised(blocks, codes, shares, generator), public)
-        replicates.append(fitted.table(domain, size, generator))
+        replicates.append(fitted(_renoised(blocks, codes, shares, generator), public, generator))
     return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
 
 
