@@ -115,10 +115,12 @@ def measure(
     counts = count_by_sql(open_source(data), schema) if push_down else exact_counts(data, schema, PublicSeed(seed))
     if (known := counts.public_rows(promised.neighbours)) is not None:  # an empty table is refused here
         promised.warn_if_weak(round(known))
+    reserve = chosen.reserve(schema.columns)
+    reserve.total(promised, counts.unit)  # refuses, before the charge, what could not be drawn
     budget = PrivacyFilter.open(
         promised,
         ledger=MemoryLedger(promised) if ledger is None else ledger,
-        coordinates=chosen.most_numbers(schema.columns),
+        coordinates=reserve.numbers,
         purpose=f"Interactions on {schema.name}",
     )
     progress.stage("adding noise")

@@ -11,6 +11,7 @@ from kernelease.privacy.mechanisms import Measurement, Selection
 from kernelease.privacy.neighbours import Neighbours
 
 MOST_COLUMNS = 3
+LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0, and precisions would be infinite
 
 
 @final
@@ -66,8 +67,8 @@ class NoisyBlock:
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise of each count."""
-        return self.measurement.standard_deviation / self.unit
+        """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
+        return max(LEAST_SIGMA, self.measurement.standard_deviation / self.unit)
 
 
 @final

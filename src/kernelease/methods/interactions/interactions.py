@@ -4,23 +4,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import triples as triple_blocks
-from kernelease.methods.interactions.pairs import Noise
+from kernelease.methods.interactions.pairs import Noise, with_share
+from kernelease.methods.interactions.reserve import Reserve
+from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
 from kernelease.methods.interactions.singles import LONG, in_order, single_blocks, smallest_block
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import Selection, noise_scale
+from kernelease.privacy.mechanisms import noise_scale
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.counts import ExactCounts
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table import Column
@@ -50,11 +52,14 @@ class Interactions:
         self._target(columns)
         pair_blocks.check_width(columns)
 
-    def most_numbers(self, columns: Sequence[Column]) -> int:
-        """The most noisy numbers of a release, whatever the counts turn out to be."""
+    def reserve(self, columns: Sequence[Column]) -> Reserve:
+        """The most noisy numbers of each round, whatever the counts turn out to be."""
         sizes = [column.size for column in columns]
-        pairs = pair_blocks.most_numbers(sizes, self._target(columns))
-        return 4 * sum(sizes) + pairs + triple_blocks.most_numbers(sizes, self.triples)
+        return Reserve(
+            singles=4 * sum(sizes),
+            pairs=pair_blocks.most_numbers(sizes, self._target(columns)),
+            triples=triple_blocks.most_numbers(sizes, self.triples),
+        )
 
     def measure(
         self,
@@ -66,44 +71,57 @@ class Interactions:
         seed: PublicSeed,
         progress: Progress = SILENT,
     ) -> NoisyBlocks:
-        """Rounds of noisy counts, each planned from the noisy counts of those before it."""
+        """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
         self.check(columns)
-        neighbours, ordered = budget.privacy.neighbours, tuple(in_order(column) for column in columns)
-        parts: list[NoisyBlock] = []
-        rows = counts.public_rows(neighbours)
-        if rows is None:
-            parts += counts.privatise([smallest_block(columns, SIZE)], budget, noise=noise)
-            rows = joined(parts, counts, neighbours).rows
-        shares = self.shares(columns, budget.privacy, budget.total, rows)
-        parts += counts.privatise(single_blocks(columns, shares.singles), budget, noise=noise)
-        noisy = joined(parts, counts, neighbours, ordered=ordered)
         level = count_noise(budget.privacy, budget.total)
+        rounds = Rounds(counts, budget, noise, tuple(in_order(column) for column in columns))
+        if rounds.rows is None:
+            rounds.count([smallest_block(columns, SIZE)])
+        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
+        rounds.count(single_blocks(columns, shares.singles if len(columns) > 1 else rounds.left))
+        if len(columns) > 1:
+            self._measure_together(rounds, columns, shares, level, seed, progress)
+        return rounds.noisy
+
+    def _measure_together(
+        self,
+        rounds: Rounds,
+        columns: Sequence[Column],
+        shares: Shares,
+        noise: Noise,
+        seed: PublicSeed,
+        progress: Progress,
+    ) -> None:
+        """Pairs and sets of three; where pairs would drown in noise, single columns once more."""
+        noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairs(columns, distributions, noisy.rows, shares, level) if len(columns) > 1 else ()
-        if not pairs:  # nothing can be seen of pairs: spend the rest on what can
-            rest = single_blocks(columns, 1.0 - shares.size - shares.singles) if shares.pairs else ()
-            return joined([*parts, *counts.privatise(rest, budget, noise=noise)], counts, neighbours, ordered=ordered)
-        parts += counts.privatise(pairs, budget, noise=noise)
-        noisy = joined(parts, counts, neighbours, ordered=ordered)
-        if shares.count == 0:
-            return noisy
-        mixture = self.fit(noisy, seed, progress)
-        blocks, most = triple_blocks.candidates(noisy, mixture, count=shares.count, share=shares.triples, noise=level)
+        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
+        if not pairs:
+            rounds.count(single_blocks(columns, rounds.left))
+            return
+        cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
+        if not triple_blocks.any_sets(cells, pairs):
+            rounds.count(with_share(pairs, rounds.left))
+            return
+        rounds.count(pairs)
+        mixture = self.fit(rounds.noisy, seed, progress)
         progress.stage("adding noise")
-        selections: tuple[Selection, ...] = ()
+        self._measure_triples(rounds, mixture, cells, shares, noise)
+
+    def _measure_triples(
+        self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
+    ) -> None:
+        noisy, unit = rounds.noisy, rounds.unit
+        blocks, most = triple_blocks.candidates(noisy, mixture, cells, count=shares.count, share=shares.triples)
         if len(blocks) > most:
-            selections = counts.choose(
+            blocks = rounds.choose(
                 blocks,
-                triple_blocks.expected_counts(mixture, blocks, noisy.rows, counts.unit),
-                triple_blocks.handicaps(blocks, level, counts.unit),
-                budget,
+                triple_blocks.expected_counts(mixture, blocks, noisy.rows, unit),
+                triple_blocks.handicaps(blocks, noise, unit),
                 count=most,
                 share=shares.choice,
-                noise=noise,
             )
-            blocks = tuple(blocks[selection.index] for selection in selections)
-        parts += counts.privatise(blocks, budget, noise=noise, stage=1)
-        return joined(parts, counts, neighbours, ordered=ordered, selections=selections)
+        rounds.count(with_share(blocks, rounds.left), stage=1)
 
     def fit(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
         """The public step: free, and repeatable with another solver."""

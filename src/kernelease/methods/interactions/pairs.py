@@ -1,5 +1,6 @@
 """The second round: every pair of columns, in cells that can be seen through the noise."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -56,6 +57,12 @@ def blocks_of(sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share:
         Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
+
+
+def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
+    """The same blocks with another share for all of them together."""
+    scale = share / sum(block.share for block in blocks)
+    return tuple(dataclasses.replace(block, share=block.share * scale) for block in blocks)
 
 
 def most_numbers(sizes: Sequence[int], target: int | None) -> int:

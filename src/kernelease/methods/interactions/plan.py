@@ -84,7 +84,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     chosen = Interactions() if method is None else method
     promised = dataclasses.replace(privacy, neighbours=Neighbours(schema.neighbours))
     chosen.check(schema.columns)
-    blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
+    blocks, total = _blocks(schema, chosen, promised, rows), chosen.reserve(schema.columns).total(promised)
     numbers = sum(block.cells for block in blocks)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
@@ -105,7 +105,7 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
 
     The real cells follow from noisy counts. Sets of three are chosen later, and are left out.
     """
-    columns, total = schema.columns, privacy.total(method.most_numbers(schema.columns))
+    columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
     shares = method.shares(columns, privacy, total, rows)
     singles = single_blocks(columns, shares.singles)
     if len(columns) == 1:
@@ -132,7 +132,7 @@ def _attacker(mu: float) -> dict[float, float]:
 def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting | None:
     """None at an ε for which δ is too small."""
     try:
-        total = privacy.total(method.most_numbers(schema.columns))
+        total = method.reserve(schema.columns).total(privacy)
     except ParameterError:
         return None
     floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)

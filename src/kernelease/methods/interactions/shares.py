@@ -14,7 +14,7 @@ FEWEST_TRIPLES, MOST_TRIPLES = 4, 40
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Parts of the budget (of μ², or of a pure ε). They add up to 1."""
+    """Parts of the budget (of μ², or of a pure ε). They add up to 1; what a round leaves goes to the next."""
 
     size: float
     singles: float
@@ -41,8 +41,6 @@ class Shares:
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))
         choice, third = (CHOICE, TRIPLES_BESIDE_TARGET if target else TRIPLES) if count else (0.0, 0.0)
-        if count == most:  # nothing to choose from
-            choice = 0.0
         return cls(
             size=size,
             singles=singles,
