@@ -1,8 +1,11 @@
 """Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
+
+import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError
@@ -10,8 +13,9 @@ from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.interactions import pairs as pair_blocks
+from kernelease.methods.interactions import selection
 from kernelease.methods.interactions import triples as triple_blocks
-from kernelease.methods.interactions.pairs import Noise, with_share
+from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
@@ -26,6 +30,9 @@ from kernelease.private.counts import ExactCounts
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table import Column
+
+ROUGH_COMPONENTS, ROUGH_STEPS = 200, 250  # of the fit between rounds (docs/research.md)
+NEARLY_ALL = 0.95  # of the pairs that could be measured: then they get all that is left
 
 
 @final
@@ -57,7 +64,7 @@ class Interactions:
         sizes = [column.size for column in columns]
         return Reserve(
             singles=4 * sum(sizes),
-            pairs=pair_blocks.most_numbers(sizes, self._target(columns)),
+            pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
             triples=triple_blocks.most_numbers(sizes, self.triples),
         )
 
@@ -78,8 +85,9 @@ class Interactions:
         if rounds.rows is None:
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
-        rounds.count(single_blocks(columns, shares.singles if len(columns) > 1 else rounds.left))
-        if len(columns) > 1:
+        alone = len(columns) == 1 or shares.most == 0
+        rounds.count(single_blocks(columns, rounds.left if alone else shares.singles))
+        if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
         return rounds.noisy
 
@@ -92,7 +100,10 @@ class Interactions:
         seed: PublicSeed,
         progress: Progress,
     ) -> None:
-        """Pairs and sets of three; where pairs would drown in noise, single columns once more."""
+        """Pairs, and sets of three where all pairs can be seen; single columns once more where none can."""
+        if shares.most is not None:
+            self._measure_chosen(rounds, columns, shares, noise, seed, progress)
+            return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
         pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
@@ -107,6 +118,49 @@ class Interactions:
         mixture = self.fit(rounds.noisy, seed, progress)
         progress.stage("adding noise")
         self._measure_triples(rounds, mixture, cells, shares, noise)
+
+    def _measure_chosen(
+        self,
+        rounds: Rounds,
+        columns: Sequence[Column],
+        shares: Shares,
+        noise: Noise,
+        seed: PublicSeed,
+        progress: Progress,
+    ) -> None:
+        """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
+        noisy, most = rounds.noisy, shares.most or 0
+        distributions = [one.distribution for one in one_ways(noisy)]
+        cells = self.cells(columns, distributions, noisy.rows, shares, noise)
+        blocks = selection.candidates(cells, seed.generator("candidate pairs"))
+        if not blocks:
+            rounds.count(single_blocks(columns, rounds.left))
+            return
+        expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
+        handicaps = selection.chance(expected, rounds.unit)
+        picks = min(most, len(columns) - 1, len(blocks))
+        forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
+        sets = [block.columns for block in forest]
+        if most == len(sets):
+            rounds.count(blocks_of(sets, cells, rounds.left), stage=1)
+            return
+        rounds.count(blocks_of(sets, cells, shares.forest), stage=1)
+        mixture = self._roughly().solve(rounds.noisy, seed, progress)
+        progress.stage("adding noise")
+        more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
+        if more:
+            part = len(more) / (most - len(sets))
+            rounds.count(blocks_of(more, cells, rounds.left * (part if part < NEARLY_ALL else 1.0)), stage=1)
+        if len(more) < NEARLY_ALL * (most - len(sets)):
+            rounds.count(single_blocks(columns, rounds.left))
+
+    def _roughly(self) -> MixtureSolver:
+        """A quick fit is enough to tell which columns hang together."""
+        return dataclasses.replace(
+            self.solver,
+            components=min(ROUGH_COMPONENTS, self.solver.components or ROUGH_COMPONENTS),
+            steps=min(ROUGH_STEPS, self.solver.steps or ROUGH_STEPS),
+        )
 
     def _measure_triples(
         self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
@@ -128,28 +182,49 @@ class Interactions:
         return self.solver.solve(noisy, seed, progress)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
-        """How the budget is parted."""
-        atoms = sum(min(column.size, LONG) for column in columns)
-        return Shares.rule(
+        """How the budget is parted, and whether pairs are chosen."""
+        atoms, noise = sum(min(column.size, LONG) for column in columns), count_noise(privacy, total)
+        shares = Shares.rule(
             len(columns),
-            rows / (count_noise(privacy, total)(1.0) * atoms),
+            rows / (noise(1.0) * atoms),
             known_rows=privacy.neighbours is Neighbours.REPLACE_ONE,
-            target=self._target(columns) is not None,
+            target=self._split(columns) is not None,
             triples=self.triples,
         )
+        if len(columns) == 1:
+            return shares
+        pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
+        most = selection.affordable(pairs, together, rows, noise)
+        return shares if most == pairs else shares.chosen(most)
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
     ) -> tuple[Block, ...]:
-        """The blocks of the second round, by the distributions of single columns."""
+        """A block for each pair, by the distributions of single columns."""
+        target = self._split(columns)
         return pair_blocks.pair_blocks(
             columns,
             distributions,
             rows=rows,
             share=shares.pairs,
             noise=noise,
-            target=self._target(columns),
+            target=target,
+            favoured=self._target(columns) if target is None else None,
         )
+
+    def cells(
+        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
+    ) -> list[Integers]:
+        """The cells of each column in pairs that are chosen."""
+        share, most = shares.forest + shares.pairs, shares.most or 0
+        if most == 0:
+            return [np.zeros(column.size, dtype=np.int64) for column in columns]
+        return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=noise, most=most)
+
+    def _split(self, columns: Sequence[Column]) -> int | None:
+        """The target, where it has so few classes that every pair can be counted per class of it."""
+        target = self._target(columns)
+        return target if target is not None and columns[target].size <= MOST_CLASSES else None
 
     def _target(self, columns: Sequence[Column]) -> int | None:
         if self.target is None:

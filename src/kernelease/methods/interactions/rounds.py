@@ -68,10 +68,18 @@ class Rounds:
         *,
         count: int,
         share: float,
+        forest: bool = False,
     ) -> tuple[Block, ...]:
         """The candidates that a private choice finds farthest from what is expected of them."""
         chosen = self._counts.choose(
-            candidates, expected, handicaps, self._budget, count=count, share=share, noise=self._noise
+            candidates,
+            expected,
+            handicaps,
+            self._budget,
+            count=count,
+            share=share,
+            noise=self._noise,
+            forest=forest,
         )
         self._selections += chosen
         return tuple(candidates[selection.index] for selection in chosen)
