@@ -32,6 +32,7 @@ from kernelease.seeds import PublicSeed
 from kernelease.table import Column
 
 ROUGH_COMPONENTS, ROUGH_STEPS = 200, 250  # of the fit between rounds (docs/research.md)
+SURELY = 4  # times all pairs: where so many could be measured, all are, unseen
 NEARLY_ALL = 0.95  # of the pairs that could be measured: then they get all that is left
 
 
@@ -194,8 +195,8 @@ class Interactions:
         if len(columns) == 1:
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most = selection.affordable(pairs, together, rows, noise)
-        return shares if most == pairs else shares.chosen(most)
+        most = selection.affordable(SURELY * pairs, together, rows, noise)
+        return shares if most == SURELY * pairs else shares.chosen(min(most, pairs))
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
