@@ -51,8 +51,8 @@ class Block:
 class NoisyBlock:
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
-    `round` 0 measures every column and every pair; only the cells of pairs follow from noisy single columns. What a
-    later round measures was chosen privately, because the fit before it was far from the table there.
+    `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
+    single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
     """
 
     block: Block

@@ -42,9 +42,10 @@ class Interactions:
     """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
-    fit of pairs is farthest from the table. A `target` is a column to predict: every pair is then counted per class of
-    it, which costs no more noise, only more cells. `triples` is how many sets of three are chosen (None: as many as the
-    budget can show; 0: none).
+    fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
+    and the model fitted to it suggests others. A `target` is a column to predict: every pair is then counted per class
+    of it, which costs no more noise, only more cells; pairs with a target of many classes get a larger share instead.
+    `triples` is how many sets of three are chosen (None: as many as the budget can show; 0: none).
     """
 
     solver: MixtureSolver = MixtureSolver()
