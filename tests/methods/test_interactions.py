@@ -60,11 +60,20 @@ def test_shares_are_positive_and_add_up_to_1(
     columns: int, signal: float, known: bool, target: bool, triples: int | None
 ) -> None:
     shares = Shares.rule(columns, signal, known_rows=known, target=target and columns > 2, triples=triples)
-    parts = [getattr(shares, field.name) for field in dataclasses.fields(shares) if field.name != "count"]
+    parts = [getattr(shares, field.name) for field in dataclasses.fields(shares) if field.name not in ("count", "most")]
     assert min(parts) >= 0.0
     assert sum(parts) == pytest.approx(1.0)
     assert (shares.triples > 0.0) == (shares.count > 0)
     assert shares.pairs > 0.0 or columns == 1
+
+
+@given(st.integers(2, 200), st.floats(1e-6, 1e9), st.integers(0, 5000))
+def test_shares_add_up_to_1_where_pairs_are_chosen(columns: int, signal: float, most: int) -> None:
+    shares = Shares.rule(columns, signal, known_rows=False, target=False).chosen(most)
+    parts = [getattr(shares, field.name) for field in dataclasses.fields(shares) if field.name not in ("count", "most")]
+    assert min(parts) >= 0.0
+    assert sum(parts) == pytest.approx(1.0)
+    assert (shares.pairs > 0.0) == (most > 0)
 
 
 # Cells.
@@ -178,8 +187,9 @@ def test_a_target_that_is_no_column_is_refused_before_anything_is_read() -> None
 
 
 def test_too_many_columns_are_refused() -> None:
-    with pytest.raises(CapacityError, match="too many pairs"):
-        Interactions().check(TableDomain(schema_of([2] * 400)))
+    Interactions().check(TableDomain(schema_of([2] * 1000)))
+    with pytest.raises(CapacityError, match="1001 columns are too many"):
+        Interactions().check(TableDomain(schema_of([2] * 1001)))
 
 
 def test_a_negative_number_of_triples_is_refused() -> None:

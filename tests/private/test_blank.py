@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block
+from kernelease.measured.block import Block
 from kernelease.privacy import Neighbours
 from kernelease.private.blank import BlankRows
 from tests.privacy.toys import OneHot

@@ -2,9 +2,10 @@
 
 import copy
 import itertools
+import math
 import pickle
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pytest
@@ -12,13 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.arrays import Integers
-from kernelease.errors import BudgetError, ParameterError, PrivacyError
+from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy import Loss, Neighbours, Privacy
 from kernelease.privacy.sensitivity import distance_sensitivity
 from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.cover import LARGEST_GROUP, cover
 from kernelease.private.encoded import Batch, EncodedRows
+from kernelease.private.forest import Forest
 from tests.privacy.toys import RecordingNoise, open_filter
 
 SIZES = (3, 2, 4)
@@ -117,6 +120,74 @@ def test_the_blocks_farthest_from_what_is_expected_are_chosen_once_each() -> Non
     assert chosen(counts, ADD, RecordingNoise(), 1) == [1, 2]
 
 
+def test_a_forest_never_joins_what_is_joined_and_charges_only_what_it_chooses() -> None:
+    """Three columns have two edges: of three choices that were asked for, two are made and paid for."""
+    counts = exact([(codes([(0, 0, 0), (2, 1, 3), (1, 1, 2)]), None)])
+    blocks = [plain(0, 1), plain(0, 2), plain(1, 2), plain(0, 1)]
+    guesses = [np.zeros(block.shape, dtype=np.int64) for block in blocks]
+    budget = open_filter(ADD, 1000)
+    selections = counts.choose(
+        blocks, guesses, [0, 5, 9, 0], budget, count=3, share=0.6, noise=RecordingNoise(), forest=True
+    )
+    assert [selection.index for selection in selections] == [0, 1]
+    assert budget.spent.mu_squared == pytest.approx(0.4 * budget.total.mu_squared, rel=1e-6)
+
+
+@given(
+    st.integers(3, 8).flatmap(
+        lambda n: st.tuples(st.just(n), st.lists(st.tuples(st.integers(0, n - 1), st.integers(0, n - 1)), max_size=30))
+    )
+)
+def test_a_forest_grows_by_the_pairs_that_close_no_circle(drawn: tuple[int, list[tuple[int, int]]]) -> None:
+    columns, pairs = drawn
+    forest = Forest(pairs, columns)
+    joined_by_hand = [{column} for column in range(columns)]
+    for index, (first, second) in enumerate(pairs):
+        one, other = (next(tree for tree in joined_by_hand if column in tree) for column in (first, second))
+        assert forest.open[index] == (one is not other)
+        if one is not other:
+            forest.join(index)
+            joined_by_hand = [tree for tree in joined_by_hand if tree is not one and tree is not other] + [one | other]
+
+
+@given(tables, st.tuples(*(st.integers(0, size - 1) for size in SIZES)), st.integers(0, 2))
+@settings(deadline=None)
+def test_neighbours_give_a_forest_the_same_candidates_after_the_same_choices(
+    rows: list[tuple[int, ...]], other: tuple[int, ...], first: int
+) -> None:
+    """What may be chosen next follows from what was chosen, not from the rows; scores stay as near as is paid for."""
+
+    class Forced(RecordingNoise):
+        def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+            super().noisy_max(scores, scale)
+            return first % len(scores)
+
+    scores = []
+    for table in (rows, [*rows, other]):
+        noise = Forced()
+        blocks = [plain(0, 1), plain(0, 2), plain(1, 2)]
+        guesses = [np.ones(block.shape, dtype=np.int64) for block in blocks]
+        exact([(codes(table), None)]).choose(
+            blocks, guesses, [0, 0, 0], open_filter(ADD, 1000), count=2, share=0.5, noise=noise, forest=True
+        )
+        scores.append(noise.scores)
+    for one, two in zip(*scores, strict=True):
+        assert len(one) == len(two)
+        assert np.abs(np.array(one) - np.array(two)).max() <= distance_sensitivity(Neighbours.ADD_REMOVE)
+
+
+@pytest.mark.parametrize("columns", [10, 60])
+def test_groups_hold_every_wanted_set_and_stay_small(columns: int) -> None:
+    """Few sets are covered by search, many (60 columns have 1,770 pairs) by bundles."""
+    sizes = tuple(2 + 7 * (column % 5) ** 2 for column in range(columns))
+    wanted = frozenset(itertools.combinations(range(columns), 2))
+    groups = cover(sizes, wanted, 2**12)
+    held = {pair for group in groups for pair in itertools.combinations(group, 2)}
+    assert wanted <= held
+    assert all(math.prod(sizes[c] for c in group) <= 2**12 or len(group) == 2 for group in groups)
+    assert len(groups) < len(wanted)
+
+
 @given(tables, st.tuples(*(st.integers(0, size - 1) for size in SIZES)))
 @settings(deadline=None)
 def test_one_row_moves_a_score_by_no_more_than_the_choice_is_calibrated_to(
@@ -195,3 +266,11 @@ def test_a_block_has_one_to_three_different_columns(columns: tuple[int, ...]) ->
 def test_a_block_has_a_grouping_for_each_column() -> None:
     with pytest.raises(ParameterError, match="a grouping for each"):
         Block(columns=(0, 1), groups=(np.arange(3),), share=0.1)
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_set_that_cannot_be_counted_is_refused(many: bool) -> None:
+    sizes = (LARGEST_GROUP, 2, *([3] * 60))
+    wanted = {(0, 1)} | (set(itertools.combinations(range(2, 62), 2)) if many else set())
+    with pytest.raises(CapacityError, match="can be counted"):
+        cover(sizes, frozenset(wanted))

@@ -77,11 +77,18 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
         ("promise", f"epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {privacy.relation.value} neighbours"),
         ("rows", f"{expected.rows:,}"),
         ("attacker", attacker_words(expected.attacker)),
+        ("pairs", _pairs(expected)),
         ("noisy numbers", f"{expected.numbers:,}"),
         ("time", f"about {_rounded(expected.seconds)} s on two cores"),
         ("memory", f"about {_rounded(expected.memory / 1e6)} MB"),
         ("bundle", f"about {_rounded(expected.size / 1e6)} MB"),
     ]
+
+
+def _pairs(expected: Plan) -> str:
+    if expected.chosen:
+        return f"{expected.pairs:,} will be measured, chosen privately: all of them would drown in noise"
+    return f"all {expected.pairs:,} will be measured" if expected.pairs else "none will be measured"
 
 
 def _rounded(value: float) -> str:
@@ -118,6 +125,8 @@ def _fields(expected: Plan) -> dict[str, Any]:
         "neighbours": expected.privacy.relation.value,
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
+        "pairs": expected.pairs,
+        "pairs_chosen": expected.chosen,
         "noisy_numbers": expected.numbers,
         "seconds": expected.seconds,
         "memory_bytes": expected.memory,

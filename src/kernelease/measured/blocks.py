@@ -23,6 +23,7 @@ _LEAST_NOISE, _MOST_NOISE = 2.0**-16, 2.0**47  # standard deviations, in rows: w
 _TWO_SIDED = 1.96  # of a normal law, 95 % lie within so many standard deviations
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
 _FAR = 8.0  # standard deviations by which no honest sum is off
+LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0, and precisions would be infinite
 
 
 @final
@@ -30,8 +31,8 @@ _FAR = 8.0  # standard deviations by which no honest sum is off
 class NoisyBlock:
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
-    `round` 0 measures every column and every pair; only the cells of pairs follow from noisy single columns. What a
-    later round measures was chosen privately, because the fit before it was far from the table there.
+    `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
+    single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
     """
 
     block: Block
@@ -46,8 +47,8 @@ class NoisyBlock:
 
     @property
     def sigma(self) -> float:
-        """Standard deviation of the noise of each count."""
-        return self.measurement.standard_deviation / self.unit
+        """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
+        return max(LEAST_SIGMA, self.measurement.standard_deviation / self.unit)
 
     def check(self, sizes: tuple[int, ...]) -> None:
         """Raise `ParameterError` unless the block is of these columns, and its numbers are those of its cells."""

@@ -39,7 +39,12 @@ class Layout:
     def tables(self, totals: Sequence[Integers], blocks: Sequence[Block]) -> list[Integers]:
         """The table of each block from the counts of each group, row by row of its table."""
         whole = {g: total.reshape(self.cells(g)) for g, total in zip(self.groups, totals, strict=True)}
-        return [block_of(whole, block, self.views) for block in blocks]
+        holding: dict[int, list[tuple[int, ...]]] = {}
+        for group in self.groups:
+            for column in group:
+                holding.setdefault(column, []).append(group)
+        near = [min((holding[column] for column in block.columns), key=len) for block in blocks]
+        return [block_of({g: whole[g] for g in n}, block, self.views) for n, block in zip(near, blocks, strict=True)]
 
 
 def count_blocks(batches: Iterable[Batch], blocks: Sequence[Block], sizes: tuple[int, ...]) -> list[Integers]:

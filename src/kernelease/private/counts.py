@@ -17,6 +17,7 @@ from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivi
 from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
+from kernelease.private.forest import Forest
 from kernelease.private.private import Private
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
@@ -93,22 +94,24 @@ class ExactCounts(Private):
         count: int,
         share: float,
         noise: NoiseSource,
+        forest: bool = False,
     ) -> tuple[Selection, ...]:
         """Private choice of the `count` candidates whose counts are farthest from what is `expected` of them.
 
         The score of a candidate is Σ |count − expected| over its cells, less its handicap: both are public integers in
         units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
-        of `share`, and candidates are chosen once.
+        of `share`, and candidates are chosen once. A `forest` is made of pairs that join columns which no chosen pairs
+        join yet; where none is left, no more is chosen or charged.
         """
         step = distance_sensitivity(budget.neighbours, unit=self.unit)
-        exact = self._exact(candidates)
-        scores = {
-            index: int(np.abs(table - guess).sum()) - handicap
-            for index, (table, guess, handicap) in enumerate(zip(exact, expected, handicaps, strict=True))
-        }
-        chosen = []
-        for _ in range(min(count, len(candidates))):
-            left = list(scores)
+        scores = [
+            int(np.abs(table - guess).sum()) - handicap
+            for table, guess, handicap in zip(self._exact(candidates), expected, handicaps, strict=True)
+        ]
+        trees = Forest([candidate.columns for candidate in candidates], len(self.sizes))
+        free = np.ones(len(candidates), dtype=bool)
+        chosen: list[Selection] = []
+        while len(chosen) < count and (left := np.flatnonzero(free & trees.open if forest else free)).size:
             pick = select(
                 [scores[index] for index in left],
                 step,
@@ -117,8 +120,9 @@ class ExactCounts(Private):
                 noise=noise,
                 label="choice of a block",
             )
-            index = left[pick.index]
-            del scores[index]
+            index = int(left[pick.index])
+            free[index] = False
+            trees.join(index)
             chosen.append(Selection(index=index, step=pick.step, private=pick.private))
         return tuple(chosen)
 

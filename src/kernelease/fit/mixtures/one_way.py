@@ -1,5 +1,7 @@
 """The distribution of one column from its noisy counts, with the noise taken out as far as its shape allows."""
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -7,12 +9,11 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.fit.mixtures.splitting import denoised
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
 LEAST = 1e-6  # probability of an atom: none is impossible
-SIGNIFICANT = 2.5  # standard deviations: a step of a distribution that is smaller may be noise
-SHIFTS = 64  # of the dyadic grid, to average its borders away
 SHORTEST = 32  # fewer ordered atoms have no shape to speak of
 
 
@@ -37,60 +38,72 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
     fine = [block for block in blocks if block.block.cells == noisy.sizes[column]]
     if not fine:
         raise ParameterError(f"Column {column} was not measured atom by atom: no distribution can be made of it.")
-    precision = sum(block.sigma**-2.0 for block in fine)
-    counts = sum((block.values * block.sigma**-2.0 for block in fine), np.zeros(noisy.sizes[column])) / precision
-    for block in blocks:
-        if block.block.cells < noisy.sizes[column]:
-            counts = _reconciled(counts, 1.0 / precision, block)
-    sigma = precision**-0.5
-    smooth = counts.copy()
+    counts, variance = _mean(fine)
+    per_atom = [(1, variance)]  # the variance of a sum over the number of its atoms, from so many atoms on
+    for alike in _alike([block for block in blocks if block.block.cells < noisy.sizes[column]]):
+        counts, (atoms, reduced) = _reconciled(counts, variance, alike)
+        per_atom.append((atoms, reduced))
+    share_variance = variance / noisy.rows**2
     if ordered >= SHORTEST:
-        smooth[:ordered] = denoised(counts[:ordered], sigma)
-    nearest = np.maximum(Simplex().project(smooth / noisy.rows), LEAST)
-    return OneWay(shares=counts / noisy.rows, variance=(sigma / noisy.rows) ** 2, distribution=nearest / nearest.sum())
+        special = np.maximum(counts[ordered:], 0.0)
+        held = max(0.0, noisy.rows - float(special.sum()))
+        split = denoised(counts[:ordered], held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]))
+        fitted = np.concatenate([split, special]) / noisy.rows
+    else:
+        fitted = shrunk(Simplex().project(counts / noisy.rows), counts / noisy.rows, share_variance)
+    positive = np.maximum(fitted, LEAST)
+    return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=positive / positive.sum())
 
 
-def _reconciled(counts: Floats, variance: float, coarse: NoisyBlock) -> Floats:
-    """Fine counts moved, equally within each coarse cell, to the best estimate of that cell: least squares."""
-    cells = coarse.block.groups[0]
+def _mean(blocks: Sequence[NoisyBlock]) -> tuple[Floats, float]:
+    """Blocks of the same cells as one: their mean, weighted by precision, and its variance."""
+    precision = sum(block.sigma**-2.0 for block in blocks)
+    total = sum((block.values * block.sigma**-2.0 for block in blocks), np.zeros(blocks[0].block.shape))
+    return total / precision, 1.0 / precision
+
+
+def _alike(blocks: Sequence[NoisyBlock]) -> list[list[NoisyBlock]]:
+    """Blocks by their cells, those with the finest first."""
+    cells: dict[bytes, list[NoisyBlock]] = {}
+    for block in sorted(blocks, key=lambda block: -block.block.cells):
+        cells.setdefault(block.block.groups[0].tobytes(), []).append(block)
+    return list(cells.values())
+
+
+def _reconciled(counts: Floats, variance: float, coarse: Sequence[NoisyBlock]) -> tuple[Floats, tuple[int, float]]:
+    """Fine counts moved, equally within each coarse cell, to the best estimate of that cell: least squares.
+
+    With them, how many atoms a coarse cell has at most and the variance that its sum then has, over that number.
+    """
+    values, coarse_variance = _mean(coarse)
+    cells = coarse[0].block.groups[0]
     members = np.bincount(cells)
     sums = np.bincount(cells, counts)
-    pull = members * variance / (members * variance + coarse.sigma**2)
-    moved: Floats = counts + ((coarse.values - sums) * pull / members)[cells]
-    return moved
+    pull = members * variance / (members * variance + coarse_variance)
+    moved: Floats = counts + ((values - sums) * pull / members)[cells]
+    most = int(members.max())
+    return moved, (most, 1.0 / (1.0 / variance + most / coarse_variance))
 
 
-def denoised(counts: Floats, sigma: float) -> Floats:
-    """Noisy counts in order with every insignificant step flattened, by Haar wavelets averaged over shifts.
+def shrunk(fitted: Floats, shares: Floats, variance: float) -> Floats:
+    """λ·fitted + (1 − λ)·uniform with the λ of least estimated risk: 1 where noise is small, 0 where it rules.
 
-    A sum over a dyadic stretch is split between its halves as their lengths are, unless the noisy split differs by more
-    than `SIGNIFICANT` standard deviations; so spikes stay sharp, and flat stretches are averaged.
+    A projection on the simplex has its support less 1 as degrees of freedom, so that Stein's unbiased estimate of
+    E‖λp + (1 − λ)u − truth‖² is ‖λp + (1 − λ)u − shares‖² + 2λ·freedom·variance + constant: a parabola in λ. As no
+    distribution is farther from uniform than 1 − 1/n (squared), λ is no larger than would be right for such a one.
+
+    >>> shares = np.array([0.7, 0.2, 0.1])
+    >>> [shrunk(shares, shares, variance).round(2).tolist() for variance in (1e-6, 0.02, 1.0)]
+    [[0.7, 0.2, 0.1], [0.63, 0.23, 0.15], [0.33, 0.33, 0.33]]
     """
-    length = 1 << (len(counts) - 1).bit_length()
-    padded, present = np.zeros(length), np.zeros(length)
-    padded[: len(counts)], present[: len(counts)] = counts, 1.0
-    stride = max(1, length // SHIFTS) | 1  # odd, so that shifts differ at every scale
-    shifts = {place * stride % length for place in range(min(SHIFTS, length))}
-    total = np.zeros(length)
-    for shift in shifts:
-        total += np.roll(_flattened(np.roll(padded, shift), np.roll(present, shift), sigma), -shift)
-    mean: Floats = total[: len(counts)] / len(shifts)
-    return mean
-
-
-def _flattened(counts: Floats, present: Floats, sigma: float) -> Floats:
-    """One pass up the dyadic tree and down again. `present` is how many real atoms a place stands for."""
-    if len(counts) == 1:
-        return counts
-    left, right, width_left, width_right = counts[::2], counts[1::2], present[::2], present[1::2]
-    width = np.maximum(width_left + width_right, 1.0)
-    detail = (left * width_right - right * width_left) / width  # what the left half has above its fair part
-    spread = sigma * np.sqrt(width_left * width_right / width)
-    detail = np.where(np.abs(detail) > SIGNIFICANT * spread, detail, 0.0)
-    sums = _flattened(left + right, width_left + width_right, sigma)
-    halves = np.empty_like(counts)
-    halves[::2], halves[1::2] = sums * width_left / width + detail, sums * width_right / width - detail
-    return halves
+    uniform = 1.0 / len(fitted)
+    away = fitted - uniform
+    noise = max(1.0, np.count_nonzero(fitted) - 1.0) * variance
+    length = float(away @ away)
+    best = (float(away @ (shares - uniform)) - noise) / length if length > 0.0 else 0.0
+    most = (1.0 - uniform) / (1.0 - uniform + noise) if noise > 0.0 else 1.0
+    blend: Floats = uniform + min(most, max(0.0, best)) * away
+    return blend
 
 
 def conditional(distribution: Floats, cells: Integers) -> Floats:

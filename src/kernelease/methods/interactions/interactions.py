@@ -1,5 +1,6 @@
 """Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -7,17 +8,20 @@ from typing import ClassVar, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import pairs as pair_blocks
+from kernelease.methods.interactions import selection
 from kernelease.methods.interactions import triples as triple_blocks
-from kernelease.methods.interactions.pairs import Noise
+from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
+from kernelease.methods.interactions.reserve import Reserve
+from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
 from kernelease.methods.interactions.singles import LONG, single_blocks, smallest_block
 from kernelease.methods.method import Context, Method
@@ -27,13 +31,16 @@ from kernelease.privacy.mechanisms import noise_scale
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.step import Selection
-from kernelease.private.counts import ExactCounts, joined
+from kernelease.private.counts import ExactCounts
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
+
+ROUGH_COMPONENTS, ROUGH_STEPS = 200, 250  # of the fit between rounds (docs/research.md)
+SURELY = 4  # times all pairs: where so many could be measured, all are, unseen
+NEARLY_ALL = 0.95  # of the pairs that could be measured: then they get all that is left
 
 
 @final
@@ -56,9 +63,10 @@ class Interactions(Method):
     """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
-    fit of pairs is farthest from the table. A `target` is a column to predict: every pair is then counted per class of
-    it, which costs no more noise, only more cells. `triples` is how many sets of three are chosen (None: as many as the
-    budget can show; 0: none).
+    fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
+    and the model fitted to it suggests others. A `target` is a column to predict: every pair is then counted per class
+    of it, which costs no more noise, only more cells; pairs with a target of many classes get a larger share instead.
+    `triples` is how many sets of three are chosen (None: as many as the budget can show; 0: none).
     """
 
     uses_kernel: ClassVar[bool] = False
@@ -79,11 +87,14 @@ class Interactions(Method):
         self._target(domain.schema.columns)
         pair_blocks.check_width(domain.schema.columns)
 
-    def most_numbers(self, columns: Sequence[Column]) -> int:
-        """The most noisy numbers of a release, whatever the counts turn out to be."""
+    def reserve(self, columns: Sequence[Column]) -> Reserve:
+        """The most noisy numbers of each round, whatever the counts turn out to be."""
         sizes = [column.size for column in columns]
-        pairs = pair_blocks.most_numbers(sizes, self._target(columns))
-        return 4 * sum(sizes) + pairs + triple_blocks.most_numbers(sizes, self.triples)
+        return Reserve(
+            singles=4 * sum(sizes),
+            pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
+            triples=triple_blocks.most_numbers(sizes, self.triples),
+        )
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
         """Charge the ledger, then count in rounds."""
@@ -91,7 +102,9 @@ class Interactions(Method):
         schema, counts = context.declared("Interactions"), rows.counts()
         if (known := context.public_rows(rows)) is not None:  # an empty table is refused here
             context.privacy.warn_if_weak(known)
-        budget = context.open_budget(self.most_numbers(schema.columns), f"Interactions on {schema.name}")
+        reserve = self.reserve(schema.columns)
+        reserve.total(context.privacy, counts.unit)  # refuses, before the charge, what could not be drawn
+        budget = context.open_budget(reserve.numbers, f"Interactions on {schema.name}")
         context.progress.stage("adding noise")
         return self.rounds(
             counts, schema.columns, budget, noise=context.noise, seed=context.seed, progress=context.progress
@@ -107,43 +120,103 @@ class Interactions(Method):
         seed: PublicSeed,
         progress: Progress = SILENT,
     ) -> NoisyBlocks:
-        """Rounds of noisy counts, each planned from the noisy counts of those before it."""
-        neighbours, ordered = budget.neighbours, tuple(column.in_order for column in columns)
-        parts: list[NoisyBlock] = []
-        rows = counts.public_rows(neighbours)
-        if rows is None:
-            parts += counts.privatise([smallest_block(columns, SIZE)], budget, noise=noise)
-            rows = joined(parts, counts, neighbours).rows
-        shares = self.shares(columns, budget.privacy, budget.total, rows)
-        parts += counts.privatise(single_blocks(columns, shares.singles), budget, noise=noise)
-        noisy = joined(parts, counts, neighbours, ordered=ordered)
+        """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
         level = count_noise(budget.privacy, budget.total)
+        rounds = Rounds(counts, budget, noise, tuple(column.in_order for column in columns))
+        if rounds.rows is None:
+            rounds.count([smallest_block(columns, SIZE)])
+        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
+        alone = len(columns) == 1 or shares.most == 0
+        rounds.count(single_blocks(columns, rounds.left if alone else shares.singles))
+        if not alone:
+            self._measure_together(rounds, columns, shares, level, seed, progress)
+        return rounds.noisy
+
+    def _measure_together(
+        self,
+        rounds: Rounds,
+        columns: Sequence[Column],
+        shares: Shares,
+        noise: Noise,
+        seed: PublicSeed,
+        progress: Progress,
+    ) -> None:
+        """Pairs, and sets of three where all pairs can be seen; single columns once more where none can."""
+        if shares.most is not None:
+            self._measure_chosen(rounds, columns, shares, noise, seed, progress)
+            return
+        noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairs(columns, distributions, noisy.rows, shares, level) if len(columns) > 1 else ()
-        if not pairs:  # nothing can be seen of pairs: spend the rest on what can
-            rest = single_blocks(columns, 1.0 - shares.size - shares.singles) if shares.pairs else ()
-            return joined([*parts, *counts.privatise(rest, budget, noise=noise)], counts, neighbours, ordered=ordered)
-        parts += counts.privatise(pairs, budget, noise=noise)
-        noisy = joined(parts, counts, neighbours, ordered=ordered)
-        if shares.count == 0:
-            return noisy
-        mixture = self.solver.solve(noisy, seed, progress)
-        blocks, most = triple_blocks.candidates(noisy, mixture, count=shares.count, share=shares.triples, noise=level)
+        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
+        if not pairs:
+            rounds.count(single_blocks(columns, rounds.left))
+            return
+        cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
+        if not triple_blocks.any_sets(cells, pairs):
+            rounds.count(with_share(pairs, rounds.left))
+            return
+        rounds.count(pairs)
+        mixture = self.solver.solve(rounds.noisy, seed, progress)
         progress.stage("adding noise")
-        selections: tuple[Selection, ...] = ()
+        self._measure_triples(rounds, mixture, cells, shares, noise)
+
+    def _measure_chosen(
+        self,
+        rounds: Rounds,
+        columns: Sequence[Column],
+        shares: Shares,
+        noise: Noise,
+        seed: PublicSeed,
+        progress: Progress,
+    ) -> None:
+        """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
+        noisy, most = rounds.noisy, shares.most or 0
+        distributions = [one.distribution for one in one_ways(noisy)]
+        cells = self.cells(columns, distributions, noisy.rows, shares, noise)
+        blocks = selection.candidates(cells, seed.generator("candidate pairs"))
+        if not blocks:
+            rounds.count(single_blocks(columns, rounds.left))
+            return
+        expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
+        handicaps = selection.chance(expected, rounds.unit)
+        picks = min(most, len(columns) - 1, len(blocks))
+        forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
+        sets = [block.columns for block in forest]
+        if most == len(sets):
+            rounds.count(blocks_of(sets, cells, rounds.left), stage=1)
+            return
+        rounds.count(blocks_of(sets, cells, shares.forest), stage=1)
+        mixture = self._roughly().solve(rounds.noisy, seed, progress)
+        progress.stage("adding noise")
+        more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
+        if more:
+            part = len(more) / (most - len(sets))
+            rounds.count(blocks_of(more, cells, rounds.left * (part if part < NEARLY_ALL else 1.0)), stage=1)
+        if len(more) < NEARLY_ALL * (most - len(sets)):
+            rounds.count(single_blocks(columns, rounds.left))
+
+    def _roughly(self) -> MixtureSolver:
+        """A quick fit is enough to tell which columns hang together."""
+        return dataclasses.replace(
+            self.solver,
+            components=min(ROUGH_COMPONENTS, self.solver.components or ROUGH_COMPONENTS),
+            steps=min(ROUGH_STEPS, self.solver.steps or ROUGH_STEPS),
+        )
+
+    def _measure_triples(
+        self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
+    ) -> None:
+        noisy, unit = rounds.noisy, rounds.unit
+        blocks, most = triple_blocks.candidates(noisy, mixture, cells, count=shares.count, share=shares.triples)
         if len(blocks) > most:
-            selections = counts.choose(
+            blocks = rounds.choose(
                 blocks,
-                triple_blocks.expected_counts(mixture, blocks, noisy.rows, counts.unit),
-                triple_blocks.handicaps(blocks, level, counts.unit),
-                budget,
+                triple_blocks.expected_counts(mixture, blocks, noisy.rows, unit),
+                triple_blocks.handicaps(blocks, noise, unit),
                 count=most,
                 share=shares.choice,
-                noise=noise,
             )
-            blocks = tuple(blocks[selection.index] for selection in selections)
-        parts += counts.privatise(blocks, budget, noise=noise, stage=1)
-        return joined(parts, counts, neighbours, ordered=ordered, selections=selections)
+        rounds.count(with_share(blocks, rounds.left), stage=1)
 
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> FittedTable:
         """The public step: free, and repeatable with another solver."""
@@ -152,28 +225,49 @@ class Interactions(Method):
         return FittedTable(mixture=self.solver.solve(measured, seed, progress), rows=measured.rows)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
-        """How the budget is parted."""
-        atoms = sum(min(column.size, LONG) for column in columns)
-        return Shares.rule(
+        """How the budget is parted, and whether pairs are chosen."""
+        atoms, noise = sum(min(column.size, LONG) for column in columns), count_noise(privacy, total)
+        shares = Shares.rule(
             len(columns),
-            rows / (count_noise(privacy, total)(1.0) * atoms),
+            rows / (noise(1.0) * atoms),
             known_rows=privacy.relation is Neighbours.REPLACE_ONE,
-            target=self._target(columns) is not None,
+            target=self._split(columns) is not None,
             triples=self.triples,
         )
+        if len(columns) == 1:
+            return shares
+        pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
+        most = selection.affordable(SURELY * pairs, together, rows, noise)
+        return shares if most == SURELY * pairs else shares.chosen(min(most, pairs))
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
     ) -> tuple[Block, ...]:
-        """The blocks of the second round, by the distributions of single columns."""
+        """A block for each pair, by the distributions of single columns."""
+        target = self._split(columns)
         return pair_blocks.pair_blocks(
             columns,
             distributions,
             rows=rows,
             share=shares.pairs,
             noise=noise,
-            target=self._target(columns),
+            target=target,
+            favoured=self._target(columns) if target is None else None,
         )
+
+    def cells(
+        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
+    ) -> list[Integers]:
+        """The cells of each column in pairs that are chosen."""
+        share, most = shares.forest + shares.pairs, shares.most or 0
+        if most == 0:
+            return [np.zeros(column.size, dtype=np.int64) for column in columns]
+        return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=noise, most=most)
+
+    def _split(self, columns: Sequence[Column]) -> int | None:
+        """The target, where it has so few classes that every pair can be counted per class of it."""
+        target = self._target(columns)
+        return target if target is not None and columns[target].size <= MOST_CLASSES else None
 
     def _target(self, columns: Sequence[Column]) -> int | None:
         if self.target is None:

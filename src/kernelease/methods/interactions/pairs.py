@@ -1,5 +1,6 @@
-"""The second round: every pair of columns, in cells that can be seen through the noise."""
+"""Pairs of columns, in cells that can be seen through the noise."""
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
@@ -17,7 +18,9 @@ Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard 
 
 MOST_NUMBERS = 400_000  # noisy counts: about five seconds of exact draws
 MOST_CELLS = 600  # of all columns: the fit's work grows with their square
+MOST_COLUMNS = 1000
 MOST_CLASSES = 8  # of a target that stay apart
+FAVOUR = 3.0  # times the share for pairs with a column to predict that has too many classes to split by
 POWER = 1.0 / 3.0  # a block's share grows with the cube root of its cells
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1  # rows expected in a cell of a pair, over the noise of its count
 
@@ -30,6 +33,7 @@ def pair_blocks(
     share: float,
     noise: Noise,
     target: int | None = None,
+    favoured: int | None = None,
 ) -> tuple[Block, ...]:
     """A block for each pair; with a target, for each pair and the target's classes, and each column and the target.
 
@@ -41,20 +45,42 @@ def pair_blocks(
     least = math.sqrt(visible * noise(share / len(sets)) / rows)
     while least <= 0.5:
         cells = [_cells(columns[i], p, least, i == target) for i, p in enumerate(distributions)]
-        blocks = blocks_of(sets, cells, share)
-        if sum(block.cells for block in blocks) <= MOST_NUMBERS and sum(width(c) for c in cells) <= MOST_CELLS:
+        blocks = blocks_of(sets, cells, share, favoured=favoured)
+        if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
         least *= 1.2
     return ()
 
 
-def blocks_of(sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
-    """A block for each set of columns, its share of the budget by its number of cells."""
+def pair_cells(
+    columns: Sequence[Column], distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise, most: int
+) -> list[Integers]:
+    """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
+    least = math.sqrt(VISIBLE * noise(share / most) / rows)
+    while least <= 0.5:
+        cells = [_cells(column, p, least, False) for column, p in zip(columns, distributions, strict=True)]
+        if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
+            return cells
+        least *= 1.2
+    return [np.zeros(column.size, dtype=np.int64) for column in columns]
+
+
+def blocks_of(
+    sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float, *, favoured: int | None = None
+) -> tuple[Block, ...]:
+    """A block for each set of columns, its share of the budget by its number of cells, more with a favoured column."""
     powers = np.array([math.prod(width(cells[i]) for i in columns) ** POWER for columns in sets])
+    powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
         Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
+
+
+def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
+    """The same blocks with another share for all of them together."""
+    scale = share / sum(block.share for block in blocks)
+    return tuple(dataclasses.replace(block, share=block.share * scale) for block in blocks)
 
 
 def most_numbers(sizes: Sequence[int], target: int | None) -> int:
@@ -63,12 +89,16 @@ def most_numbers(sizes: Sequence[int], target: int | None) -> int:
 
 
 def check_width(columns: Sequence[Column]) -> None:
-    """Refuse a table of so many columns that their pairs can't be measured."""
-    if len(columns) > MOST_CELLS // 3:
+    """Refuse a table of more columns than were tried."""
+    if len(columns) > MOST_COLUMNS:
         raise CapacityError(
-            f"Interactions: {len(columns)} columns have too many pairs; at most {MOST_CELLS // 3} can be released "
-            "together. Release fewer columns."
+            f"Interactions: {len(columns)} columns are too many; at most {MOST_COLUMNS} can be released together. "
+            "Release fewer columns."
         )
+
+
+def _few(cells: Sequence[Integers]) -> bool:
+    return sum(width(grouping) for grouping in cells) <= max(MOST_CELLS, 3 * len(cells))
 
 
 def _sets(count: int, target: int | None) -> list[tuple[int, ...]]:

@@ -4,6 +4,7 @@ Everything is computed from the schema, the promise and a number of rows that th
 """
 
 import dataclasses
+import itertools
 import math
 from dataclasses import dataclass
 from typing import final
@@ -13,6 +14,7 @@ import numpy as np
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import single_blocks
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
@@ -65,6 +67,8 @@ class Plan:
     rows: int
     floors: tuple[Floor, ...]
     attacker: dict[float, float]  # best true-positive rate, at each false-positive rate
+    pairs: int  # that are measured
+    chosen: bool  # whether pairs are chosen privately: the floors of pairs are then those of any that is
     numbers: int  # noisy numbers
     seconds: float
     memory: float  # bytes
@@ -85,17 +89,23 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     chosen = Interactions() if method is None else method
     promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
-    blocks, total = _blocks(schema, chosen, promised, rows), promised.total(chosen.most_numbers(schema.columns))
-    numbers = sum(block.cells for block in blocks)
+    blocks, total = _blocks(schema, chosen, promised, rows), chosen.reserve(schema.columns).total(promised)
+    pairs = sum(len(block.columns) > 1 for block in blocks)
+    most = chosen.shares(schema.columns, promised, total, rows).most
+    measured = pairs if most is None else min(most, pairs)
+    blocks_measured = _measured(blocks, measured)
+    numbers = sum(block.cells for block in blocks_measured)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
         privacy=promised,
         rows=rows,
         floors=_floors(schema, blocks, promised, rows, total),
         attacker=_attacker(total),
+        pairs=measured,
+        chosen=most is not None,
         numbers=numbers,
-        seconds=_seconds(schema, blocks, rows, chosen),
-        memory=_memory(schema, blocks, rows, chosen),
+        seconds=_seconds(schema, blocks_measured, rows, chosen),
+        memory=_memory(schema, blocks_measured, rows, chosen),
         size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
         settings=tuple(settings),
     )
@@ -104,15 +114,29 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
 def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
-    The real cells follow from noisy counts. Sets of three are chosen later, and are left out.
+    The real cells follow from noisy counts. Where pairs are chosen, all are here that could be. Sets of three are
+    chosen later, and are left out.
     """
-    columns, total = schema.columns, privacy.total(method.most_numbers(schema.columns))
-    shares = method.shares(columns, privacy, total, rows)
+    columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
+    noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
     singles = single_blocks(columns, shares.singles)
-    if len(columns) == 1:
+    if len(columns) == 1 or shares.most == 0:
         return singles
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
-    return singles + method.pairs(columns, uniform, rows, shares, count_noise(privacy, total))
+    if shares.most is None:
+        return singles + method.pairs(columns, uniform, rows, shares, noise)
+    cells = method.cells(columns, uniform, rows, shares, noise)
+    part = (shares.forest + shares.pairs) / shares.most
+    several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
+    pairs = itertools.combinations(several, 2)
+    return singles + tuple(Block(columns=(i, j), groups=(cells[i], cells[j]), share=part) for i, j in pairs)
+
+
+def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
+    """So many pairs, evenly taken, in the place of all that could be chosen."""
+    together = [block for block in blocks if len(block.columns) > 1]
+    kept = [together[place * len(together) // pairs] for place in range(pairs)]
+    return tuple(block for block in blocks if len(block.columns) == 1) + tuple(kept)
 
 
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
@@ -131,7 +155,7 @@ def _attacker(total: Loss) -> dict[float, float]:
 
 
 def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting:
-    total = privacy.total(method.most_numbers(schema.columns))
+    total = method.reserve(schema.columns).total(privacy)
     floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
     single = [floor.share for floor in floors if len(floor.columns) == 1]
     paired = [floor.share for floor in floors if len(floor.columns) > 1]

@@ -1,5 +1,6 @@
-"""How a release of a table parts its budget among single columns, pairs, and sets of three that are chosen later."""
+"""How a release of a table parts its budget among single columns, pairs, and sets that are chosen later."""
 
+import dataclasses
 from dataclasses import dataclass
 from typing import final
 
@@ -9,12 +10,13 @@ TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.08
 SINGLES_BESIDE_TARGET = 0.75  # of what they have without one: pairs per class show them too
 CHOICE = 0.02
 FEWEST_TRIPLES, MOST_TRIPLES = 4, 40
+FOREST_CHOICE, FOREST = 0.05, 0.08  # of a forest of pairs and for its counts, where pairs are chosen
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shares:
-    """Parts of the budget (of μ², or of a pure ε). They add up to 1."""
+    """Parts of the budget (of μ², or of a pure ε). They add up to 1; what a round leaves goes to the next."""
 
     size: float
     singles: float
@@ -22,6 +24,8 @@ class Shares:
     choice: float
     triples: float
     count: int  # of the sets of three
+    forest: float = 0.0  # of the pairs that are chosen first
+    most: int | None = None  # pairs that are measured, where they are chosen; None: all
 
     @classmethod
     def rule(
@@ -41,8 +45,6 @@ class Shares:
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))
         choice, third = (CHOICE, TRIPLES_BESIDE_TARGET if target else TRIPLES) if count else (0.0, 0.0)
-        if count == most:  # nothing to choose from
-            choice = 0.0
         return cls(
             size=size,
             singles=singles,
@@ -50,4 +52,20 @@ class Shares:
             choice=choice,
             triples=third,
             count=count,
+        )
+
+    def chosen(self, most: int) -> "Shares":
+        """The same where at most so many pairs can be seen: they are chosen, and there are no sets of three."""
+        if most == 0:
+            return dataclasses.replace(
+                self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0
+            )
+        return dataclasses.replace(
+            self,
+            pairs=1.0 - self.size - self.singles - FOREST_CHOICE - FOREST,
+            choice=FOREST_CHOICE,
+            forest=FOREST,
+            triples=0.0,
+            count=0,
+            most=most,
         )

@@ -8,7 +8,7 @@ from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.table.columns.column import Column
 
-POWER = 2.0 / 3.0  # a column's share grows with this power of its atoms: least L1 error in all
+POWER = 0.5  # a column's share grows with this power of its atoms (docs/research.md)
 LONG = 128  # more ordered atoms than that are measured in runs, too
 RUN = 16
 COARSE = 1.0 / 3.0  # of a long column's share, for the runs

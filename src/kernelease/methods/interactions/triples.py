@@ -17,36 +17,62 @@ from kernelease.methods.interactions.shares import MOST_TRIPLES
 
 MOST_CANDIDATES = 500
 MOST_NUMBERS = 40_000  # noisy counts
+SMALLEST_LEAST = 1e-6  # share of a cell: no column has a million
 VISIBLE = 1.0  # rows expected in a cell of three columns, over the noise of its count
 
 
-def candidates(
-    noisy: NoisyBlocks, mixture: Mixture, *, count: int, share: float, noise: Noise
-) -> tuple[tuple[Block, ...], int]:
-    """Sets of three that could be measured, each for its part of the share; and how many of them may be.
+def triple_cells(
+    noisy: NoisyBlocks, pairs: Sequence[Block], *, count: int, share: float, noise: Noise
+) -> list[Integers]:
+    """The cells of each column in sets of three: one cell where it can't be in any.
 
-    Cells never part what the cells of pairs hold together, and hold so many rows that three columns' cells together
-    hold about as many as the noise of a count. Sets that were measured already are left out. Of too many, those stay
-    whose columns depend on each other most by the fitted model, which is public.
+    They never part what the cells of pairs hold together, and hold so many rows that three columns' cells together
+    hold about as many as the noise of a count. No set is larger than all numbers that are set aside for this round.
     """
-    cells = _cells(noisy, (VISIBLE * noise(share / count) / noisy.rows) ** (1.0 / 3.0))
-    known = {frozenset(block.block.columns) for block in noisy.blocks}
-    several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
-    sets = [s for s in itertools.combinations(several, 3) if frozenset(s) not in known]
+    wanted = (VISIBLE * noise(share / count) / noisy.rows) ** (1.0 / 3.0) if count else 1.0
+    least = max(SMALLEST_LEAST, wanted)
+    while least < 1.0:
+        if _widest(cells := _cells(noisy, pairs, least)) <= MOST_NUMBERS:
+            return cells
+        least *= 1.2
+    return [np.zeros(size, dtype=np.int64) for size in noisy.sizes]
+
+
+def candidates(
+    noisy: NoisyBlocks, mixture: Mixture, cells: Sequence[Integers], *, count: int, share: float
+) -> tuple[tuple[Block, ...], int]:
+    """Sets of three that could be measured, for an equal part of the share; and how many of them may be.
+
+    Sets that were measured already are left out. Of too many, those stay whose columns depend on each other most by
+    the fitted model, which is public.
+    """
+    sets = _sets(cells, [block.block for block in noisy.blocks])
     if len(sets) > MOST_CANDIDATES:
         dependence = _dependence(mixture, cells)
         sets = sorted(sets, key=lambda s: -sum(sorted(dependence[i, j] for i, j in itertools.combinations(s, 2))[1:]))
-    blocks = tuple(
-        Block(columns=s, groups=tuple(cells[i] for i in s), share=share / count) for s in sets[:MOST_CANDIDATES]
-    )
-    widest = max((block.cells for block in blocks), default=1)
-    return blocks, min(count, len(blocks), max(1, MOST_NUMBERS // widest))
+    most = min(count, len(sets), MOST_NUMBERS // _widest(cells))
+    blocks = (Block(columns=s, groups=tuple(cells[i] for i in s), share=share / most) for s in sets[:MOST_CANDIDATES])
+    return tuple(blocks), most
+
+
+def any_sets(cells: Sequence[Integers], pairs: Sequence[Block]) -> bool:
+    """Whether there is a set of three that can be measured and was not."""
+    return len(_sets(cells, pairs)) > 0
+
+
+def _sets(cells: Sequence[Integers], known: Sequence[Block]) -> list[tuple[int, ...]]:
+    measured = {frozenset(block.columns) for block in known}
+    several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
+    return [s for s in itertools.combinations(several, 3) if frozenset(s) not in measured]
+
+
+def _widest(cells: Sequence[Integers]) -> int:
+    return math.prod(sorted(width(grouping) for grouping in cells)[-3:])
 
 
 def most_numbers(sizes: Sequence[int], count: int | None) -> int:
     """The most counts of this round: of `count` sets, or of as many as there may be."""
-    widest = sorted((math.prod(s) for s in itertools.combinations(sorted(sizes)[-12:], 3)), reverse=True)
-    return min(MOST_NUMBERS, sum(widest[: MOST_TRIPLES if count is None else count]))
+    return min(MOST_NUMBERS, math.prod(sorted(sizes)[-3:]) * (MOST_TRIPLES if count is None else count))
 
 
 def expected_counts(mixture: Mixture, blocks: Sequence[Block], rows: float, unit: int) -> list[Integers]:
@@ -59,13 +85,13 @@ def handicaps(blocks: Sequence[Block], noise: Noise, unit: int) -> list[int]:
     return [round(math.sqrt(2.0 / math.pi) * noise(block.share) * block.cells * unit) for block in blocks]
 
 
-def _cells(noisy: NoisyBlocks, least: float) -> list[Integers]:
+def _cells(noisy: NoisyBlocks, pairs: Sequence[Block], least: float) -> list[Integers]:
     ordered = noisy.ordered or (0,) * len(noisy.sizes)
     result = []
     for column, one in enumerate(one_ways(noisy)):
-        pairs = [b.block for b in noisy.blocks if len(b.block.columns) > 1 and column in b.block.columns]
-        if pairs:
-            cells = pairs[0].groups[pairs[0].columns.index(column)]
+        held = [block for block in pairs if column in block.columns]
+        if held:
+            cells = held[0].groups[held[0].columns.index(column)]
             result.append(coarser(cells, one.distribution, least, ordered[column]))
         else:
             result.append(np.zeros(noisy.sizes[column], dtype=np.int64))

@@ -1,0 +1,86 @@
+"""Rounds of noisy counts of one table, and what is left of its budget after each."""
+
+from collections.abc import Sequence
+from typing import final
+
+from kernelease.arrays import Integers
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.step import Selection
+from kernelease.private.counts import ExactCounts, joined
+
+_ROUNDING = 1.0 - 2.0**-36  # of what is left: covers the rounding of a sum of thousands of charges
+
+
+@final
+class Rounds:
+    """All that was measured and chosen so far, in order."""
+
+    __slots__ = ("_blocks", "_budget", "_counts", "_noise", "_ordered", "_selections")
+
+    def __init__(
+        self, counts: ExactCounts, budget: PrivacyFilter, noise: NoiseSource, ordered: tuple[int, ...]
+    ) -> None:
+        self._counts, self._budget, self._noise, self._ordered = counts, budget, noise, ordered
+        self._blocks: list[NoisyBlock] = []
+        self._selections: list[Selection] = []
+
+    @property
+    def left(self) -> float:
+        """The share of the budget that no step has used yet: the last round takes all of it."""
+        spent, total = self._budget.spent, self._budget.total
+        if self._budget.privacy.pure:
+            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon)
+        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared)
+
+    @property
+    def rows(self) -> float | None:
+        """The number of rows where it is public; else by what was measured, and None before that."""
+        public = self._counts.public_rows(self._budget.neighbours)
+        return self.noisy.rows if public is None and self._blocks else public
+
+    @property
+    def unit(self) -> int:
+        """What one row (or person) adds to a count."""
+        return self._counts.unit
+
+    @property
+    def noisy(self) -> NoisyBlocks:
+        """What is known."""
+        return joined(
+            self._blocks,
+            self._counts,
+            self._budget.neighbours,
+            ordered=self._ordered,
+            selections=tuple(self._selections),
+        )
+
+    def count(self, blocks: Sequence[Block], *, stage: int = 0) -> None:
+        """Measure blocks, each for its share."""
+        self._blocks += self._counts.privatise(blocks, self._budget, noise=self._noise, stage=stage)
+
+    def choose(
+        self,
+        candidates: Sequence[Block],
+        expected: Sequence[Integers],
+        handicaps: Sequence[int],
+        *,
+        count: int,
+        share: float,
+        forest: bool = False,
+    ) -> tuple[Block, ...]:
+        """The candidates that a private choice finds farthest from what is expected of them."""
+        chosen = self._counts.choose(
+            candidates,
+            expected,
+            handicaps,
+            self._budget,
+            count=count,
+            share=share,
+            noise=self._noise,
+            forest=forest,
+        )
+        self._selections += chosen
+        return tuple(candidates[selection.index] for selection in chosen)

@@ -1,0 +1,182 @@
+"""Rounds: whatever the noise turns out to be, every step fits what was set aside, and nothing is left over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+from kernelease.arrays import Integers
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.interactions.reserve import LEAST_SHARE, Reserve
+from kernelease.privacy import MemoryLedger, Neighbours, Privacy
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.private.counting import count_blocks
+from kernelease.private.counts import ExactCounts
+from kernelease.seeds import PublicSeed
+from kernelease.table import Category, Column, Integer, Number
+
+CRUDE = MixtureSolver(components=2, steps=1)
+
+
+@dataclass
+class HostileNoise:
+    """Noise of any kind: none, far tails, all up, all down, and choices that are as bad as they can be."""
+
+    generator: np.random.Generator
+    size: float
+    drift: float
+    private: bool = False
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        drawn = self.generator.normal(self.drift, 1.0, size) * self.size * scale
+        return np.rint(np.clip(drawn, -(2.0**60), 2.0**60)).astype(np.int64)
+
+    laplace = gaussian
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        return int(self.generator.integers(len(scores)))
+
+
+def counts_of(sizes: Sequence[int], rows: int, weight: int, seed: int, unit: int = 1) -> ExactCounts:
+    """Exact counts of a table of random rows, each standing for `weight` of its kind."""
+    generator = np.random.default_rng(seed)
+    codes = np.stack([(size * generator.random(rows) ** 3).astype(np.int64) for size in sizes])
+    batch = (codes, np.full(rows, weight * unit))
+    return ExactCounts(lambda blocks: count_blocks([batch], blocks, tuple(sizes)), tuple(sizes), unit=unit)
+
+
+def run(
+    columns: Sequence[Column],
+    counts: ExactCounts,
+    privacy: Privacy,
+    noise: HostileNoise,
+    method: Interactions | None = None,
+) -> tuple[NoisyBlocks, PrivacyFilter]:
+    """The measurement as a release makes it, from the charge on."""
+    chosen = Interactions(solver=CRUDE) if method is None else method
+    budget = PrivacyFilter.open(
+        privacy,
+        ledger=MemoryLedger(privacy),
+        coordinates=chosen.reserve(columns).numbers,
+        purpose="a test of rounds",
+    )
+    return chosen.measure(counts, columns, budget, noise=noise, seed=PublicSeed(0)), budget
+
+
+def refused(method: Interactions, columns: Sequence[Column], privacy: Privacy) -> bool:
+    """Whether the release ends before the charge."""
+    try:
+        method.reserve(columns).total(privacy)
+    except (ParameterError, CapacityError):
+        return True
+    return False
+
+
+def share_spent(budget: PrivacyFilter) -> float:
+    if budget.privacy.pure:
+        return budget.spent.pure_epsilon / budget.total.pure_epsilon
+    return budget.spent.mu_squared / budget.total.mu_squared
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[Column]:
+    sizes = draw(st.lists(st.sampled_from([1, 2, 3, 5, 12, 60, 130, 500]), min_size=1, max_size=9))
+    kinds = draw(st.lists(st.sampled_from("cin"), min_size=len(sizes), max_size=len(sizes)))
+    return [
+        Category(name=f"c{i}", values=tuple(range(size)), nullable=i % 3 == 0)
+        if kind == "c" or size == 1
+        else Integer(name=f"c{i}", min=0, max=size - 1)
+        if kind == "i"
+        else Number(name=f"c{i}", min=0.0, max=1.0)
+        for i, (size, kind) in enumerate(zip(sizes, kinds, strict=True))
+    ]
+
+
+budgets = st.builds(
+    Privacy,
+    epsilon=st.one_of(st.floats(-6.0, 3.0), st.just(0.0)).map(lambda power: 10.0**power),
+    delta=st.sampled_from([0.0, 1e-9, 1e-3]),
+    neighbours=st.sampled_from(list(Neighbours)),
+)
+noises = st.tuples(st.sampled_from([0.0, 1.0, 6.0]), st.sampled_from([-1.0, 0.0, 1.0]))
+
+
+@settings(max_examples=120, deadline=None)
+@given(
+    tables(),
+    st.integers(1, 40),
+    st.sampled_from([1, 100, 100_000]),
+    budgets,
+    noises,
+    st.booleans(),
+    st.sampled_from([None, 0, 1, 30]),
+)
+def test_every_release_that_is_charged_ends_and_spends_all(
+    columns: list[Column],
+    rows: int,
+    weight: int,
+    privacy: Privacy,
+    kind: tuple[float, float],
+    target: bool,
+    triples: int | None,
+) -> None:
+    method = Interactions(solver=CRUDE, target=columns[-1].name if target else None, triples=triples)
+    assume(not refused(method, columns, privacy))
+    counts = counts_of([column.size for column in columns], rows, weight, 1)
+    noisy, budget = run(columns, counts, privacy, HostileNoise(np.random.default_rng(0), *kind), method)
+    assert share_spent(budget) == pytest.approx(1.0, rel=1e-9)
+    assert all(block.block.share >= LEAST_SHARE for block in noisy.blocks)
+    assert sum(block.block.cells for block in noisy.blocks) <= method.reserve(columns).numbers
+    mixture = method.fit(noisy, PublicSeed(0))
+    assert all(np.isfinite(column).all() for column in mixture.columns)
+
+
+@pytest.mark.parametrize("epsilon", [1.0, 2.0, 10.0])
+@pytest.mark.parametrize("count", [4, 5, 6])
+def test_a_few_wide_columns_end_in_a_result(count: int, epsilon: float) -> None:
+    columns = [Number(name=f"c{i}", min=0.0, max=1.0) for i in range(count)]
+    counts = counts_of([column.size for column in columns], 500, 100, 0)
+    noise = HostileNoise(np.random.default_rng(0), 1.0, 0.0)
+    _, budget = run(columns, counts, Privacy(epsilon=epsilon, delta=1e-9), noise)
+    assert share_spent(budget) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_a_set_of_three_is_never_larger_than_what_is_set_aside() -> None:
+    """Three columns of 50 values have 125,000 cells together, and four million rows can be seen in all of them."""
+    columns = [Category(name=f"c{i}", values=tuple(range(50))) for i in range(3)]
+    counts = counts_of([50] * 3, 4000, 1000, 0)
+    noise = HostileNoise(np.random.default_rng(0), 1.0, 0.0)
+    noisy, _ = run(columns, counts, Privacy(epsilon=1.0, delta=1e-6), noise)
+    sizes = [block.block.cells for block in noisy.blocks if len(block.block.columns) == 3]
+    assert 0 < sum(sizes) <= Interactions().reserve(columns).triples
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "unit", "reason"),
+    [
+        (1e-300, 0.0, 1, "too small"),
+        (1e-12, 0.0, 1, "too small"),
+        (1e-6, 1e-9, 2**40, "too small"),
+        (1e20, 0.0, 1, "no noise"),
+    ],
+)
+def test_a_budget_whose_noise_cannot_be_drawn_is_refused_before_the_charge(
+    epsilon: float, delta: float, unit: int, reason: str
+) -> None:
+    with pytest.raises(CapacityError, match=reason):
+        Reserve(singles=2, pairs=0, triples=0).total(Privacy(epsilon=epsilon, delta=delta), unit)
+
+
+@pytest.mark.parametrize("epsilon", [1e-6, 1e3, 1e5, 1e12])
+def test_extreme_pure_budgets_end_in_a_result(epsilon: float) -> None:
+    columns = [Category(name=f"c{i}", values=tuple(range(4))) for i in range(4)]
+    noise = HostileNoise(np.random.default_rng(0), 1.0, 0.0)
+    noisy, budget = run(columns, counts_of([4] * 4, 300, 10, 0), Privacy(epsilon=epsilon), noise)
+    assert share_spent(budget) == pytest.approx(1.0, rel=1e-9)
+    assert Interactions(solver=CRUDE).fit(noisy, PublicSeed(0)).weights.sum() == pytest.approx(1.0)
