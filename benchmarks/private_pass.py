@@ -22,8 +22,9 @@ import typer
 
 from kernelease import Interactions, Privacy
 from kernelease.methods.interactions.pairs import pair_blocks
-from kernelease.pipeline import encoded_batches, exact_counts, measure
+from kernelease.pipeline import measure
 from kernelease.seeds import PublicSeed
+from kernelease.sources.private_table import private_table
 from kernelease.table import Category, Integer, Number, Schema
 
 SIZES = {"sector": 9, "school": 16, "marital": 7, "job": 15, "kin": 6, "origin": 42, "sex": 2, "income": 2}
@@ -71,7 +72,7 @@ def write_table(path: Path, rows: int, block: int = 500_000) -> None:
 def private_pass(path: Path) -> float:
     """Seconds from the file to exact counts of every column and every pair, in cells as of a uniform table."""
     start = time.perf_counter()
-    counts = exact_counts(path, SCHEMA, PublicSeed(0))
+    counts = private_table(path, SCHEMA, seed=PublicSeed(0)).counts()
     uniform = [np.full(size, 1.0 / size) for size in SCHEMA.sizes]
     counts._exact(pair_blocks(SCHEMA.columns, uniform, rows=1e7, share=1.0, noise=lambda _: 100.0))
     return time.perf_counter() - start
@@ -86,8 +87,7 @@ def whole_measurement(path: Path) -> float:
 
 def plain_counting(path: Path) -> float:
     """Seconds for one bincount per pair over an encoded array (reading and encoding not counted)."""
-    batches, _ = encoded_batches(path, SCHEMA, PublicSeed(0))
-    codes = np.concatenate([codes for codes, _ in batches], axis=1)
+    codes = np.ascontiguousarray(private_table(path, SCHEMA, seed=PublicSeed(0)).array().T.astype(np.int32))
     sizes = SCHEMA.sizes
     start = time.perf_counter()
     for i, j in itertools.combinations(range(len(sizes)), 2):
