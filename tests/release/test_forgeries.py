@@ -143,6 +143,12 @@ def test_a_larger_epsilon_than_was_spent() -> None:
     assert "steps" in failures(written(forged(release, epsilon=9.0, mu=promised.mu)), refit=True)
 
 
+@pytest.mark.parametrize("name", ["counts", "counts with rules, pure", "small database"])
+def test_an_epsilon_beyond_all_arithmetic(name: str) -> None:
+    """It is refused in words, and ends nothing."""
+    assert failures(written(forged(honest(name), epsilon=1.7e308)), refit=True)
+
+
 # ------------------------------------------------------------------------------------------------------- the documents
 
 
