@@ -1,5 +1,7 @@
 """Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
@@ -19,8 +21,7 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> I
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
     members = np.diff(_quantiles(mixture.weights, count, generator), prepend=0)
     components = np.repeat(np.arange(len(members)), members)
-    rows = np.stack([_column(p, members, generator) for p in mixture.columns])
-    settled = settle(rows, components, mixture, generator)
+    settled = settle(_rows(mixture, members, generator), components, mixture, generator)
     return settled[:, generator.permutation(count)]
 
 
@@ -32,23 +33,39 @@ def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> I
     return marks
 
 
-def _column(probabilities: Floats, members: Integers, generator: np.random.Generator) -> Integers:
-    """Atoms of one column for the members of each component in turn, shuffled within it: (n,).
+def _rows(mixture: Mixture, members: Integers, generator: np.random.Generator) -> Integers:
+    """Atoms for the members of each component in turn, shuffled within it: (columns, n)."""
+    widths = [p.shape[1] for p in mixture.columns]
+    rows = np.empty((len(widths), int(members.sum())), dtype=np.int64)
+    owners = np.repeat(np.arange(len(members)), members)
+    # Columns of like width go together: a loop over components for each of them alone takes most of the time.
+    for scale in sorted({width.bit_length() for width in widths}):
+        alike = [column for column, width in enumerate(widths) if width.bit_length() == scale]
+        numbers = _numbers([mixture.columns[column] for column in alike], members, generator)
+        for column, number in zip(alike, numbers, strict=True):
+            atoms = np.repeat(np.tile(np.arange(number.shape[1]), len(members)), number.ravel())
+            rows[column] = atoms[np.argsort(owners + generator.random(len(atoms)))]
+    return rows
+
+
+def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.Generator) -> list[Integers]:
+    """For each column, how many members of each component get each atom: (M, atoms).
 
     Every component gets what it expects of each atom, rounded up or down, and passes its rounding errors on to the next
     one, so that those of the whole column stay below a row or so. The order of components is random, for each column
     anew: rounding then ties no two columns together.
     """
-    expected = probabilities * members[:, None]
+    widest = max(p.shape[1] for p in columns)
+    expected = np.stack([np.pad(p, ((0, 0), (0, widest - p.shape[1]))) for p in columns]) * members[:, None]
     numbers = np.floor(expected).astype(np.int64)
-    carried = np.zeros(probabilities.shape[1])
-    for component in generator.permutation(len(members)):
-        left = int(members[component] - numbers[component].sum())
-        owed = carried + expected[component] - numbers[component]
-        if left > 0:
-            numbers[component, np.argsort(-owed, kind="stable")[:left]] += 1
-        carried += expected[component] - numbers[component]
-    atoms = np.repeat(np.tile(np.arange(probabilities.shape[1]), len(members)), numbers.ravel())
-    order = np.lexsort((generator.random(len(atoms)), np.repeat(np.arange(len(members)), members)))
-    shuffled: Integers = atoms[order]
-    return shuffled
+    left = members - numbers.sum(axis=2)  # (columns, M)
+    places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
+    orders = np.stack([generator.permutation(len(members)) for _ in columns], axis=1)
+    for order in orders:  # one component of each column
+        carried += expected[places, order] - numbers[places, order]
+        owed = np.where(expected[places, order] > 0.0, carried, -np.inf)  # never an atom that can't be
+        rank = np.argsort(np.argsort(-owed, axis=1, kind="stable"), axis=1)
+        more = rank < left[places, order][:, None]
+        numbers[places, order] += more
+        carried -= more
+    return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
