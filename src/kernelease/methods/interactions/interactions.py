@@ -87,7 +87,7 @@ class Interactions:
         noisy = joined(parts, counts, neighbours, ordered=ordered)
         if shares.count == 0:
             return noisy
-        mixture = self.fit(noisy, seed, progress)
+        mixture = self.solver.rough().solve(noisy, seed, progress)
         blocks, most = triple_blocks.candidates(noisy, mixture, count=shares.count, share=shares.triples, noise=level)
         progress.stage("adding noise")
         selections: tuple[Selection, ...] = ()
