@@ -7,7 +7,7 @@ import pytest
 
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles
 from kernelease.fit.solution import Outcome
 from kernelease.measured.block import Block
@@ -42,7 +42,7 @@ LAYOUTS = {
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_are_those_of_the_objective(layout: str) -> None:
-    """Against central differences of ½χ² + κ·KL, computed from the joint distribution of all columns."""
+    """Against central differences of ½ Σ trust·χ² + κ·KL, computed from the joint distribution of all columns."""
     noisy = LAYOUTS[layout]()
     objective, generator, kappa = Objective.of(noisy), np.random.default_rng(1), 30.0
     logits = generator.normal(size=(3, objective.size)).astype(np.float32)
@@ -79,7 +79,8 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             onto[cells, group] = 1.0
             parts.append(q[column] @ onto)
         model = np.einsum("m,ma,mb->ab", w, *parts) if len(parts) == 2 else np.einsum("m,ma,mb,mc->abc", w, *parts)
-        total += 0.5 * float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
+        chi_squared = float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
+        total += 0.5 * trust(block, objective.columns, noisy.rows) * chi_squared
     prior = [objective.prior[p].astype(np.float64) for p in objective.places]
     divergence = sum((p * np.log(p / r)).sum(axis=1) for p, r in zip(q, prior, strict=True))
     return total + kappa * float(w @ divergence)
@@ -144,3 +145,129 @@ def test_weights_are_a_distribution() -> None:
 def test_senseless_settings_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ParameterError, match="MixtureSolver"):
         MixtureSolver(**wrong)
+
+
+def nearly_determined(rows: int, seed: int = 0) -> np.ndarray:
+    """An hour, its quarter of the day, a class that the quarter nearly decides, and a column on its own."""
+    generator = np.random.default_rng(seed)
+    hour = generator.integers(0, 24, rows)
+    quarter = hour // 6
+    group = np.where(generator.random(rows) < 0.97, quarter % 3, generator.integers(0, 3, rows))
+    return np.stack([hour, quarter, group, generator.integers(0, 5, rows)])
+
+
+def test_columns_that_determine_each_other_are_held_to_the_noise_floor() -> None:
+    """Every single pair, at noise of a few rows among 60,000."""
+    noisy = noisy_blocks(nearly_determined(60_000), (24, 4, 3, 5), epsilon=2.0)
+    mixture = MixtureSolver().solve(noisy, PublicSeed(0))
+    assert mixture.chi_squared < 1.1
+    assert mixture.poorly_held == ()
+    wrong = mixture.pair(0, 1)[np.arange(24)[:, None] // 6 != np.arange(4)]
+    assert wrong.sum() < 0.01
+
+
+def test_chance_alone_is_not_followed() -> None:
+    """Independent columns stay independent, where the noisy counts say otherwise."""
+    generator = np.random.default_rng(0)
+    sizes = (6, 5, 4, 7)
+    codes = np.stack([generator.integers(0, size, 3000) for size in sizes])
+    noisy = noisy_blocks(codes, sizes, epsilon=0.2)
+    mixture = MixtureSolver().solve(noisy, PublicSeed(0))
+    for block in (b for b in noisy.blocks if len(b.block.columns) == 2):
+        i, j = block.block.columns
+        product = np.outer(mixture.marginal(i), mixture.marginal(j))
+        seen = np.abs(block.values / noisy.rows - product).sum()
+        assert np.abs(mixture.pair(i, j) - product).sum() < 0.2 * seen
+
+
+def test_more_budget_is_never_worse() -> None:
+    sizes = (6, 7, 5, 6, 4)
+    codes = dependent(5000, sizes)
+    errors = []
+    for epsilon in (0.1, 0.5, 2.5, 12.0):
+        mixture = MixtureSolver().solve(noisy_blocks(codes, sizes, epsilon=epsilon), PublicSeed(0))
+        tables = [
+            (np.histogram2d(codes[i], codes[j], bins=(range(sizes[i] + 1), range(sizes[j] + 1)))[0] / 5000, i, j)
+            for i in range(5)
+            for j in range(i)
+        ]
+        errors.append(np.mean([np.abs(mixture.pair(i, j) - table).sum() for table, i, j in tables]))
+    assert errors == sorted(errors, reverse=True)
+
+
+def test_finer_cells_and_more_signal_never_leave_fewer_components() -> None:
+    solver = MixtureSolver()
+    for signal in (10.0, 1000.0, 100_000.0):
+        components = [solver.effort(cells, signal)[0] for cells in range(20, 601, 20)]
+        assert components == sorted(components)
+    assert [solver.effort(200, s) for s in (1.0, 100.0, 1e4)] == sorted(
+        solver.effort(200, s) for s in (1.0, 100.0, 1e4)
+    )
+    assert solver.aim(1e4) < solver.aim(100.0) < solver.aim(1.0) < 1.0
+    assert MixtureSolver(goal=0.7).aim(100.0) == 0.7
+
+
+def test_a_model_that_cannot_hold_a_block_says_which() -> None:
+    noisy = noisy_blocks(nearly_determined(20_000), (24, 4, 3, 5), epsilon=5.0)
+    mixture = MixtureSolver(components=2, steps=50).solve(noisy, PublicSeed(0))
+    assert mixture.outcome is Outcome.ITERATION_LIMIT
+    assert (0, 1) in [misfit.columns for misfit in mixture.poorly_held]
+    assert mixture.poorly_held[0].chi_squared == max(misfit.chi_squared for misfit in mixture.misfits)
+
+
+def test_the_misfit_of_a_block_is_its_own() -> None:
+    """Against the mixture's own pair tables."""
+    noisy = noisy_blocks(CODES, SIZES, all_blocks(SIZES, 3))
+    mixture = MixtureSolver(components=20, steps=60).solve(noisy, PublicSeed(0))
+    several = [block for block in noisy.blocks if len(block.block.columns) > 1]
+    for block, misfit in zip(several, mixture.misfits, strict=True):
+        parts = [mixture.columns[column] for column in block.block.columns]
+        subscripts = "m,ma,mb->ab" if len(parts) == 2 else "m,ma,mb,mc->abc"
+        model = np.einsum(subscripts, mixture.weights, *parts)
+        chi_squared = np.mean((block.values - noisy.rows * model) ** 2) / block.sigma**2
+        assert misfit.columns == block.block.columns
+        assert misfit.chi_squared == pytest.approx(chi_squared, rel=1e-3)
+
+
+def test_a_pair_that_was_measured_twice_counts_twice() -> None:
+    """Two blocks of one pair: the target is their mean, weighted by precision."""
+    blocks = [dataclasses.replace(block, share=0.05) for block in all_blocks(SIZES, 2)]
+    noisy = noisy_blocks(CODES, SIZES, [*blocks, blocks[4]])
+    term = Objective.of(noisy).terms[1]
+    assert isinstance(term, Pairs)
+    first, second = noisy.blocks[4], noisy.blocks[-1]
+    assert np.allclose(term.target[:3, 3:7], (first.values + second.values) / 2 / noisy.rows, atol=1e-5)
+    assert term.precision[0, 3] == pytest.approx(2 * (noisy.rows / first.sigma) ** 2, rel=1e-5)
+
+
+def test_trust_is_higher_for_pairs_that_depend_on_each_other() -> None:
+    generator = np.random.default_rng(0)
+    hidden = generator.integers(0, 4, 5000)
+    codes = np.stack([hidden, hidden, generator.integers(0, 4, 5000)])
+    noisy = noisy_blocks(codes, (4, 4, 4), epsilon=0.3)
+    columns = Objective.of(noisy).columns
+    trusts = {b.block.columns: trust(b, columns, noisy.rows) for b in noisy.blocks if len(b.block.columns) == 2}
+    assert trusts[0, 1] > 1.5 > trusts[0, 2]
+    assert trusts[0, 1] > 1.5 > trusts[1, 2]
+
+
+def test_a_rough_fit_takes_few_steps_but_keeps_what_was_asked_for() -> None:
+    assert MixtureSolver().rough().effort(500, 5000.0) == (400, 100)
+    assert MixtureSolver(components=7, steps=9).rough().effort(500, 5000.0) == (7, 9)
+
+
+def test_blocks_beyond_chance_are_trusted_more() -> None:
+    """A single product of columns: pairs that depend on each other are above 1, the column on its own is not."""
+    noisy = noisy_blocks(nearly_determined(20_000), (24, 4, 3, 5), epsilon=0.2)
+    objective = Objective.of(noisy)
+    before = [float(trusts[0].max()) for trusts in objective.trusts]
+    objective.lean(objective.normalise(np.log(objective.prior)[None].copy()), np.ones(1, dtype=np.float32))
+    more = [float(trusts[0].max()) > old for old, trusts in zip(before, objective.trusts, strict=True)]
+    assert dict(zip([b.block.columns for b in objective.blocks], more, strict=True)) == {
+        (0, 1): True,
+        (0, 2): True,
+        (0, 3): False,
+        (1, 2): True,
+        (1, 3): False,
+        (2, 3): False,
+    }

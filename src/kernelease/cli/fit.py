@@ -32,7 +32,12 @@ def fit(
         int | None, typer.Option(metavar="N", min=1, help="Gradient steps; by default by what was measured.")
     ] = _SOLVER.steps,
     goal: Annotated[
-        float, typer.Option(metavar="X", min=0.01, help="Where to stop: mean squared misfit over the noise's variance.")
+        float | None,
+        typer.Option(
+            metavar="X",
+            min=0.01,
+            help="Where to stop: mean squared misfit over the noise's variance; by default by what was measured.",
+        ),
     ] = _SOLVER.goal,
     seed: Annotated[
         int | None,

@@ -7,6 +7,9 @@ from numpy.typing import NDArray
 
 Single: TypeAlias = NDArray[np.float32]  # half the memory traffic; noise is far above its precision
 
+_MEMORY, _LONG_MEMORY = np.float32(0.9), np.float32(0.99)  # a run has a few hundred steps: 0.999 would outlast it
+_LEAST = np.float32(1e-12)
+
 
 @final
 class Adam:
@@ -21,13 +24,24 @@ class Adam:
         self._steps = 0
 
     def update(self, gradients: tuple[Single, ...], rate: float) -> None:
-        """One step downhill."""
+        """One step downhill. The gradients' arrays are used up: they hold no gradient afterwards."""
         self._steps += 1
-        correction = np.sqrt(1.0 - 0.999**self._steps) / (1.0 - 0.9**self._steps)
-        for parameter, moment, square, gradient in zip(
-            self._parameters, self._moments, self._squares, gradients, strict=True
-        ):
-            np.add(moment, np.float32(0.1) * (gradient - moment), out=moment)
-            np.add(square, np.float32(0.001) * (gradient * gradient - square), out=square)
-            stride = np.float32(rate * correction) * moment / (np.sqrt(square) + np.float32(1e-12))
-            np.subtract(parameter, stride, out=parameter)
+        correction = np.sqrt(1.0 - _LONG_MEMORY**self._steps) / (1.0 - _MEMORY**self._steps)
+        for arrays in zip(self._parameters, self._moments, self._squares, gradients, strict=True):
+            _step(*arrays, np.float32(rate * correction))
+
+
+def _step(parameter: Single, moment: Single, square: Single, gradient: Single, rate: np.float32) -> None:
+    """All in place: m ← βm + (1 − β)g, v ← γv + (1 − γ)g², parameter ← parameter − rate·m/√v."""
+    moment -= gradient
+    moment *= _MEMORY
+    moment += gradient
+    gradient *= gradient
+    square -= gradient
+    square *= _LONG_MEMORY
+    square += gradient
+    np.sqrt(square, out=gradient)
+    gradient += _LEAST
+    np.divide(moment, gradient, out=gradient)
+    gradient *= rate
+    parameter -= gradient

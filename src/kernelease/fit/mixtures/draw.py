@@ -6,6 +6,7 @@ what the mixture expects are kept. Single columns stay as they are.
 """
 
 import itertools
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -17,10 +18,11 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.mixture import Mixture
 
-WORK = 400_000_000  # counts looked up, in all: a few seconds
-MOST_SWEEPS = 8
+WORK = 500_000_000  # counts looked up, in all: about two seconds
+MOST_SWEEPS = 6
 MOST_CELLS = 128  # of a column: finer detail is left as it was drawn
-_BATCH = 512  # swaps that are judged together
+ALL_CELLS = 3000  # of all columns together: their pairs are held in memory
+_FEWEST, _PARTS = 512, 64  # swaps that are judged together: some, or this part of all rows
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> Integers:
@@ -34,8 +36,8 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> I
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
     members = np.diff(_quantiles(mixture.weights, count, generator), prepend=0)
     components = np.repeat(np.arange(len(members)), members)
-    rows = np.stack([_column(p, members, generator) for p in mixture.columns])
-    return swapped(rows, components, mixture, generator)[:, generator.permutation(count)]
+    rows = swapped(_rows(mixture, members, generator), components, mixture, generator)
+    return rows[:, generator.permutation(count)]
 
 
 def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> Integers:
@@ -46,109 +48,167 @@ def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> I
     return marks
 
 
-def _column(probabilities: Floats, members: Integers, generator: np.random.Generator) -> Integers:
-    """Atoms of one column for the members of each component in turn, shuffled within it: (n,).
+def _rows(mixture: Mixture, members: Integers, generator: np.random.Generator) -> Integers:
+    """Atoms for the members of each component in turn, shuffled within it: (columns, n)."""
+    widths = [p.shape[1] for p in mixture.columns]
+    rows = np.empty((len(widths), int(members.sum())), dtype=np.int64)
+    owners = np.repeat(np.arange(len(members)), members)
+    # Columns of like width go together: a loop over components for each of them alone takes most of the time.
+    for scale in sorted({width.bit_length() for width in widths}):
+        alike = [column for column, width in enumerate(widths) if width.bit_length() == scale]
+        numbers = _numbers([mixture.columns[column] for column in alike], members, generator)
+        for column, number in zip(alike, numbers, strict=True):
+            atoms = np.repeat(np.tile(np.arange(number.shape[1]), len(members)), number.ravel())
+            rows[column] = atoms[np.argsort(owners + generator.random(len(atoms)))]
+    return rows
+
+
+def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.Generator) -> list[Integers]:
+    """For each column, how many members of each component get each atom: (M, atoms).
 
     Every component gets what it expects of each atom, rounded up or down, and passes its rounding errors on to the next
     one, so that those of the whole column stay below a row or so. The order of components is random, for each column
     anew: rounding then ties no two columns together.
     """
-    expected = probabilities * members[:, None]
+    widest = max(p.shape[1] for p in columns)
+    expected = np.stack([np.pad(p, ((0, 0), (0, widest - p.shape[1]))) for p in columns]) * members[:, None]
     numbers = np.floor(expected).astype(np.int64)
-    carried = np.zeros(probabilities.shape[1])
-    for component in generator.permutation(len(members)):
-        left = int(members[component] - numbers[component].sum())
-        owed = carried + expected[component] - numbers[component]
-        if left > 0:
-            numbers[component, np.argsort(-owed, kind="stable")[:left]] += 1
-        carried += expected[component] - numbers[component]
-    atoms = np.repeat(np.tile(np.arange(probabilities.shape[1]), len(members)), numbers.ravel())
-    order = np.lexsort((generator.random(len(atoms)), np.repeat(np.arange(len(members)), members)))
-    shuffled: Integers = atoms[order]
-    return shuffled
+    left = members - numbers.sum(axis=2)  # (columns, M)
+    places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
+    orders = np.stack([generator.permutation(len(members)) for _ in columns], axis=1)
+    for order in orders:  # one component of each column
+        carried += expected[places, order] - numbers[places, order]
+        owed = np.where(expected[places, order] > 0.0, carried, -np.inf)  # never an atom that can't be
+        rank = np.argsort(np.argsort(-owed, axis=1, kind="stable"), axis=1)
+        more = rank < left[places, order][:, None]
+        numbers[places, order] += more
+        carried -= more
+    return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
 
 
 def swapped(rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator) -> Integers:
     """The same rows, (columns, n), after sweeps of swaps within components (n,); fewer sweeps for a larger table."""
     columns, count = rows.shape
-    sweeps = min(MOST_SWEEPS, WORK // max(1, 4 * count * columns * (columns - 1)))
+    sweeps = min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
     if sweeps == 0 or columns < 2:
         return rows
-    better = rows.copy()
-    excess = _Excess.of(rows, mixture)
+    result, excess = rows.copy(), _Excess.of(rows, mixture)
     for _ in range(sweeps):
         for column in generator.permutation(columns):
-            for first, second in _partners(better[column], components, generator):
-                excess.swap(better, int(column), first, second)
-    return better
+            with_whom = _partners(result[column], components, generator)
+            excess.sweep(result[column], int(column), with_whom)
+    return result
 
 
 def _partners(
     values: Integers, components: Integers, generator: np.random.Generator
 ) -> list[tuple[Integers, Integers]]:
     """Batches of disjoint pairs of rows of the same component whose values differ, in random order."""
-    order = np.lexsort((generator.random(len(values)), components))
+    order = np.argsort(components + generator.random(len(values)))
     first, second = order[:-1], order[1:]
     every_other = np.arange(len(first)) % 2 == generator.integers(2)
     pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
     chosen = generator.permutation(np.flatnonzero(pairs))
-    parts = [chosen[start : start + _BATCH] for start in range(0, len(chosen), _BATCH)]
+    batch = max(_FEWEST, len(values) // _PARTS)
+    parts = [chosen[start : start + batch] for start in range(0, len(chosen), batch)]
     return [(first[part], second[part]) for part in parts]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Excess:
-    """Of every pair of columns, how many rows there are above what the mixture expects, and what an excess weighs."""
+    """Of every pair of cells, how many rows there are above what the mixture expects, and what an excess weighs.
 
-    cells: tuple[Integers, ...]  # of each column: the cell of each atom
-    excess: dict[tuple[int, int], Single]
-    weight: dict[tuple[int, int], Single]
+    Cells of all columns are numbered together: `excess` and `weight` are symmetric, (C, C).
+    """
+
+    places: tuple[slice, ...]  # of each column: its cells among all
+    table: Integers  # (n, columns): the cells of each row
+    excess: Single
+    weight: Single
 
     @classmethod
     def of(cls, rows: Integers, mixture: Mixture) -> "_Excess":
-        count, columns = rows.shape[1], range(len(rows))
-        cells = tuple(_cells(mixture.marginal(i)) for i in columns)
-        grouped = [mixture.grouped(i, cells[i]) for i in columns]
-        excess, weight = {}, {}
-        for i, j in itertools.combinations(columns, 2):
-            expected = count * ((grouped[i] * mixture.weights[:, None]).T @ grouped[j])
-            joint = cells[i][rows[i]] * expected.shape[1] + cells[j][rows[j]]
-            there = np.bincount(joint, minlength=expected.size).reshape(expected.shape)
-            excess[i, j] = (there - expected).astype(np.float32)
-            weight[i, j] = (1.0 / np.maximum(expected, 1.0)).astype(np.float32)
-            excess[j, i], weight[j, i] = excess[i, j].T, weight[i, j].T  # views: both change together
-        return cls(cells=cells, excess=excess, weight=weight)
+        most = max(2, min(MOST_CELLS, ALL_CELLS // len(rows)))
+        own = [_cells(mixture.marginal(column), most) for column in range(len(rows))]
+        ends = np.cumsum([int(cells.max()) + 1 for cells in own])
+        starts = np.concatenate([[0], ends[:-1]])
+        cells = tuple(start + group for start, group in zip(starts, own, strict=True))
+        q = np.concatenate([mixture.grouped(i, group) for i, group in enumerate(own)], axis=1).astype(np.float32)
+        expected = rows.shape[1] * ((q * mixture.weights[:, None].astype(np.float32)).T @ q)
+        table = np.stack([cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
+        places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
+        return cls(
+            places=places,
+            table=table,
+            excess=_counts(table, places) - expected,
+            weight=1.0 / np.maximum(expected, np.float32(1.0)),
+        )
 
-    def swap(self, rows: Integers, column: int, first: Integers, second: Integers) -> None:
-        """Swap the values of a column between the rows `first` and `second`, wherever that helps."""
-        one, other = (self.cells[column][rows[column, r]] for r in (first, second))
-        gain = np.zeros(len(first), dtype=np.float32)
-        places = [(i, self.cells[i][rows[i, first]], self.cells[i][rows[i, second]]) for i in range(len(rows))]
-        for i, here, there in places:
-            if i != column:
-                moved = self._moved(i, column, here, there, one, other)
-                gain += np.where((here == there) | (one == other), np.float32(0.0), moved)
-        keep: NDArray[np.bool_] = gain < 0.0
-        for i, here, there in places:
-            if i != column:
-                table = self.excess[i, column]
-                for place, cell, change in ((here, one, -1), (there, other, -1), (here, other, 1), (there, one, 1)):
-                    np.add.at(table, (place[keep], cell[keep]), np.float32(change))
-        swapped = first[keep], second[keep]
-        rows[column, swapped[0]], rows[column, swapped[1]] = rows[column, swapped[1]], rows[column, swapped[0]]
-
-    def _moved(self, i: int, column: int, here: Integers, there: Integers, one: Integers, other: Integers) -> Single:
-        """By how much Σ weight · excess² changes: (n,)."""
-        excess, weight = self.excess[i, column], self.weight[i, column]
-        taken = sum(weight[c] * (1 - 2 * excess[c]) for c in ((here, one), (there, other)))
-        given = sum(weight[c] * (1 + 2 * excess[c]) for c in ((here, other), (there, one)))
-        return np.asarray(taken + given, dtype=np.float32)
+    def sweep(self, values: Integers, column: int, partners: list[tuple[Integers, Integers]]) -> None:
+        """Swap the values (n,) of a column between partners, in place, wherever that helps."""
+        place = self.places[column]
+        excess = np.ascontiguousarray(self.excess[:, place])
+        weight = np.ascontiguousarray(self.weight[:, place])
+        weight[place] = 0.0  # the column itself is no partner of its own
+        for first, second in partners:
+            one, other = self.table[first, column] - place.start, self.table[second, column] - place.start
+            changes = _Changes.of(self.table[first], self.table[second], one, other, width=weight.shape[1])
+            keep = changes.gain(excess, weight) < 0.0
+            changes.apply(excess, keep)
+            left, right = first[keep], second[keep]
+            values[left], values[right] = values[right], values[left]
+            self.table[left, column], self.table[right, column] = self.table[right, column], self.table[left, column]
+        self.excess[:, place], self.excess[place] = excess, excess.T
 
 
-def _cells(marginal: NDArray[np.float64]) -> Integers:
-    """Atoms in their order, in at most `MOST_CELLS` cells of about equal mass."""
-    if len(marginal) <= MOST_CELLS:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changes:
+    """Where counts fall and rise if each of a batch of swaps is made: flat places in (C, cells of the column)."""
+
+    fall: tuple[Integers, Integers]  # each (batch, columns)
+    rise: tuple[Integers, Integers]
+    same: NDArray[
+        np.bool_
+    ]  # (batch, columns): whether both rows are in one cell of that column, so that nothing changes
+
+    @classmethod
+    def of(cls, here: Integers, there: Integers, one: Integers, other: Integers, *, width: int) -> "_Changes":
+        one, other = one[:, None], other[:, None]
+        same = (here == there) | (one == other)
+        here, there = here * width, there * width
+        return cls(fall=(here + one, there + other), rise=(here + other, there + one), same=same)
+
+    def gain(self, excess: Single, weight: Single) -> Single:
+        """By how much Σ weight · excess² changes: (batch,)."""
+        falls, rises = (weight * (1 - 2 * excess)).ravel(), (weight * (1 + 2 * excess)).ravel()
+        moved = sum(falls.take(place) for place in self.fall) + sum(rises.take(place) for place in self.rise)
+        change: Single = np.where(self.same, np.float32(0.0), moved).sum(axis=1)
+        return change
+
+    def apply(self, excess: Single, keep: NDArray[np.bool_]) -> None:
+        """Move the counts, for the swaps that are made. Where both rows share a cell, rise and fall cancel."""
+        flat = excess.reshape(-1)
+        for places, change in ((self.fall, -1.0), (self.rise, 1.0)):
+            for place in places:
+                np.add.at(flat, place[keep].ravel(), np.float32(change))
+
+
+def _counts(table: Integers, places: tuple[slice, ...]) -> Single:
+    """How many rows are in each pair of cells: (n, columns) → (C, C)."""
+    counts = np.zeros((places[-1].stop,) * 2, dtype=np.float32)
+    for (i, one), (j, other) in itertools.combinations(enumerate(places), 2):
+        shape = one.stop - one.start, other.stop - other.start
+        joint = (table[:, i] - one.start) * shape[1] + (table[:, j] - other.start)
+        counts[one, other] = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
+        counts[other, one] = counts[one, other].T
+    return counts
+
+
+def _cells(marginal: Floats, most: int) -> Integers:
+    """Atoms in their order, in at most `most` cells of about equal mass."""
+    if len(marginal) <= most:
         return np.arange(len(marginal))
     below = np.cumsum(marginal) - marginal / 2
-    return np.unique(np.floor(below / below[-1] * (MOST_CELLS - 1)), return_inverse=True)[1].astype(np.int64)
+    return np.unique(np.floor(below / below[-1] * (most - 1)), return_inverse=True)[1].astype(np.int64)

@@ -14,15 +14,25 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Adam, Single
+from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.solution import Outcome
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
-_WARM_UP = 0.1  # of the steps, before the penalty adapts
-_WORK = 120_000_000  # components times pairs of cells: a step then takes some ten milliseconds
-_RANGE = 8.0  # by which the penalty may leave its first value, either way
+FEWEST, MOST = 400, 2000  # components: more change no error on any table that was tried
+_WORK = 720_000_000  # components times pairs of cells: the most components at 600 cells, fewer only beyond
+_FEW_STEPS = 100  # of a rough fit
+_STEPS = 42.0  # at signal 1; they grow with its fourth root
+_SETTLING = 0.5  # of the steps, before which the penalty only rises: χ² is still falling
+_GAIN = 0.15  # of the penalty's logarithm, per step and unit of χ² above or below its goal
+_MOST_CHANGE = 0.3
+_LEANING = 8  # steps between looks at single blocks, once they are at the goal together
+_FIRST, _FALL = 5.0, 0.18  # penalty at the start: 5 · signal^−.18 times the signal, near where fits end
+_RANGE = 16.0  # by which it may leave its first value, either way
+_TYPICAL = 1000.0  # rows over the noise of a count, where nobody knows it yet
 
 
 @final
@@ -34,6 +44,13 @@ class Mixture:
     columns: tuple[Floats, ...]
     chi_squared: float  # mean squared misfit in units of the noise's variance: about 1 at the noise floor
     outcome: Outcome
+    misfits: tuple[Misfit, ...] = ()  # of every block of several columns
+
+    @property
+    def poorly_held(self) -> tuple[Misfit, ...]:
+        """The blocks whose counts are farther from the mixture than noise explains, the worst first."""
+        poor = [misfit for misfit in self.misfits if misfit.beyond_noise]
+        return tuple(sorted(poor, key=lambda misfit: -misfit.chi_squared))
 
     def marginal(self, column: int) -> Floats:
         """The distribution of one column: (atoms,)."""
@@ -51,88 +68,81 @@ class Mixture:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureSolver:
-    """Minimises ½χ² + κ·Σ_m w_m KL(component m ‖ product of single columns), by Adam with cosine steps.
+    """Minimises ½χ² + κ·Σ_m w_m KL(component m ‖ product of single columns) by Adam, from rows of a tree model.
 
     The penalty κ, in rows, pulls components toward independence, so that the fit ends at the noise floor instead of
     below it: it is turned up while χ² per number is below `goal` and down while it is above (the discrepancy
-    principle), starting from the number of rows over the noise of a count.
+    principle), starting near the number of rows over the noise of a count.
 
-    None for `components` or `steps` takes a number that grows with the cells that were measured.
+    None for `components`, `steps` or `goal` takes what suits the cells that were measured and their *signal*, the
+    number of rows over the noise of a count: the larger it is, the more can be seen, and the more of the noise a
+    faithful model has to explain along with it.
     """
 
     components: int | None = None
     steps: int | None = None
-    goal: float = 0.95
-    rate: float = 0.15
+    goal: float | None = None
+    rate: float = 0.2
 
     def __post_init__(self) -> None:
         numbers = (1 if self.components is None else self.components, 1 if self.steps is None else self.steps)
-        if min(numbers) < 1 or not self.goal > 0.0 or not self.rate > 0.0:
+        if min(numbers) < 1 or not (self.goal is None or self.goal > 0.0) or not self.rate > 0.0:
             raise ParameterError(
                 "MixtureSolver: components and steps must be at least 1, goal and rate positive, got "
                 f"{self.components!r}, {self.steps!r}, {self.goal!r} and {self.rate!r}."
             )
 
     def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
-        """The mixture whose blocks are nearest to the noisy ones.
-
-        Blocks that were chosen in a later round join in a second descent, which starts where the first one ended.
-        """
+        """The mixture whose blocks are nearest to the noisy ones."""
         objective = Objective.of(noisy)
-        stages = [first, objective] if (first := _first_round(noisy, objective)) else [objective]
-        components, steps = self.effort(objective.size) if objective.signal else (1, 1)
-        progress.stage("fitting", steps * len(stages))
+        components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
+        progress.stage("fitting", steps)
         generator = seed.generator("mixture start")
-        jitter = generator.normal(0.0, 1.0, (components, objective.size)) * (components > 1)
-        logits = (np.log(objective.prior) + jitter).astype(np.float32)
+        prior = [objective.prior[place].astype(np.float64) for place in objective.places]
+        logits = blurred_rows(noisy, prior, objective.cells, components, generator)
+        if components == 1:
+            logits = np.log(objective.prior)[None].copy()
         weight_logits = np.zeros(components, dtype=np.float32)
-        kappa, chi_squared = objective.signal, math.inf
-        for stage in stages:
-            kappa, chi_squared = self._descend(stage, logits, weight_logits, kappa, steps, progress)
-        weights = softmax_weights(weight_logits).astype(np.float64)
+        self._descend(objective, logits, weight_logits, steps, progress)
+        chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
+        q, w = objective.normalise(logits), softmax_weights(weight_logits)
+        weights = w.astype(np.float64)
         return Mixture(
             weights=weights / weights.sum(),
-            columns=objective.atoms(objective.softmax(logits)),
+            columns=objective.atoms(q),
             chi_squared=chi_squared,
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
+            misfits=objective.misfits(q, w),
         )
 
-    def _descend(
-        self,
-        objective: Objective,
-        logits: Single,
-        weight_logits: Single,
-        kappa: float,
-        steps: int,
-        progress: Progress,
-    ) -> tuple[float, float]:
-        """Move the logits downhill, in place. The last κ and χ² per number."""
-        optimiser, chi_squared = Adam((logits, weight_logits)), math.inf
-        for step in range(steps):
-            chi_squared, gradients = objective.gradients(logits, weight_logits, kappa)
-            optimiser.update(gradients, self.rate * 0.5 * (1.0 + math.cos(math.pi * step / steps)))
-            if step > _WARM_UP * steps:
-                kappa = self._adapted(kappa, chi_squared, objective.signal)
-            progress.step()
-        return kappa, chi_squared
-
-    def effort(self, cells: int) -> tuple[int, int]:
-        """Components and steps for so many cells of all columns."""
-        most = max(1, _WORK // cells**2)
-        components = min(1000, max(300, 5 * cells), most) if self.components is None else self.components
-        steps = min(1000, max(500, 4 * cells)) if self.steps is None else self.steps
+    def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:
+        """Components and steps for so many cells of all columns, at this signal."""
+        wanted = min(MOST, max(FEWEST, round(cells * math.sqrt(signal / 100.0))))
+        components = min(wanted, max(100, _WORK // cells**2)) if self.components is None else self.components
+        steps = min(350, max(150, round(_STEPS * signal**0.25))) if self.steps is None else self.steps
         return components, steps
 
-    def _adapted(self, kappa: float, chi_squared: float, start: float) -> float:
-        change = math.exp(0.05 * min(0.2, max(-0.2, self.goal - chi_squared)))
-        return min(_RANGE * start, max(start / _RANGE, kappa * change))
+    def rough(self) -> "MixtureSolver":
+        """A quick look, good enough to choose what to measure next; what was asked for by number stays."""
+        return dataclasses.replace(self, components=self.components or FEWEST, steps=self.steps or _FEW_STEPS)
 
+    def aim(self, signal: float) -> float:
+        """χ² per number at which to end: the fit follows a part of the noise that grows with what it can see."""
+        return 1.0 - 0.01 * min(signal, 1e4) ** 0.35 if self.goal is None else self.goal
 
-def _first_round(noisy: NoisyBlocks, whole: Objective) -> Objective | None:
-    """The objective without later rounds, where there are any and it has the same cells."""
-    early = tuple(block for block in noisy.blocks if block.round == 0)
-    if len(early) == len(noisy.blocks):
-        return None
-    first = Objective.of(dataclasses.replace(noisy, blocks=early))
-    same = all(np.array_equal(one, other) for one, other in zip(first.cells, whole.cells, strict=True))
-    return first if same and first.signal else None
+    def _descend(
+        self, objective: Objective, logits: Single, weight_logits: Single, steps: int, progress: Progress
+    ) -> None:
+        """Move the logits downhill, in place: at one rate for two thirds of the steps, then ever less."""
+        optimiser, goal = Adam((logits, weight_logits)), self.aim(objective.signal)
+        kappa = first = _FIRST * max(1.0, objective.signal) ** (1.0 - _FALL)
+        for step in range(steps):
+            chi_squared, gradients = objective.gradients(logits, weight_logits, kappa)
+            optimiser.update(gradients, self.rate * min(1.0, 3.0 * (1.0 - step / steps)))
+            error = min(_MOST_CHANGE, max(-_MOST_CHANGE, goal - chi_squared))
+            if step > _SETTLING * steps or error > 0.0:
+                kappa *= math.exp(_GAIN * error)
+                kappa = min(_RANGE * first, max(first / _RANGE, kappa))
+            if step > _SETTLING * steps and step % _LEANING == 0 and chi_squared < 1.1:
+                objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
+            progress.step()

@@ -1,25 +1,35 @@
 """What a mixture is fitted to: the noisy blocks, laid out over the cells of all columns."""
 
+import functools
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.adam import Single
+from kernelease.fit.mixtures.groupings import Groupings
+from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
 _FLOOR = np.float32(1e-12)  # smallest probability of a cell
+_TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0  # docs/research.md: between .15 and .5 all are better than 0
+_DOUBT, _CERTAIN = 2.0, 600.0
+_NO_CHANCE, _MOST_LEAN, _LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # of a column by which all pairs are split
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """½χ² + κ Σ_m w_m KL(q_m ‖ product of single columns), as a function of logits.
+    """½ Σ_b trust_b χ²_b + κ Σ_m w_m KL(q_m ‖ product of single columns), as a function of logits.
+
+    The penalty draws every dependence toward none, those beyond doubt as much as those that may be noise. Trust evens
+    that out: a block is pulled toward its counts the harder, the farther they are from those of independent columns.
 
     A column's cells are the coarsest that tell apart all that was measured of it together with other columns. Within a
     cell every component has the column's own distribution: nothing was measured that says otherwise.
@@ -28,9 +38,13 @@ class Objective:
     columns: tuple[OneWay, ...]
     cells: tuple[Integers, ...]  # of each column: the cell of each atom
     places: tuple[slice, ...]  # of each column: its cells among all
+    groupings: Groupings
+    blocks: tuple[NoisyBlock, ...]  # of several columns
+    trusts: tuple[tuple[Single, ...], ...]  # of each block: where its terms hold the trust in it
     terms: tuple[Term, ...]
     prior: Single  # (C,) the single columns' distributions over cells
     numbers: int  # that were measured
+    rows: float
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
 
     @classmethod
@@ -40,15 +54,21 @@ class Objective:
         several = [block for block in noisy.blocks if len(block.block.columns) > 1]
         cells = tuple(_cells(several, column, size) for column, size in enumerate(noisy.sizes))
         places = _places([int(group.max()) + 1 for group in cells])
-        layout = _Layout(noisy=noisy, cells=cells, places=places)
+        groupings = Groupings.of(several, cells, places)
+        layout = _Layout(noisy=noisy, columns=columns, cells=cells, places=places, groupings=groupings)
+        terms = layout.singles(), *layout.joint(several)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
         return cls(
             columns=columns,
             cells=cells,
             places=places,
-            terms=(layout.singles(columns), *layout.joint(several)),
+            groupings=groupings,
+            blocks=tuple(several),
+            trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
+            terms=terms,
             prior=prior.astype(np.float32),
             numbers=places[-1].stop + sum(block.block.cells for block in several),
+            rows=noisy.rows,
             signal=noisy.rows / float(np.median([block.sigma for block in several])) if several else 0.0,
         )
 
@@ -57,33 +77,69 @@ class Objective:
         """C: cells of all columns."""
         return len(self.prior)
 
-    def softmax(self, logits: Single) -> Single:
-        """Distributions over each column's cells: (M, C)."""
-        starts = [place.start for place in self.places]
-        widths = [place.stop - place.start for place in self.places]
-        q = np.exp(logits - np.repeat(np.maximum.reduceat(logits, starts, axis=1), widths, axis=1))
-        q /= np.repeat(np.add.reduceat(q, starts, axis=1), widths, axis=1)
+    def normalise(self, logits: Single) -> Single:
+        """Distributions over each column's cells, (M, C). The logits become their logarithms, in place."""
+        logits -= self._spread(np.maximum.reduceat(logits, self._starts, axis=1))
+        q = np.exp(logits)
+        sums = np.add.reduceat(q, self._starts, axis=1)
+        q /= self._spread(sums)
+        logits -= self._spread(np.log(sums))
+        np.maximum(logits, np.log(_FLOOR), out=logits)
         floored: Single = np.maximum(q, _FLOOR, out=q)
         return floored
 
     def gradients(self, logits: Single, weight_logits: Single, kappa: float) -> tuple[float, tuple[Single, Single]]:
-        """χ² per measured number, and the gradient by both sets of logits (scaled by the number of measurements)."""
-        q, w = self.softmax(logits), softmax_weights(weight_logits)
-        slope, height = np.zeros_like(q), np.zeros_like(w)
-        chi_squared = sum(term.add(q, w, slope, height) for term in self.terms)
-        pull = np.log(q)
-        pull -= np.log(self.prior)
+        """χ² per measured number, and the gradient by both sets of logits (scaled by the number of measurements).
+
+        Logits are normalised on the way.
+        """
+        q, w = self.normalise(logits), softmax_weights(weight_logits)
+        wide = self.groupings.extend(q)
+        slopes, height = np.zeros_like(wide), np.zeros_like(w)
+        chi_squared = sum(term.add(wide, w, slopes, height) for term in self.terms)
+        slope = self.groupings.fold(slopes)
+        pull = logits - np.log(self.prior)
         pull *= np.float32(kappa)
         slope += pull
         height += np.einsum("mc,mc->m", q, pull)
         slope *= q
-        starts = [place.start for place in self.places]
-        widths = [place.stop - place.start for place in self.places]
-        slope -= q * np.repeat(np.add.reduceat(slope, starts, axis=1), widths, axis=1)
+        np.multiply(q, self._spread(np.add.reduceat(slope, self._starts, axis=1)), out=pull)
+        slope -= pull
         scale = np.float32(1.0 / self.numbers)
         slope *= (scale * w)[:, None]
         weight_slope: Single = scale * w * (height - w @ height)
         return chi_squared / self.numbers, (slope, weight_slope)
+
+    @property
+    def _starts(self) -> list[int]:
+        return [place.start for place in self.places]
+
+    def _spread(self, values: Single) -> Single:
+        """A number for each column, (M, D), as one for each of its cells: (M, C)."""
+        return np.repeat(values, [place.stop - place.start for place in self.places], axis=1)
+
+    def misfits(self, q: Single, w: Single) -> tuple[Misfit, ...]:
+        """χ² per number of every block of several columns."""
+        wide, result = self.groupings.extend(q), []
+        for block in self.blocks:
+            columns, groups = block.block.columns, block.block.groups
+            parts = [wide[:, self.groupings.place(c, g)] for c, g in zip(columns, groups, strict=True)]
+            joint = parts[0] if len(parts) == 2 else (parts[0][:, :, None] * parts[1][:, None]).reshape(len(q), -1)
+            model = ((joint * w[:, None]).T @ parts[-1]).reshape(block.block.shape)
+            chi_squared = float(np.mean((block.values - self.rows * model) ** 2)) / block.sigma**2
+            result.append(Misfit(columns=columns, numbers=block.block.cells, chi_squared=chi_squared))
+        return tuple(result)
+
+    def lean(self, q: Single, w: Single) -> None:
+        """Trust blocks more, in place, whose χ² per number is above 1 by more than chance explains.
+
+        χ² at its goal on average may hide single pairs that are far above it: columns that determine each other.
+        """
+        for misfit, trusts in zip(self.misfits(q, w), self.trusts, strict=True):
+            above = misfit.chi_squared - 1.0 - _NO_CHANCE * math.sqrt(2.0 / misfit.numbers)
+            if above > 0.0:
+                for held in trusts:
+                    np.minimum(held * np.float32(math.exp(min(_MOST_LEAN, above))), _LAST_TRUST, out=held)
 
     def atoms(self, q: Single) -> tuple[Floats, ...]:
         """Each column's distributions over atoms: (M, atoms)."""
@@ -108,12 +164,15 @@ class _Layout:
     """Blocks in terms of the cells of all columns."""
 
     noisy: NoisyBlocks
+    columns: tuple[OneWay, ...]
     cells: tuple[Integers, ...]
     places: tuple[slice, ...]
+    groupings: Groupings
+    trusts: dict[int, list[Single]] = field(default_factory=dict)  # of each block, by its id
 
-    def singles(self, columns: Sequence[OneWay]) -> Singles:
+    def singles(self) -> Singles:
         """Unbiased shares of cells, not of the smoothed distribution: smoothing is a guess, not a measurement."""
-        pairs = list(zip(self.cells, columns, strict=True))
+        pairs = list(zip(self.cells, self.columns, strict=True))
         target = np.concatenate([np.bincount(cells, one.shares) for cells, one in pairs])
         variance = np.concatenate([np.bincount(cells) * one.variance for cells, one in pairs])
         return Singles(target=target.astype(np.float32), precision=(1.0 / variance).astype(np.float32))
@@ -137,27 +196,46 @@ class _Layout:
         return len(block.block.columns) == 3 and block.block.columns[-1] == hub and self._whole(block, (0, 1, 2))
 
     def _matrix(self, blocks: Sequence[NoisyBlock], hub: int | None = None, cell: int | None = None) -> Pairs:
-        target = np.zeros((self.places[-1].stop,) * 2, dtype=np.float32)
-        precision = np.zeros_like(target)
+        target = np.zeros((self.places[-1].stop,) * 2, dtype=np.float32, order="F")
+        precision, trusts = np.zeros_like(target), np.ones_like(target)
         for block in blocks:
             first, second = (self.places[column] for column in block.block.columns[:2])
             shares = block.values / self.noisy.rows if cell is None else block.values[:, :, cell] / self.noisy.rows
-            target[first, second], target[second, first] = shares, shares.T
-            precision[first, second] = precision[second, first] = (self.noisy.rows / block.sigma) ** 2
+            if first.start > second.start:
+                first, second, shares = second, first, shares.T
+            weight = (self.noisy.rows / block.sigma) ** 2
+            precision[first, second] += weight  # a pair that was measured twice has both
+            trusts[first, second] = trust(block, self.columns, self.noisy.rows)
+            self.trusts.setdefault(id(block), []).append(trusts[first, second])
+            target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
         inside = None if hub is None or cell is None else self.places[hub].start + cell
-        return Pairs(target=target, precision=precision, cell=inside)
+        return Pairs(target=target, precision=precision, trust=trusts, cell=inside)
 
     def _set(self, block: NoisyBlock) -> Set:
-        columns = block.block.columns
-        groups = [_within(self.cells[c], group) for c, group in zip(columns, block.block.groups, strict=True)]
         order = np.argsort(block.block.shape, kind="stable")  # the widest last: the others are multiplied out
         shares = block.values.transpose(order) / self.noisy.rows
+        trusted = np.array(trust(block, self.columns, self.noisy.rows), dtype=np.float32)
+        self.trusts.setdefault(id(block), []).append(trusted)
         return Set(
-            places=tuple(self.places[columns[i]] for i in order),
-            groups=tuple(np.eye(int(groups[i].max()) + 1, dtype=np.float32)[groups[i]] for i in order),
+            places=tuple(self.groupings.place(block.block.columns[i], block.block.groups[i]) for i in order),
             target=shares.reshape(-1, shares.shape[-1]).astype(np.float32),
             precision=(self.noisy.rows / block.sigma) ** 2,
+            trust=trusted,
         )
+
+
+def trust(block: NoisyBlock, columns: Sequence[OneWay], rows: float) -> float:
+    """S^`_TRUST` between `_LEAST_TRUST` and `_MOST_TRUST`, with S = χ² per number against independent columns.
+
+    Where rows / noise of a count passes `_CERTAIN` hardly any dependence is doubtful, and trust fades to 1 for all.
+    S is taken `_DOUBT` of its standard deviations lower: of many small blocks some are far from independence by chance.
+    """
+    groups = zip(block.block.columns, block.block.groups, strict=True)
+    product = functools.reduce(np.multiply.outer, [np.bincount(g, columns[c].distribution) for c, g in groups])
+    squared = float(np.mean((block.values - rows * product) ** 2)) / block.sigma**2
+    sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.cells))
+    power = _TRUST * min(1.0, _CERTAIN * block.sigma / rows) ** 2
+    return float(np.clip(sure**power, _LEAST_TRUST, _MOST_TRUST))
 
 
 def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:
@@ -181,13 +259,6 @@ def _cells(blocks: Sequence[NoisyBlock], column: int, size: int) -> Integers:
         return groups[0]
     refined: Integers = np.unique(np.stack(list(distinct.values())), axis=1, return_inverse=True)[1].reshape(-1)
     return refined
-
-
-def _within(cells: Integers, group: Integers) -> Integers:
-    """The block's cell of each of a column's cells."""
-    result = np.zeros(int(cells.max()) + 1, dtype=np.int64)
-    result[cells] = group
-    return result
 
 
 def _places(widths: Sequence[int]) -> tuple[slice, ...]:

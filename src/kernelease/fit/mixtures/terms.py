@@ -1,12 +1,13 @@
 """The parts of a mixture's misfit, each with its gradient: all pairs at once, and single sets of columns.
 
-Component m has a distribution q_m over the cells of all columns, (M, C), and a weight w_m. A term adds ½χ² of its own
-and accumulates
+Component m has a distribution q_m over the cells of all columns, (M, C), and a weight w_m. Where a block has coarser
+cells than its columns, those are further columns of q, after the C cells themselves: (M, X). A term accumulates
 
-    slope (M, C)    ∂(½χ²)/∂q_m divided by w_m
+    slope (M, X)    ∂(½χ²)/∂q_m divided by w_m
     height (M,)     ∂(½χ²)/∂w_m
 
-The model of every count is linear in w, which is why the slope can be divided by it.
+each multiplied by the trust in its block; χ² itself is given back without it. The model of every count is linear in w,
+which is why the slope can be divided by it.
 """
 
 from abc import ABC, abstractmethod
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.linalg.blas import ssymm, ssyrk
 
 from kernelease.fit.mixtures.adam import Single
 
@@ -36,65 +38,75 @@ class Singles(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two matrix-vector products."""
-        misfit = w @ q - self.target
+        fine = q[:, : len(self.target)]
+        misfit = w @ fine - self.target
         pull = self.precision * misfit
-        slope += pull
-        height += q @ pull
+        slope[:, : len(self.target)] += pull
+        height += fine @ pull
         return float(pull @ misfit)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs(Term):
-    """Pairs of columns as one symmetric matrix over all cells, (C, C): Σ w_m q_m q_mᵀ should equal it.
+    """Pairs of columns as the upper triangle of one matrix over all cells, (C, C): Σ w_m q_m q_mᵀ should equal it.
 
     With a `cell`, only the rows that are in that cell (of a third column) are meant: w_m is multiplied by its
     probability. That is how all pairs split by a target cost two matrix products a class.
     """
 
-    target: Single
-    precision: Single  # 0 where nothing was measured
+    target: Single  # in Fortran's order, as BLAS wants triangles
+    precision: Single  # 0 where nothing was measured, and below the diagonal
+    trust: Single  # by which each pair's pull is multiplied
     cell: int | None = None
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
-        """Two matrix products."""
-        inside = np.ones_like(w) if self.cell is None else q[:, self.cell]
-        misfit = (q * (w * inside)[:, None]).T @ q
+        """Two products of symmetric matrices, of which BLAS computes and reads one triangle."""
+        inside = None if self.cell is None else q[:, self.cell]
+        q, slope = q[:, : len(self.target)], slope[:, : len(self.target)]
+        scaled = q * np.sqrt(w if inside is None else w * inside)[:, None]
+        misfit: Single = ssyrk(1.0, scaled.T)
         misfit -= self.target
         pull = self.precision * misfit
-        pulled = q @ pull
-        half = np.float32(0.5) * np.einsum("mc,mc->m", pulled, q)  # every pair stands in both triangles
-        if self.cell is not None:
+        chi_squared = float(np.vdot(pull.T, misfit.T))
+        pull *= self.trust
+        pulled: Single = ssymm(1.0, pull, q.T).T
+        half = np.einsum("mc,mc->m", pulled, q)
+        half *= np.float32(0.5)  # every pair stands in both triangles
+        if inside is not None and self.cell is not None:
             pulled *= inside[:, None]
             slope[:, self.cell] += half
-            half = half * inside
+            half *= inside
         slope += pulled
         height += half
-        return 0.5 * float(np.vdot(pull, misfit))
+        return chi_squared
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set(Term):
-    """One block of two or three columns. `places[i]` are the cells of column i, `groups[i]` those of the block."""
+    """One block of two or three columns. `places[i]` are its cells of column i among those of all columns."""
 
     places: tuple[slice, ...]
-    groups: tuple[Single, ...]  # one-hot: (cells of the column, cells of the block)
     target: Single  # (cells of the first columns, cells of the last)
     precision: float
+    trust: Single  # one number
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, place] @ group for place, group in zip(self.places, self.groups, strict=True))
+        *first, last = (q[:, place] for place in self.places)
         joint = first[0] if len(first) == 1 else (first[0][:, :, None] * first[1][:, None, :]).reshape(len(q), -1)
-        misfit = (joint * w[:, None]).T @ last - self.target
-        pull = np.float32(self.precision) * misfit
+        misfit = joint.T @ (last * w[:, None])
+        misfit -= self.target
+        pull = (np.float32(self.precision) * self.trust) * misfit
         back = last @ pull.T  # (M, cells of the first columns)
-        height += np.einsum("mc,mc->m", joint, back)
-        slopes = [back]
-        if len(first) == 2:
+        onto = joint @ pull
+        height += np.einsum("mc,mc->m", onto, last)
+        slope[:, self.places[-1]] += onto
+        if len(first) == 1:
+            slope[:, self.places[0]] += back
+        else:
             grid = back.reshape(len(q), first[0].shape[1], first[1].shape[1])
-            slopes = [np.einsum("mab,mb->ma", grid, first[1]), np.einsum("mab,ma->mb", grid, first[0])]
-        for place, group, part in zip(self.places, self.groups, [*slopes, joint @ pull], strict=True):
-            slope[:, place] += part @ group.T
-        return float(np.vdot(pull, misfit))
+            slope[:, self.places[0]] += np.einsum("mab,mb->ma", grid, first[1])
+            slope[:, self.places[1]] += np.einsum("mab,ma->mb", grid, first[0])
+        return self.precision * float(np.vdot(misfit, misfit))

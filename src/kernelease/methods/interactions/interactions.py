@@ -1,6 +1,5 @@
 """Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -38,7 +37,6 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 
-ROUGH_COMPONENTS, ROUGH_STEPS = 200, 250  # of the fit between rounds (docs/research.md)
 SURELY = 4  # times all pairs: where so many could be measured, all are, unseen
 NEARLY_ALL = 0.95  # of the pairs that could be measured: then they get all that is left
 
@@ -156,7 +154,7 @@ class Interactions(Method):
             rounds.count(with_share(pairs, rounds.left))
             return
         rounds.count(pairs)
-        mixture = self.solver.solve(rounds.noisy, seed, progress)
+        mixture = self.solver.rough().solve(rounds.noisy, seed, progress)
         progress.stage("adding noise")
         self._measure_triples(rounds, mixture, cells, shares, noise)
 
@@ -186,7 +184,7 @@ class Interactions(Method):
             rounds.count(blocks_of(sets, cells, rounds.left), stage=1)
             return
         rounds.count(blocks_of(sets, cells, shares.forest), stage=1)
-        mixture = self._roughly().solve(rounds.noisy, seed, progress)
+        mixture = self.solver.rough().solve(rounds.noisy, seed, progress)
         progress.stage("adding noise")
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
@@ -194,14 +192,6 @@ class Interactions(Method):
             rounds.count(blocks_of(more, cells, rounds.left * (part if part < NEARLY_ALL else 1.0)), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
             rounds.count(single_blocks(columns, rounds.left))
-
-    def _roughly(self) -> MixtureSolver:
-        """A quick fit is enough to tell which columns hang together."""
-        return dataclasses.replace(
-            self.solver,
-            components=min(ROUGH_COMPONENTS, self.solver.components or ROUGH_COMPONENTS),
-            steps=min(ROUGH_STEPS, self.solver.steps or ROUGH_STEPS),
-        )
 
     def _measure_triples(
         self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
