@@ -7,6 +7,7 @@ from kernelease.release.bundle import load
 from tests.cli.conftest import PROMISE, SCHEMA, people
 
 PLAN = ("plan", "--schema", "people.toml", "--rows", "400", *PROMISE)
+LARGE = ("plan", "--schema", "people.toml", "--rows", "40000", *PROMISE)  # so many that pairs can be seen
 
 
 def test_the_plan_is_what_a_release_has(bundle, run):
@@ -18,7 +19,7 @@ def test_the_plan_is_what_a_release_has(bundle, run):
 
 
 def test_noise_falls_with_epsilon(here, run):
-    settings = run.json(*PLAN)["by_epsilon"]
+    settings = run.json(*LARGE)["by_epsilon"]
     assert [setting["epsilon"] for setting in settings] == [0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0]
     for name in ("column_share", "pair_share"):  # None where pairs would drown
         shares = [setting[name] for setting in settings if setting[name] is not None]
@@ -27,16 +28,23 @@ def test_noise_falls_with_epsilon(here, run):
 
 
 def test_the_table_and_the_plot(here, run):
-    shown = run(*PLAN).stdout
+    shown = run(*LARGE).stdout
     for words in ("noise of a count", "hours × employed", "false alarms", "about", "██"):
         assert words in shown
-    assert run(*PLAN).stdout == shown
+    assert run(*LARGE).stdout == shown
+
+
+def test_the_plan_says_which_pairs_are_measured(here, run):
+    assert " will be measured" in (shown := run(*LARGE).stdout)
+    assert "pairs          all " in shown
+    assert "none will be measured" in run("plan", "--schema", "people.toml", "--rows", "40", *PROMISE).stdout
+    assert run.json("plan", "--schema", "people.toml", "--rows", "40", *PROMISE)["pairs"] == 0
 
 
 def test_all_pairs_are_listed_when_asked_for(here, run):
     columns = "".join(f'\n[columns.c{i}]\ntype = "boolean"\n' for i in range(6))
     (here / "wide.toml").write_text(columns)
-    words = ("plan", "--schema", "wide.toml", "--rows", "400", *PROMISE)
+    words = ("plan", "--schema", "wide.toml", "--rows", "40000", *PROMISE)
     assert "and 5 pairs with less noise" in run(*words).stdout
     assert run(*words, "--all-pairs").stdout.count(" × ") == 15
 

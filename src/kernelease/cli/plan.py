@@ -86,7 +86,7 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
 
 
 def _pairs(expected: Plan) -> str:
-    if expected.chosen:
+    if expected.chosen and expected.pairs:
         return f"{expected.pairs:,} will be measured, chosen privately: all of them would drown in noise"
     return f"all {expected.pairs:,} will be measured" if expected.pairs else "none will be measured"
 

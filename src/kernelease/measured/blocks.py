@@ -61,7 +61,8 @@ class NoisyBlock:
         if self.unit < 1 or self.measurement.step.coordinates != block.cells:
             raise ParameterError("a table of counts has another size than its noise.")
         check_integers(self.measurement.integers, block.cells)
-        if not _LEAST_NOISE < self.sigma < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
+        noise = self.measurement.standard_deviation / self.unit
+        if not _LEAST_NOISE < noise < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
             raise ParameterError("a count or its noise is beyond all bounds.")
 
 

@@ -227,8 +227,10 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most = selection.affordable(SURELY * pairs, together, rows, noise)
-        return shares if most == SURELY * pairs else shares.chosen(min(most, pairs))
+        if selection.affordable(SURELY * pairs, together, rows, noise) == SURELY * pairs:
+            return shares
+        most = selection.affordable(pairs, together, rows, noise)
+        return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise

@@ -11,8 +11,6 @@ from kernelease.privacy.sensitivity import block_sensitivity
 
 LEAST_SHARE = 2.0**-24  # of the budget: no block and no choice gets less, whatever the noisy counts are
 
-LARGEST_PURE_EPSILON = 1e15  # beyond, scales underflow; far below, Laplace noise is 0 with certainty
-
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,10 +32,6 @@ class Reserve:
 
     def total(self, privacy: Privacy, unit: int = 1) -> Loss:
         """The budget with room for all numbers; `CapacityError` where its noise can't be drawn."""
-        if privacy.pure and privacy.epsilon > LARGEST_PURE_EPSILON:
-            raise CapacityError(
-                f"epsilon = {privacy.epsilon!r} promises nothing: there would be no noise. Take a smaller epsilon."
-            )
         total = privacy.total(self.numbers)
         scale = 4.0 * noise_scale(privacy, total, block_sensitivity(privacy.relation, unit=unit), LEAST_SHARE)
         if not scale <= LARGEST_LAPLACE_SCALE:  # four times: what a choice needs beside a count
