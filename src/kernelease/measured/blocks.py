@@ -15,7 +15,7 @@ from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
-from kernelease.privacy.step import Measurement, Selection, Step
+from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
 _MOST_COUNT = 2.0**47  # no table has more rows, and float64 holds such a number to 1/64
@@ -135,7 +135,8 @@ class NoisyBlocks(Measured):
         for noisy in self.blocks:
             loss = noisy.measurement.loss
             part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
-            if not math.isclose(part, noisy.block.share, rel_tol=1e-6):
+            least = pure and noisy.measurement.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for
+            if not math.isclose(part, noisy.block.share, rel_tol=1e-6) and not (least and part < noisy.block.share):
                 raise ParameterError("a table of counts was charged another share of the budget than it states.")
 
     def _check_count(self) -> None:

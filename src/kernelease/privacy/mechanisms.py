@@ -16,9 +16,8 @@ from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
-from kernelease.privacy.step import Law, Measurement, Selection, Step
+from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Law, Measurement, Selection, Step
 
-LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, and σ = 0.0035 is still a number
 LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers
 
 

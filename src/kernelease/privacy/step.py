@@ -11,6 +11,7 @@ from kernelease.arrays import BigIntegers, Floats
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Loss, rounding_tau
 
+LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, and σ = 0.0035 is still a number
 _FAR = 2.0**256  # no scale or sensitivity is near it: beyond, prices would overflow
 
 
