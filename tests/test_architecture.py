@@ -67,7 +67,7 @@ def test_walks_are_short_and_as_the_page_has_them(name: str, walked) -> None:
 @pytest.mark.slow
 def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
     walk = walk_of_a_row()
-    assert {"sources.csv.lines", "table.encode", "private.counts", "privacy.noise", "release.container"} <= set(
+    assert {"sources.csv.records", "table.encode", "private.counts", "privacy.noise", "release.container"} <= set(
         walk.passed
     )
     assert "privacy.calibration" in walk.called
