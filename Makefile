@@ -12,7 +12,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-other bench-inference bench-thinning bench-replicates size clean
+.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -61,6 +61,9 @@ bench-pass: .venv/.core  ## the private pass of ten million rows against plain c
 
 bench-tables: .venv/.bench .venv-peers/.peers  ## Adult: ours beside the peers, in one table (hours; OPTIONS=--help)
 	$(BIN)/python benchmarks/tables.py $(OPTIONS)
+
+bench-public: .venv/.bench  ## wide, long and nearly functional public tables, with defaults (OPTIONS=--help)
+	$(BIN)/python benchmarks/public_tables.py $(OPTIONS)
 
 bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPTIONS=--quick)
 	$(BIN)/python benchmarks/other_tables.py $(OPTIONS)
