@@ -253,7 +253,7 @@ def test_another_set_of_three_than_was_chosen() -> None:
     release = honest("sets of three that were chosen")
     noisy = blocks_of(release)
     first, *rest = noisy.selections
-    other = dataclasses.replace(first, index=next(i for i in range(4) if i not in {s.index for s in noisy.selections}))
+    other = dataclasses.replace(first, index=(first.index + 1) % first.step.coordinates)
     files = written(forged(release, measured=dataclasses.replace(noisy, selections=(other, *rest))))
     assert "steps" in failures(files, refit=True)
 
