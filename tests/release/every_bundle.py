@@ -14,6 +14,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels import Kronecker, Polynomial
 from kernelease.methods import PublishedRows
 from kernelease.pipeline import weighting
+from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.table.records import Records
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
@@ -181,6 +182,19 @@ def _lines() -> ke.Release:
         return ke.release(path, schema=declared, privacy=PRIVACY, method=method, noise=SteadyNoise())
 
 
+def _on_a_ledger() -> ke.Release:
+    """The second entry of a ledger file."""
+    method = ke.Subspace(points=NORMAL, count=6)
+    cap = ke.Privacy(epsilon=20.0, delta=1e-5)
+    with tempfile.TemporaryDirectory() as folder:
+        ledger = LedgerFile.create(Path(folder, "ledger"), cap=cap)
+        made = [
+            ke.release(vectors(), kernel=KERNEL, method=method, privacy=PRIVACY, ledger=ledger, noise=SteadyNoise())
+            for _ in range(2)
+        ]
+    return made[-1]
+
+
 def _small_database() -> ke.Release:
     domain = np.array([["a"], ["b"], ["c"]], dtype=object)
     rows = np.array([["a"], ["b"], ["b"]] * 20, dtype=object)
@@ -201,6 +215,7 @@ _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "a target": lambda: _table(ke.Interactions(solver=SOLVER, target="sex", triples=1), schema=schema("add-remove")),
     "subspace": lambda: _vectors(ke.Subspace(points=NORMAL, count=6)),
     "subspace under add-remove, pure": lambda: _vectors(ke.Subspace(points=NORMAL, count=6), PURE_ADD_REMOVE),
+    "subspace on a ledger": _on_a_ledger,
     "subspace on the simplex": lambda: _vectors(ke.Subspace(points=NORMAL, count=9, constraint=ke.Simplex()), PURE),
     "published vectors": lambda: _vectors(ke.Subspace(points=PublishedRows(8), constraint=ke.Simplex())),
     "random features": lambda: _vectors(

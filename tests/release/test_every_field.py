@@ -16,7 +16,12 @@ from tests.release.every_bundle import NAMES, honest
 from tests.release.forging import failures
 
 ON_TRUST = {
-    "certificate.json:receipt": "the ledger is with the owner",
+    "certificate.json:entry.ledger": "the ledger is with the owner, who may ask it (`verify --ledger`)",
+    "certificate.json:entry.dataset": "the same; of a table it is the declared name",
+    "certificate.json:entry.number": "the same, where there is a ledger",
+    "certificate.json:entry.spent.mu_squared": "the same, and at least what this release cost",
+    "certificate.json:entry.spent.delta_zero": "the same, where there is a ledger",
+    "certificate.json:entry.spent.tau": "the same, where there is a ledger",
     "certificate.json:seed": "nothing was drawn with it: SmallDatabase has no public randomness",
     "schema.json:name": "a name",
     "schema.json:rows_without_unit": "how the private rows were read",

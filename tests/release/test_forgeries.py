@@ -136,6 +136,14 @@ def test_a_smaller_epsilon_than_was_spent() -> None:
     assert "guarantee" in failures(written(forged(release, epsilon=0.5, mu=promised.mu)))
 
 
+def test_another_loss_on_the_books_than_was_charged() -> None:
+    release = honest("subspace")
+    entry = release.certificate.entry
+    for change in ({"tau": 2.0 * entry.spent.tau}, {"delta_zero": 1e-9}, {"mu_squared": 2.0 * entry.spent.mu_squared}):
+        other = dataclasses.replace(entry, spent=dataclasses.replace(entry.spent, **change))
+        assert failures(written(forged(release, entry=other)), refit=True)
+
+
 def test_a_larger_epsilon_than_was_spent() -> None:
     """It promises less than holds. Still it is not what was measured: the noise would have been smaller."""
     release = honest("subspace")
@@ -146,7 +154,9 @@ def test_a_larger_epsilon_than_was_spent() -> None:
 @pytest.mark.parametrize("name", ["counts", "counts with rules, pure", "small database"])
 def test_an_epsilon_beyond_all_arithmetic(name: str) -> None:
     """It is refused in words, and ends nothing."""
-    assert failures(written(forged(honest(name), epsilon=1.7e308)), refit=True)
+    files = written(honest(name))
+    certificate = {**json.loads(files["certificate.json"]), "epsilon": 1.7e308}
+    assert "content" in failures({**files, "certificate.json": json.dumps(certificate).encode()})
 
 
 # ------------------------------------------------------------------------------------------------------- the documents
@@ -243,7 +253,7 @@ def test_another_set_of_three_than_was_chosen() -> None:
     release = honest("sets of three that were chosen")
     noisy = blocks_of(release)
     first, *rest = noisy.selections
-    other = dataclasses.replace(first, index=next(i for i in range(4) if i not in {s.index for s in noisy.selections}))
+    other = dataclasses.replace(first, index=(first.index + 1) % first.step.coordinates)
     files = written(forged(release, measured=dataclasses.replace(noisy, selections=(other, *rest))))
     assert "steps" in failures(files, refit=True)
 
@@ -313,6 +323,7 @@ def test_rows_that_nobody_says_how_they_were_made() -> None:
 def test_invented_numbers_are_on_trust() -> None:
     """Who writes noise flags and ledger entries, or all noisy numbers, is beyond any check; it says so."""
     release = honest("random features")
-    assert not failures(written(forged(release, receipt=77)), refit=True)
+    entry = dataclasses.replace(release.certificate.entry, ledger="0123456789abcdef")
+    assert not failures(written(forged(release, entry=entry)), refit=True)
     assert any("invents all noisy numbers" in words for words in ON_TRUST)
     assert any("which entry" in words for words in ON_TRUST)

@@ -76,7 +76,7 @@ class NoisyBlocks(Measured):
     neighbours: Neighbours = field()
     rows: float = field()
     ordered: tuple[int, ...] = ()  # of each column, how many of its first atoms are in an order that means something
-    selections: tuple[Selection, ...] = ()  # private choices of what to measure
+    selections: tuple[Selection, ...] = ()  # private choices of what to measure, each among those that were left
     choices: tuple[Choice, ...] = ()
 
     @property
@@ -101,11 +101,10 @@ class NoisyBlocks(Measured):
 
     @property
     def recorded(self) -> RecordedNoise:
-        """Blocks as they stand; each set was chosen among those that were left."""
-        indices = [choice.index for choice in self.selections]
-        picks = (index - sum(before < index for before in indices[:turn]) for turn, index in enumerate(indices))
+        """Blocks and picks as they stand."""
         vectors = tuple(Recording(integers=block.measurement.integers) for block in self.blocks)
-        return RecordedNoise(vectors=vectors, picks=tuple(picks), private=self.private)
+        picks = tuple(selection.index for selection in self.selections)
+        return RecordedNoise(vectors=vectors, picks=picks, private=self.private)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""

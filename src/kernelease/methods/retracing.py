@@ -8,7 +8,7 @@ from kernelease.errors import ParameterError
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Context, Method
-from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.blank import BlankRows
@@ -16,8 +16,10 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 
 
-def retraced(method: Method, measured: Measured, *, domain: Domain, privacy: Privacy, seed: PublicSeed) -> Measured:
-    """What the method measures if every door of the barrier gives the noisy numbers that it gave before.
+def retraced(
+    method: Method, measured: Measured, *, domain: Domain, privacy: Privacy, seed: PublicSeed
+) -> tuple[Measured, Loss]:
+    """What the method measures, and charges, if every door of the barrier gives the noisy numbers that it gave before.
 
     All else follows from these numbers and public things alone, or the guarantee does not cover it: which cells,
     points, stages and sets were measured, with how much noise, and what was chosen. Whatever went in unseen makes this
@@ -38,4 +40,4 @@ def retraced(method: Method, measured: Measured, *, domain: Domain, privacy: Pri
         again = method.measure(rows, context)
     if not noise.exhausted:
         raise ParameterError("there are more noisy numbers than the method draws.")
-    return again
+    return again, context.ledger.spent()

@@ -95,8 +95,10 @@ class ExactCounts(Private):
         share: float,
         noise: NoiseSource,
         forest: bool = False,
-    ) -> tuple[Selection, ...]:
+    ) -> tuple[tuple[int, ...], tuple[Selection, ...]]:
         """Private choice of the `count` candidates whose counts are farthest from what is `expected` of them.
+
+        Their places come back, and the selections as they were drawn: each is an index among those left by then.
 
         The score of a candidate is Σ |count − expected| over its cells, less its handicap: both are public integers in
         units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
@@ -110,7 +112,8 @@ class ExactCounts(Private):
         ]
         trees = Forest([candidate.columns for candidate in candidates], len(self.sizes))
         free = np.ones(len(candidates), dtype=bool)
-        chosen: list[Selection] = []
+        chosen: list[int] = []
+        picks: list[Selection] = []
         while len(chosen) < count and (left := np.flatnonzero(free & trees.open if forest else free)).size:
             pick = select(
                 [scores[index] for index in left],
@@ -123,8 +126,9 @@ class ExactCounts(Private):
             index = int(left[pick.index])
             free[index] = False
             trees.join(index)
-            chosen.append(Selection(index=index, step=pick.step, private=pick.private))
-        return tuple(chosen)
+            chosen.append(index)
+            picks.append(pick)
+        return tuple(chosen), tuple(picks)
 
     def _exact(self, blocks: Sequence[Block]) -> list[Integers]:
         """The exact grouped counts of each block, in its shape."""

@@ -86,6 +86,10 @@ class Certificate:
             raise ParameterError("Certificate: epsilon must be positive, delta from 0 to below 1, mu at least 0.")
         if not 0.0 <= self.rows < math.inf or self.published_rows < 0:
             raise ParameterError("Certificate: numbers of rows must be at least 0 and finite.")
+        if (
+            not self.promised.mu < math.inf
+        ):  # or it refuses an epsilon, a delta or a calibration that nothing can promise
+            raise ParameterError("Certificate: epsilon is beyond all bounds.")
 
     @property
     def spent(self) -> Loss:

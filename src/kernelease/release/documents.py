@@ -99,6 +99,9 @@ def registry_record(name: str, certificate: Certificate) -> bytes:
         ("accounting", "Gaussian differential privacy, with the discreteness of the noise charged to delta"),
         ("software", f"kernelease {certificate.version}"),
         ("ledger", str(certificate.entry)),
+        ("ledger_mu_squared", certificate.entry.spent.mu_squared),
+        ("ledger_delta", certificate.entry.spent.delta_zero),
+        ("ledger_discreteness", certificate.entry.spent.tau),
     ]
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in entries]
     lines += ["not_promised:", *(f"  - {json.dumps(item, ensure_ascii=False)}" for item in NOT_PROMISED)]

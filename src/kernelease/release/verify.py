@@ -200,10 +200,13 @@ def _ledger_stated(measurements: Measurements) -> Iterator[tuple[str, object, ob
     certificate, entry = measurements.certificate, measurements.certificate.entry
     if measurements.domain.schema is not None:
         yield "the data set", entry.dataset, measurements.domain.name
-    alone = certificate.promised.mu_squared
+    alone, spent = certificate.promised, entry.spent
     if entry.ledger is None:
-        yield "the ledger", (entry.number, True), (1, math.isclose(entry.spent.mu_squared, alone, rel_tol=1e-9))
-    yield "the cumulative loss", True, entry.spent.mu_squared * _SLACK >= alone
+        yield "the data set", entry.dataset, None if measurements.schema is None else measurements.domain.name
+        yield "the ledger", (entry.number, True), (1, math.isclose(spent.mu_squared, alone.mu_squared, rel_tol=1e-9))
+        yield "what was charged", (spent.delta_zero, spent.pure_epsilon), (alone.delta_zero, alone.pure_epsilon)
+    parts = ((spent.mu_squared, alone.mu_squared), (spent.pure_epsilon, alone.pure_epsilon))
+    yield "the cumulative loss", True, all(whole * _SLACK >= part for whole, part in parts)
 
 
 def _on_the_books(measurements: Measurements, ledger: LedgerFile) -> Finding:
@@ -253,7 +256,7 @@ def _retraced(measurements: Measurements) -> Finding:
     """What was measured follows from public things and from noisy numbers that were there before, and nothing else."""
     certificate, measured = measurements.certificate, measurements.measured
     try:
-        again = retraced(
+        again, charged = retraced(
             measurements.method,
             measured,
             domain=measurements.domain,
@@ -262,6 +265,8 @@ def _retraced(measurements: Measurements) -> Finding:
         )
     except _REFUSALS as error:
         return Finding(check="steps", holds=False, detail=f"the method's steps can't be taken again: {error}")
+    if certificate.entry.ledger is None and not alike(charged, certificate.entry.spent):
+        return Finding(check="steps", holds=False, detail="the method charges another loss than is said to be spent")
     if alike(again, measured):
         return Finding(
             check="steps", holds=True, detail="taken again on the noisy numbers, the method's steps are the same"

@@ -72,7 +72,7 @@ class Rounds:
         forest: bool = False,
     ) -> tuple[Block, ...]:
         """The candidates that a private choice finds farthest from what is expected of them."""
-        chosen = self._counts.choose(
+        chosen, picks = self._counts.choose(
             candidates,
             expected,
             handicaps,
@@ -82,5 +82,5 @@ class Rounds:
             noise=self._noise,
             forest=forest,
         )
-        self._selections += chosen
-        return tuple(candidates[selection.index] for selection in chosen)
+        self._selections += picks
+        return tuple(candidates[index] for index in chosen)
