@@ -30,7 +30,7 @@ def released(subject: Subject, world: int, trials: int) -> Floats:
             return np.zeros(trials)
         exact = np.full(trials, ROWS_OF_ONE * world, dtype=object)
         sensitivity = block_sensitivity(Neighbours.ADD_REMOVE, unit=SUBJECTS[subject])
-        return measure(exact, sensitivity, budget=budget, share=1.0, noise=SystemNoise(), step="an audit").values
+        return measure(exact, sensitivity, budget=budget, share=1.0, noise=SystemNoise(), label="an audit").values
 
 
 def another_unit(effort: Effort) -> Verdict:

@@ -59,9 +59,9 @@ def test_the_population_adds_sampling(vectors):
 def test_what_vectors_do_not_answer(vectors):
     with pytest.raises(ParameterError, match="no column 'x7'"):
         vectors.mean("x7")
-    with pytest.raises(ParameterError, match="no noisy measurements"):
+    with pytest.raises(ParameterError, match="no schema"):
         vectors.mean("x0", where="x1 > 0")
-    with pytest.raises(ParameterError, match="no noisy measurements"):
+    with pytest.raises(ParameterError, match="no schema"):
         vectors.expectation(FUNCTIONS["wave"], where="x0 > 1")
     with pytest.raises(ParameterError, match="NaN"):
         vectors.expectation(lambda t: np.log(t["x0"]))

@@ -16,6 +16,7 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.reserve import LEAST_SHARE, Reserve
 from kernelease.privacy import MemoryLedger, Neighbours, Privacy
 from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.step import LEAST_LAPLACE_SCALE
 from kernelease.privacy.subject import ROWS
 from kernelease.private.counting import count_blocks
 from kernelease.private.counts import ExactCounts
@@ -132,7 +133,8 @@ def test_every_release_that_is_charged_ends_and_spends_all(
     assume(not refused(method, columns, privacy))
     counts = counts_of([column.size for column in columns], rows, weight, 1)
     noisy, budget = run(columns, counts, privacy, HostileNoise(np.random.default_rng(0), *kind), method)
-    assert share_spent(budget) == pytest.approx(1.0, rel=1e-9)
+    least = privacy.pure and any(block.measurement.scale <= LEAST_LAPLACE_SCALE for block in noisy.blocks)
+    assert share_spent(budget) == pytest.approx(1.0, rel=1e-9) or least  # noise can't be less than its least
     assert all(block.block.share >= LEAST_SHARE for block in noisy.blocks)
     assert sum(block.block.cells for block in noisy.blocks) <= method.reserve(columns).numbers
     mixture = method.fit(noisy, PublicSeed(0)).mixture
