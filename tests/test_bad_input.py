@@ -201,9 +201,6 @@ PUBLIC_POINTS = (
         "replace-one",
         _points(PublishedRows, 5),
         privacy=_promise(1.0, 1e-6, Neighbours.ADD_REMOVE),
-        "replace-one",
-        _points(PublishedRows, 5),
-        privacy=_promise(1.0, 1e-6, Neighbours.ADD_REMOVE),
     ),
     Bad("a tolerance too fine", "close to dependent", lambda: Subspace(points=PublicPoints(CLOSE), tolerance=1e-25)),
 )

@@ -143,9 +143,12 @@ def test_goodness_of_fit(name, epsilon, schema):
     assert rejections(p_value) < LIMIT
 
 
-@pytest.mark.parametrize("epsilon", [0.1, 1.0])
+@pytest.mark.parametrize("epsilon", [1.0, 3.0])
 def test_as_a_release_measures(epsilon):
-    """The cells of pairs follow from noisy counts of single columns: a choice that the tests have to survive."""
+    """The cells of pairs follow from noisy counts of single columns: a choice that the tests have to survive.
+
+    At an epsilon so small that pairs are chosen, this one might not be among them.
+    """
 
     def blocks(table, generator):
         return ke.measure(

@@ -37,7 +37,6 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 
-SURELY = 4  # times all pairs: where so many could be measured, all are, unseen
 NEARLY_ALL = 0.95  # of the pairs that could be measured: then they get all that is left
 
 
@@ -227,9 +226,9 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        if selection.affordable(SURELY * pairs, together, rows, noise) == SURELY * pairs:
-            return shares
         most = selection.affordable(pairs, together, rows, noise)
+        if most == pairs:
+            return shares
         return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
 
     def pairs(
