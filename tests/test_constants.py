@@ -13,7 +13,6 @@ import kernelease
 
 ROOT = Path(kernelease.__file__).parent
 RESEARCH = (ROOT.parent.parent / "docs" / "research.md").read_text(encoding="utf-8")
-EXEMPT = ("analysis/", "fit/mixtures/", "methods/interactions/", "privacy/ledger", "sources/csv/")
 CHOSEN_BY_RESULTS = ("fit/", "methods/", "table/atom_kernel.py")  # where a number decides how close a release comes
 SOURCES = ("research:", "derived:", "limit:", "convention:")
 
@@ -34,8 +33,7 @@ class Constant:
 def _constants() -> Iterator[Constant]:
     for path in sorted(ROOT.rglob("*.py")):
         short = path.relative_to(ROOT).as_posix()
-        if not short.startswith(EXEMPT):
-            yield from constants_in(path.read_text(encoding="utf-8"), short)
+        yield from constants_in(path.read_text(encoding="utf-8"), short)
 
 
 def constants_in(text: str, path: str) -> Iterator[Constant]:

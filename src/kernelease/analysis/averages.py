@@ -38,7 +38,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.table.expressions.logic import Condition
 
-MOST_CELLS = 4096
+MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
 EVENLY = "assumes that rows are spread within each cell as the column's own counts are"
 _ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
 

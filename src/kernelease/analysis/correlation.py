@@ -18,7 +18,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 
-WHOLE: Interval = (-1.0, 1.0)
+WHOLE: Interval = (-1.0, 1.0)  # all that a correlation can be
 
 
 def correlation(evidence: Evidence, first: str, second: str) -> Estimate:

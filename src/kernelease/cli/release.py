@@ -117,4 +117,4 @@ def choose(method: MethodName, public: Path | None, published: Path | None) -> t
         raise ParameterError("--method interactions has no use for public rows. Leave out one of the two.")
     if given:
         return MethodName.SUBSPACE, "public rows were given, and are weighted to stand for the private ones"
-    return MethodName.INTERACTIONS, "no public rows were given, so noisy counts of all pairs of columns are fitted"
+    return MethodName.INTERACTIONS, "no public rows were given, so noisy counts of columns and pairs of them are fitted"

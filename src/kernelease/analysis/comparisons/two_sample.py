@@ -20,7 +20,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.seeds import PublicSeed
 
-_GRID = 400
+_GRID = 400  # lengths at which a test is inverted to an interval
 
 
 @final

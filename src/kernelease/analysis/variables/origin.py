@@ -14,7 +14,7 @@ from kernelease.seeds import PublicSeed
 
 LARGEST_NORM = 10.0  # of weights: Σ|w| that is still bounded
 WAVES = 128  # frequencies of the features in which errors are measured
-_AT_ONCE = 2**15
+_AT_ONCE = 2**15  # points whose features are in memory at a time
 
 
 @final

@@ -18,11 +18,12 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.mixture import Mixture
 
-WORK = 500_000_000  # counts looked up, in all: about two seconds
-MOST_SWEEPS = 6
-MOST_CELLS = 128  # of a column: finer detail is left as it was drawn
-ALL_CELLS = 3000  # of all columns together: their pairs are held in memory
-_FEWEST, _PARTS = 512, 64  # swaps that are judged together: some, or this part of all rows
+WORK = 500_000_000  # limit: counts looked up, in all: about two seconds
+MOST_SWEEPS = 6  # research: Tables: one constant at a time. Over all columns
+MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
+ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
+# limit: swaps that are judged together: some, or this part of all rows; arrays of that length are quick
+_FEWEST, _PARTS = 512, 64
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> Integers:

@@ -4,8 +4,9 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-_DOUBT = 5.0  # standard deviations of χ² per number: of a thousand blocks at the noise floor none passes it by chance
-_TOLERANCE = 0.25  # a χ² that is higher by so little is no sign of a model that can't hold the block
+# convention: standard deviations of χ² per number: of a thousand blocks at the noise floor none passes it by chance
+_DOUBT = 5.0
+_TOLERANCE = 0.25  # convention: a χ² that is higher by so little is no sign of a model that can't hold the block
 
 
 @final

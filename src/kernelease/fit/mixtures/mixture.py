@@ -22,17 +22,21 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
-FEWEST, MOST = 400, 2000  # components: more change no error on any table that was tried
-_WORK = 720_000_000  # components times pairs of cells: the most components at 600 cells, fewer only beyond
-_FEW_STEPS = 100  # of a rough fit
-_STEPS = 42.0  # at signal 1; they grow with its fourth root
-_SETTLING = 0.5  # of the steps, before which the penalty only rises: χ² is still falling
-_GAIN = 0.15  # of the penalty's logarithm, per step and unit of χ² above or below its goal
-_MOST_CHANGE = 0.3
-_LEANING = 8  # steps between looks at single blocks, once they are at the goal together
-_FIRST, _FALL = 5.0, 0.18  # penalty at the start: 5 · signal^−.18 times the signal, near where fits end
-_RANGE = 16.0  # by which it may leave its first value, either way
-_TYPICAL = 1000.0  # rows over the noise of a count, where nobody knows it yet
+FEWEST, MOST = 400, 2000  # limit: components: more change no error on any table that was tried
+_WORK = 720_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
+_FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
+_STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
+# research: Tables: one constant at a time. Of the steps, before which the penalty only rises: χ² is still falling
+_SETTLING = 0.5
+# research: Tables: one constant at a time. Of the penalty's logarithm, per step and unit of χ² above or below its goal
+_GAIN = 0.15
+_MOST_CHANGE = 0.3  # research: Tables: one constant at a time. Of the penalty's logarithm in one step
+# research: Tables: one constant at a time. Steps between looks at single blocks, once they are at the goal together
+_LEANING = 8
+# research: Tables: one constant at a time. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
+_FIRST, _FALL = 5.0, 0.18
+_RANGE = 16.0  # research: Tables: one constant at a time. By which it may leave its first value, either way
+_TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
 @final

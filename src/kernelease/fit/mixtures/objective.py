@@ -17,10 +17,14 @@ from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
 _FLOOR = np.float32(1e-12)  # smallest probability of a cell
-_TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0  # docs/research.md: between .15 and .5 all are better than 0
+# research: Tables: one constant at a time. Power of the evidence by which a block pulls harder, and the least and the
+# most pull
+_TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0
+# research: Tables: one constant at a time. Standard deviations taken off the evidence first; the signal from which on
+# trust fades out
 _DOUBT, _CERTAIN = 2.0, 600.0
 _NO_CHANCE, _MOST_LEAN, _LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
-MOST_CLASSES = 16  # of a column by which all pairs are split
+MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
 
 @final

@@ -13,8 +13,8 @@ from kernelease.fit.mixtures.splitting import denoised
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
-LEAST = 1e-6  # probability of an atom: none is impossible
-SHORTEST = 32  # fewer ordered atoms have no shape to speak of
+LEAST = 1e-6  # limit: probability of an atom: none is impossible
+SHORTEST = 32  # research: Tables: one constant at a time. Fewer ordered atoms have no shape to speak of
 
 
 @final

@@ -20,11 +20,13 @@ from kernelease.arrays import Floats
 Flags: TypeAlias = NDArray[np.bool_]
 Sigma: TypeAlias = Callable[[int], float]  # atoms of a half → noise of a sum of so many, over the root of their number
 
-PASSES = 2  # over what is left when spikes are taken out
-SHIFTS = 32  # of the dyadic grid, to average its borders away
-SIGNIFICANT = 3.5  # standard deviations: what differs by more is no stretch that is flat, nor is any that holds it
-NOTHING = 1e-6  # rows over their noise: too few to be split by what was seen
-LONG = 8  # atoms: a half as long as that may be empty
+PASSES = 2  # research: Tables: one constant at a time. Over what is left when spikes are taken out
+SHIFTS = 32  # research: Tables: one constant at a time. Of the dyadic grid, to average its borders away
+# research: Tables: one constant at a time. Standard deviations: what differs by more is no stretch that is flat, nor
+# is any that holds it
+SIGNIFICANT = 3.5
+NOTHING = 1e-6  # research: Tables: one constant at a time. Rows over their noise: too few to be split by what was seen
+LONG = 8  # research: Tables: one constant at a time. Atoms: a half as long as that may be empty
 
 
 @final

@@ -15,9 +15,11 @@ from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.groupings import within
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
-SHARP = 0.8  # of a component's mass on its row; the rest as the single columns have it
-JITTER = 0.1  # of logits: two components with the same row must be able to part
-VISIBLE = 1.5  # standard deviations: a count below may be noise alone
+# research: Tables: one constant at a time. Of a component's mass on its row; the rest as the single columns have it
+SHARP = 0.8
+# research: Tables: one constant at a time. Of logits: two components with the same row must be able to part
+JITTER = 0.1
+VISIBLE = 1.5  # research: Tables: one constant at a time. Standard deviations: a count below may be noise alone
 
 
 @final

@@ -16,13 +16,15 @@ from kernelease.table.columns.column import Column
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
 
-MOST_NUMBERS = 400_000  # noisy counts: about five seconds of exact draws
-MOST_CELLS = 600  # of all columns: the fit's work grows with their square
-MOST_COLUMNS = 1000
-MOST_CLASSES = 8  # of a target that stay apart
-FAVOUR = 3.0  # times the share for pairs with a column to predict that has too many classes to split by
-POWER = 1.0 / 3.0  # a block's share grows with the cube root of its cells
-VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1  # rows expected in a cell of a pair, over the noise of its count
+MOST_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
+MOST_CELLS = 600  # limit: of all columns: the fit's work grows with their square
+MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
+MOST_CLASSES = 8  # limit: of a target that stay apart
+# research: Tables: what to measure. Times the share, for pairs with a target of too many classes to split by
+FAVOUR = 3.0
+POWER = 1.0 / 3.0  # research: Tables: one constant at a time. A block's share grows with the cube root of its cells
+# research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
+VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
 
 
 def pair_blocks(

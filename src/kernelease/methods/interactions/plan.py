@@ -23,17 +23,19 @@ from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 
-EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)
-FALSE_POSITIVES = (0.01, 0.05)
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # convention: those that the plan compares
+FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
 # Rough costs on two cores of an ordinary machine.
-_SECONDS_PER_CELL = 1.5e-7  # read, encoded and counted
-_SECONDS_PER_DRAW = 1.2e-5  # of exact noise
-_SECONDS_PER_PRODUCT = 5e-11  # of one multiplication and addition in the fit
-_SECONDS_PER_LOGIT = 1.2e-7  # and step
-_SECONDS_PER_VALUE = 2e-7  # drawn and decoded
-_BASE_BYTES = 200_000_000  # the libraries
-_BYTES_PER_NUMBER = 14  # in measurements.json
+_SECONDS_PER_CELL = 1.5e-7  # limit: rough, of two cores of an ordinary machine: read, encoded and counted
+_SECONDS_PER_DRAW = 1.2e-5  # limit: rough, of two cores of an ordinary machine: of exact noise
+_SECONDS_PER_PRODUCT = (
+    5e-11  # limit: rough, of two cores of an ordinary machine: of one multiplication and addition in the fit
+)
+_SECONDS_PER_LOGIT = 1.2e-7  # limit: rough, of two cores of an ordinary machine: and step
+_SECONDS_PER_VALUE = 2e-7  # limit: rough, of two cores of an ordinary machine: drawn and decoded
+_BASE_BYTES = 200_000_000  # limit: rough, of two cores of an ordinary machine: the libraries
+_BYTES_PER_NUMBER = 14  # limit: rough, of two cores of an ordinary machine: in measurements.json
 
 
 @final

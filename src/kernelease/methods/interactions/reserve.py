@@ -9,7 +9,7 @@ from kernelease.privacy.mechanisms import noise_scale
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
 from kernelease.privacy.sensitivity import block_sensitivity
 
-LEAST_SHARE = 2.0**-24  # of the budget: no block and no choice gets less, whatever the noisy counts are
+LEAST_SHARE = 2.0**-24  # limit: of the budget: no block and no choice gets less, whatever the noisy counts are
 
 
 @final

@@ -11,7 +11,7 @@ from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.step import Selection
 from kernelease.private.counts import ExactCounts, joined
 
-_ROUNDING = 1.0 - 2.0**-36  # of what is left: covers the rounding of a sum of thousands of charges
+_ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a sum of thousands of charges
 
 
 @final

@@ -16,9 +16,12 @@ from kernelease.measured.block import Block
 from kernelease.methods.interactions.pairs import Noise
 from kernelease.methods.interactions.resolution import width
 
-FAINT = 1.0 / 72.0  # of all rows: noise of a count at which a pair is still worth measuring (docs/research.md)
-MOST_CANDIDATES = 20_000  # pairs that are looked at
-DEPENDENT = 0.01  # L1 distance from independence, by the model, from which on a pair is measured
+# research: Tables: what to measure. Of all rows: the noise of a count at which a pair is still worth measuring
+FAINT = 1.0 / 72.0
+MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
+# research: Tables: one constant at a time. L1 distance from independence, by the model, from which on a pair is
+# measured
+DEPENDENT = 0.01
 
 
 def affordable(pairs: int, share: float, rows: float, noise: Noise) -> int:

@@ -4,13 +4,15 @@ import dataclasses
 from dataclasses import dataclass
 from typing import final
 
-SIZE = 0.01  # for the number of rows, where it is private
-LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6
-TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.08
-SINGLES_BESIDE_TARGET = 0.75  # of what they have without one: pairs per class show them too
-CHOICE = 0.02
-FEWEST_TRIPLES, MOST_TRIPLES = 4, 40
-FOREST_CHOICE, FOREST = 0.05, 0.08  # of a forest of pairs and for its counts, where pairs are chosen
+SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
+LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
+TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.08  # research: Tables: one constant at a time. Of the budget for sets of three
+# research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
+SINGLES_BESIDE_TARGET = 0.75
+CHOICE = 0.02  # research: Tables: one constant at a time. Of the budget for choosing them
+FEWEST_TRIPLES, MOST_TRIPLES = 4, 40  # research: Tables: one constant at a time. Sets of three
+# research: Tables: one constant at a time. Of a forest of pairs and for its counts, where pairs are chosen
+FOREST_CHOICE, FOREST = 0.05, 0.08
 
 
 @final

@@ -8,10 +8,10 @@ from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.table.columns.column import Column
 
-POWER = 0.5  # a column's share grows with this power of its atoms (docs/research.md)
-LONG = 128  # more ordered atoms than that are measured in runs, too
-RUN = 16
-COARSE = 1.0 / 3.0  # of a long column's share, for the runs
+POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
+LONG = 128  # research: Tables: one constant at a time. More ordered atoms than that are measured in runs, too
+RUN = 16  # research: Tables: one constant at a time. Atoms of a run
+COARSE = 1.0 / 3.0  # research: Tables: one constant at a time. Of a long column's share, for the runs
 
 
 def single_blocks(columns: Sequence[Column], share: float) -> tuple[Block, ...]:

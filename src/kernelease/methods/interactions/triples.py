@@ -15,10 +15,11 @@ from kernelease.methods.interactions.pairs import Noise
 from kernelease.methods.interactions.resolution import coarser, width
 from kernelease.methods.interactions.shares import MOST_TRIPLES
 
-MOST_CANDIDATES = 500
-MOST_NUMBERS = 40_000  # noisy counts
-SMALLEST_LEAST = 1e-6  # share of a cell: no column has a million
-VISIBLE = 1.0  # rows expected in a cell of three columns, over the noise of its count
+MOST_CANDIDATES = 500  # limit: sets that are looked at
+MOST_NUMBERS = 40_000  # limit: noisy counts: half a second of exact draws
+SMALLEST_LEAST = 1e-6  # limit: share of a cell: no column has a million
+# research: Tables: one constant at a time. Rows expected in a cell of three columns, over the noise of its count
+VISIBLE = 1.0
 
 
 def triple_cells(

@@ -23,7 +23,7 @@ from kernelease.sources.files import FileSource
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
 
-BLOCK_BYTES: Final = 2**20
+BLOCK_BYTES: Final = 2**20  # read at a time
 
 
 @final
