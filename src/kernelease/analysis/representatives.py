@@ -20,7 +20,7 @@ from kernelease.table.expressions.comparisons import Compared
 from kernelease.table.expressions.logic import Condition
 
 EVEN = 5  # values spread over each cell, both ends among them
-DAY = 86_400_000_000  # microseconds  # microseconds in it
+DAY = 86_400_000_000  # in microseconds
 LEAST = 1e-9  # of all rows, in every atom: so that every cell has an average
 _DUST = 1e-9  # of a spacing: what binary fractions leave behind decimals
 LARGEST_GRID = 4_000_000  # representatives of all columns together
