@@ -261,9 +261,11 @@ def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, s
 
 
 def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
-    if (schema is None) == (kernel is None):
-        raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
-    return TableDomain(schema) if schema is not None else VectorDomain(kernel)  # type: ignore[arg-type]  # one is there
+    if schema is not None and kernel is None:
+        return TableDomain(schema)
+    if kernel is not None and schema is None:
+        return VectorDomain(kernel)
+    raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
 
 
 def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns: int | None) -> PrivateRows:
