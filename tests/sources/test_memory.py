@@ -68,7 +68,8 @@ def test_csv(start: bytes, piece: bytes, times: int, records: Records, tmp_path:
     path = tmp_path / "t.csv"
     path.write_bytes(HEADER + start + piece * times)
     rows, most = growth_in_a_new_process(path, CsvFormat(records=records))
-    assert most < 48 * MIB
+    merged = piece == DAMAGED and records is Records.QUOTED  # records of 60 kB each, and copies of a few of them
+    assert most < (48 if merged else 32) * MIB
     assert rows == 1 or rows > 100_000
 
 
@@ -123,4 +124,4 @@ def test_postgresql(postgres: str) -> None:
     query = "SELECT i AS number, repeat('word', 20) AS word FROM generate_series(1, 1000000) AS i"
     rows, most = growth(open_source(postgres, query=query))
     assert rows == 1_000_000
-    assert most < 48 * MIB
+    assert most < 32 * MIB
