@@ -130,7 +130,7 @@ class Evidence:
     def sample(self) -> pa.Table:
         """A few legal rows, to try a function on."""
         arrays = [column.decode(np.arange(column.size)[:2].repeat(2)[:2], _public()) for column in self.schema]
-        return pa.Table.from_arrays(arrays, schema=self.schema.arrow_schema())
+        return pa.Table.from_arrays(arrays, names=list(self.schema.names))
 
     def numeric(self, name: str, what: str, tags: Sequence[str] = ("integer", "number", "boolean")) -> Column:
         """A column with numbers, or an error that says what it is."""

@@ -92,7 +92,7 @@ def _spacing(column: Celled) -> float | None:
     if isinstance(column, Stepped):
         return float(column.tick)
     assert isinstance(column, Number)
-    return column.resolution
+    return column.spacing
 
 
 def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
@@ -125,7 +125,7 @@ def _compared(column: Celled, leaf: Compared) -> list[float]:
 def _arrow(column: Celled, numbers: Any) -> pa.Array:
     """Numbers in the column's own scale as values of its type."""
     if isinstance(column, Number):
-        digits = None if column.resolution is None else 10 - math.floor(math.log10(column.resolution))
+        digits = None if column.spacing is None else 10 - math.floor(math.log10(column.spacing))
         return pa.array(numbers if digits is None else np.round(numbers, digits), pa.float64())
     whole = np.rint(numbers).astype(np.int64)
     if isinstance(column, Integer):

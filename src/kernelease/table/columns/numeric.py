@@ -14,10 +14,13 @@ import pyarrow.compute as pc
 from kernelease.arrays import LARGEST, Floats, Integers
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Codes
-from kernelease.table.columns.levels import Levels, points_in
+from kernelease.table.columns.levels import Levels, LogLevels, log_cuts, points_in
 from kernelease.table.reading.arrow import dense
 from kernelease.table.reading.numbers import read_numbers
 
+MOST_DECIMALS = 15  # digits that a float64 holds
+_FINER = 3  # more digits than tell cells apart: a thousand values in each
+_NONE = 400  # digits of a cell without width: none are enough
 LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
 
 
@@ -27,7 +30,7 @@ class Integer(Stepped):
     """Whole numbers from `min` to `max`, `resolution` apart.
 
     Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
-    those between. A number with a fraction is rounded down.
+    those between; with `scale` "log", cells whose logarithms are equal. A number with a fraction is rounded down.
 
     >>> age = Integer(name="age", min=17, max=90)
     >>> age.size, age.encode(pa.array([3, 17, None, 40, 1000])).tolist()
@@ -42,6 +45,7 @@ class Integer(Stepped):
     min: int
     max: int
     resolution: int = 1
+    scale: str = "linear"
     default: int | None = None
 
     tag: ClassVar[str] = "integer"
@@ -60,7 +64,12 @@ class Integer(Stepped):
         if not 1 <= self.resolution <= self.max - self.min:
             raise self.error("resolution", f"resolution must be from 1 to max - min, got {self.resolution}.")
         self._check_cells()
+        self._check_scale(self.min, self.resolution)
         _check_default(self)
+
+    @property
+    def _levels(self) -> Levels | LogLevels:
+        return _levels_of(self, Fraction(self.min), Fraction(self.max), Fraction(self.resolution))
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -121,7 +130,11 @@ class Number(Celled):
     Without a `resolution`, the first atom is `min` alone, the last `max` alone, those between are equal cells of what
     lies strictly between, and a decoded value is uniform in its cell. With one, legal values are min,
     min + resolution, … ≤ max: a cell of a table counts as the nearest of them, a cell of the range holds a run of
-    them, and one of those is decoded.
+    them, and one of those is decoded. `decimals` stand for the resolution that they are: 2 for 0.01. Where neither is
+    declared, values are printed with three digits more than tell cells apart.
+
+    With `scale` "log", the cells between the points are those whose logarithms are equal, and the code is the number
+    of `cuts` that are not above x. These are decimals, computed once: what is compared is the same everywhere.
 
     >>> share = Number(name="share", min=0.0, max=1.0, cells=6, nullable=True)
     >>> share.encode(pa.array([-1.0, 0.0, 1e-300, 0.5, 0.999, 1.0, float("inf"), float("nan")])).tolist()
@@ -130,11 +143,15 @@ class Number(Celled):
     ('0.0', '(0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1)', '1.0', 'NULL')
     >>> Number(name="height", min=0.0, max=2.5, resolution=0.5).labels()
     ('0.0', '0.5', '1.0', '1.5', '2.0', '2.5')
+    >>> Number(name="income", min=1.0, max=1e6, cells=8, scale="log").labels()
+    ('1.0', '(1, 10)', '[10, 100)', '[100, 1000)', '[1000, 10000)', '[10000, 100000)', '[100000, 1e+06)', '1000000.0')
     """
 
     min: float
     max: float
     resolution: float | None = None
+    decimals: int | None = None
+    scale: str = "linear"
     default: float | None = None
 
     tag: ClassVar[str] = "number"
@@ -151,18 +168,33 @@ class Number(Celled):
         if self.min >= self.max:
             raise self.error("max", f"min must be below max, got {self.min} and {self.max}. Widen the range.")
         self._check_cells()
+        self._check_decimals()
         self._check_resolution()
+        self._check_scale(self.min, self.spacing)
         _check_default(self)
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
 
-    def _check_resolution(self) -> None:
-        if self.resolution is None:
+    def _check_decimals(self) -> None:
+        if self.decimals is None:
             return
-        if self.resolution <= 0.0 or self._levels.number < 2:
-            raise self.error("resolution", f"resolution must be positive and at most max - min, got {self.resolution}.")
-        if self._levels.number > 2**50 or self.resolution < 16 * math.ulp(max(abs(self.min), abs(self.max))):
-            raise self.error("resolution", f"resolution {self.resolution} is finer than float64 can hold here.")
+        if type(self.decimals) is not int or not 0 <= self.decimals <= MOST_DECIMALS:
+            raise self.error(
+                "decimals", f"decimals must be an integer from 0 to {MOST_DECIMALS}, got {self.decimals!r}."
+            )
+        if self.resolution is not None:
+            raise self.error("decimals", "decimals and resolution say the same thing. Remove one of them.")
+        if max(decimals_of(self.min), decimals_of(self.max)) > self.decimals:
+            raise self.error("decimals", f"min and max must have at most {self.decimals} decimals themselves.")
+
+    def _check_resolution(self) -> None:
+        spacing, key = self.spacing, "resolution" if self.decimals is None else "decimals"
+        if spacing is None:
+            return
+        if spacing <= 0.0 or self._number_of_levels < 2:
+            raise self.error(key, f"{key} must be positive and at most max - min, got {spacing}.")
+        if self._number_of_levels > 2**50 or spacing < 16 * math.ulp(max(abs(self.min), abs(self.max))):
+            raise self.error(key, f"{key}: {spacing} is finer than float64 can hold here.")
 
     def _distinguishable(self) -> bool:
         with np.errstate(all="ignore"):  # a width of 0 is one of the things to find out
@@ -184,46 +216,85 @@ class Number(Celled):
         return self.max
 
     @property
-    def _levels(self) -> Levels:
+    def spacing(self) -> float | None:
+        """How far legal values are apart, by `resolution` or `decimals`; None for a continuum."""
+        return self.resolution if self.decimals is None else float(f"1e-{self.decimals}")
+
+    @property
+    def digits(self) -> int | None:
+        """How many digits follow the point where values are printed; None where no number of them is enough."""
+        if self.spacing is None:
+            most = int(self._digits.max())
+            return most if most <= MOST_DECIMALS else None
+        return max(decimals_of(self.min), decimals_of(self.spacing))
+
+    @property
+    def _digits(self) -> Integers:
+        """For a continuum: of the values in each cell, three more than tell cells apart: (cell_count,)."""
+        with np.errstate(divide="ignore"):
+            widths = np.maximum(np.diff(self.edges()), np.diff(self.edges()).max() if self.scale == "linear" else 0.0)
+            places = np.where(widths > 0.0, np.ceil(-np.log10(widths)) + _FINER, _NONE)
+        return np.maximum(places, 0).astype(np.int64)
+
+    @property
+    def _number_of_levels(self) -> int:
+        low, high, spacing = (_fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
+        return int((high - low) // spacing) + 1
+
+    @property
+    def _levels(self) -> Levels | LogLevels:
         """The legal values, counted in the decimals that the owner wrote."""
-        low, high, resolution = (_fraction(x) for x in (self.min, self.max, self.resolution or 1.0))
-        return Levels((high - low) // resolution + 1, self._most_cells)
+        return _levels_of(self, *(_fraction(x) for x in (self.min, self.max, self.spacing or 1.0)))
 
     @property
     def cell_count(self) -> int:
         """The number of cells."""
-        return self._most_cells if self.resolution is None else self._levels.cells
+        return self._most_cells if self.spacing is None else self._levels.cells
 
     @property
     def points(self) -> int:
         """1 if `min` and `max` are points beside cells of several values, else 0."""
-        return points_in(self._most_cells) if self.resolution is None else self._levels.points
+        return points_in(self._most_cells) if self.spacing is None else self._levels.points
+
+    @property
+    def cuts(self) -> Floats | None:
+        """Where each cell but the first begins, where cells widen with the value; else None: (cell_count − 1,)."""
+        if self.spacing is not None:
+            levels = self._levels
+            first = levels.bounds()[0][1:].tolist() if isinstance(levels, LogLevels) else None
+            return None if first is None else np.array([self._halfway(level) for level in first])
+        if self.scale == "linear":
+            return None
+        inner = log_cuts(_fraction(self.min), _fraction(self.max), self._most_cells - 2)
+        return np.array([self.bottom, *map(float, inner), self.max])
 
     @property
     def width(self) -> float:
-        """The width of a cell between the points."""
-        if self.resolution is None:
+        """The width of a cell between the points, where it is the same for all."""
+        if self.spacing is None:
             return (self.max - self.min) / (self.cell_count - 2 * self.points)
-        return float(_fraction(self.resolution) * self._levels.run)
+        levels = self._levels
+        assert isinstance(levels, Levels)
+        return float(_fraction(self.spacing) * levels.run)
 
     @property
     def origin(self) -> float:
         """Where the first cell begins that is no point."""
-        return self.min if self.resolution is None else self._halfway(self.points)
+        return self.min if self.spacing is None else self._halfway(self.points)
 
     @property
     def bottom(self) -> float:
         """The smallest number that does not count as `min`."""
-        return math.nextafter(self.min, math.inf) if self.resolution is None else self._halfway(1)
+        return math.nextafter(self.min, math.inf) if self.spacing is None else self._halfway(1)
 
     @property
     def top(self) -> float:
         """The smallest number that counts as the highest legal value."""
-        return self.max if self.resolution is None else self._halfway(self._levels.number - 1)
+        return self.max if self.spacing is None else self._halfway(self._number_of_levels - 1)
 
     def _halfway(self, level: int) -> float:
         """From where on numbers are nearest to a legal value, up to rounding."""
-        return float(_fraction(self.min) + _fraction(self.resolution or 1.0) * (2 * level - 1) / 2)
+        return float(_fraction(self.min) + _fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
 
     @property
     def _default_code(self) -> int:
@@ -231,6 +302,8 @@ class Number(Celled):
 
     def _cells(self, numbers: Floats) -> Codes:
         """The formula above; numbers must not be NaN."""
+        if (cuts := self.cuts) is not None:
+            return np.searchsorted(cuts, numbers, side="right").astype(np.int32)
         scaled = np.clip(numbers, self.low, self.high)
         scaled -= self.origin
         scaled /= self.width
@@ -252,13 +325,15 @@ class Number(Celled):
 
     def edges(self) -> Floats:
         """Where the cells begin, and `max`, up to rounding: (cell_count + 1,). Points of a continuum have no width."""
+        if (cuts := self.cuts) is not None:
+            return np.concatenate([[self.min, self.min if self.spacing is None else cuts[0]], cuts[1:], [self.max]])
         inner = np.arange(self.cell_count + 1 - 2 * self.points)
         edges = np.clip(self.origin + inner * self.width, self.min, self.max)
         return np.concatenate([[self.min], edges[:-1], [self.top, self.max]]) if self.points else edges
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The lowest and the highest value of each cell, up to rounding: (cell_count,) each."""
-        if self.resolution is not None:
+        if self.spacing is not None:
             first, last = self._levels.bounds()
             return self._values(first), self._values(last)
         edges = self.edges()
@@ -269,21 +344,24 @@ class Number(Celled):
 
     def _values(self, levels: Integers) -> Floats:
         """min + level · resolution, without the dust that binary fractions leave behind decimals."""
-        resolution = self.resolution or 1.0
-        digits = max(_decimals(self.min), _decimals(resolution))
-        values = self.min + levels.astype(np.float64) * resolution
+        spacing = self.spacing or 1.0
+        digits = max(decimals_of(self.min), decimals_of(spacing))
+        values = self.min + levels.astype(np.float64) * spacing
         rounded: Floats = values if digits > 15 else np.round(values, digits)
         return np.clip(rounded, self.min, self.max)
 
     def _cell_centres(self) -> Floats:
-        if self.resolution is None:
+        if self.spacing is None and self.scale == "log":
+            edges = self.edges()
+            return edges[:-1] + np.diff(edges) / 2
+        if self.spacing is None:
             inner = np.arange(self.cell_count) - self.points
             return np.clip(self.origin + (inner + 0.5) * self.width, self.min, self.max)
         first, last = self._levels.bounds()
-        return np.minimum(self.min + (first + last) / 2 * self.resolution, self.max)
+        return np.minimum(self.min + (first + last) / 2 * self.spacing, self.max)
 
     def _cell_labels(self) -> tuple[str, ...]:
-        if self.resolution is None:
+        if self.spacing is None:
             return self._interval_labels()
         return tuple(
             f"{a}" if a == b else f"{a}..{b}" for a, b in zip(*(b.tolist() for b in self.bounds()), strict=True)
@@ -297,12 +375,23 @@ class Number(Celled):
         return (f"{self.min}", f"({labels[1][1:]}", *labels[2:-1], f"{self.max}")
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Floats:
-        if self.resolution is not None:
+        if self.spacing is not None:
             first, last = self._levels.bounds()
             return self._values(generator.integers(first[cells], last[cells], endpoint=True))
-        places = cells - self.points + generator.random(len(cells))
-        values = np.clip(self.origin + places * self.width, self.min, self.max)
-        return np.where(self._cells(values) == cells, values, self._cell_centres()[cells])  # rounding may cross an edge
+        edges, share = self.edges(), generator.random(len(cells))
+        values = self._printed(edges[cells] + share * np.diff(edges)[cells], cells)
+        centres = self._cell_centres()
+        printed = self._printed(centres, np.arange(self.cell_count))
+        middle = np.where(self._cells(printed) == np.arange(self.cell_count), printed, centres)
+        return np.where(self._cells(values) == cells, values, middle[cells])  # rounding may cross an edge
+
+    def _printed(self, values: Floats, cells: Integers) -> Floats:
+        """Values of some cells, rounded to the digits that are printed there."""
+        digits = self._digits[cells]
+        factors = 10.0 ** np.minimum(digits, MOST_DECIMALS)
+        with np.errstate(over="ignore"):
+            rounded = np.rint(values * factors) / factors + 0.0  # no −0
+        return np.where((digits <= MOST_DECIMALS) & np.isfinite(rounded), rounded, values)
 
     def keys(self, array: pa.Array) -> pa.Array:
         return _number_keys(array)
@@ -337,9 +426,21 @@ def _fraction(number: float) -> Fraction:
     return Fraction(Decimal(repr(number)))
 
 
-def _decimals(number: float) -> int:
+def decimals_of(number: float) -> int:
+    """How many digits follow the point in a number as it was written.
+
+    >>> decimals_of(0.25), decimals_of(1e-7), decimals_of(300.0)
+    (2, 7, 0)
+    """
     exponent = Decimal(repr(number)).normalize().as_tuple().exponent
     return max(0, -int(exponent))
+
+
+def _levels_of(column: Integer | Number, low: Fraction, high: Fraction, spacing: Fraction) -> Levels | LogLevels:
+    levels = Levels(int((high - low) // spacing) + 1, column._most_cells)
+    if column.scale == "linear" or levels.number <= levels.most:
+        return levels
+    return LogLevels(levels.number, levels.most, low, spacing)
 
 
 def _check_default(column: Integer | Number) -> None:
