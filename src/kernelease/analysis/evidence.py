@@ -11,7 +11,7 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import InCell, parse_condition
+from kernelease.analysis.conditions import InCell, parse_condition, single_valued
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
@@ -23,7 +23,9 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import NULL_LABEL, Column
+from kernelease.table.columns.listed import Listed
 from kernelease.table.expressions.logic import Condition
 from kernelease.table.schema import Schema
 
@@ -82,13 +84,18 @@ class Evidence:
 
     def where(self, text: str | None) -> Indicator:
         """A condition in words, as a function of rows; None holds for all of them."""
-        return Indicator(()) if text is None else Indicator((parse_condition(text, self.schema),))
+        return (
+            Indicator(()) if text is None else Indicator((parse_condition(text, self.schema, self.schema.structure),))
+        )
 
     def groups(self, name: str, others: Iterable[str] = ()) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
 
-        Cells are as fine as the column was measured together with the other columns.
+        Cells are as fine as the column was measured together with the other columns. The values of a derived column
+        are groups of those of the measured column that says them.
         """
+        if name in self.schema.structure.derivations:
+            return self._derived_groups(name)
         column, index = self.column(name), self.schema.names.index(name)
         measured = self.marginals(self.positions({name, *others}))
         cells = measured[0].groups[measured[0].columns.index(index)] if measured else np.arange(column.size)
@@ -96,6 +103,21 @@ class Evidence:
         labels = column.labels()
         join = _range_label if column.ordered else " or ".join
         return [(join([labels[atom] for atom in atoms]), InCell(column=column, atoms=atoms)) for atoms in members]
+
+    def _derived_groups(self, name: str) -> list[tuple[str, Condition]]:
+        structure = self.schema.structure
+        origins = structure.origins(name)
+        origin = self.column(origins[0] if len(origins) == 1 else name)  # several: refused, with their names
+        if not single_valued(origin):
+            _ = self.column(name)
+        every = pa.table({origin.name: origin.decode(np.arange(origin.size), _public())})
+        column = structure.derivations[name].column
+        values = structure.derive(every, name).to_pylist()
+        known = list(dict.fromkeys(value for value in values if value is not None))
+        listed = column.labels() if isinstance(column, Listed | Boolean) else ()
+        known.sort(key=lambda value: listed.index(_label(value)) if listed else value)
+        groups = [(value, tuple(i for i, found in enumerate(values) if found == value)) for value in (*known, None)]
+        return [(_label(value), InCell(column=origin, atoms=atoms)) for value, atoms in groups if atoms]
 
     def shares(self, index: int) -> Floats:
         """About how the rows are distributed over the atoms of a column: (atoms,)."""
@@ -229,6 +251,13 @@ def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
 def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
     """Of the noise of one cell of these columns, a sum over the block's other columns."""
     return counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+
+
+def _label(value: object) -> str:
+    """A value of a derived column as a label."""
+    if value is None:
+        return NULL_LABEL
+    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _range_label(labels: list[str]) -> str:
