@@ -1,21 +1,23 @@
 """What a release says about a private table, and which questions it can answer."""
 
+import datetime
 import html
 import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import InCell, parse_condition, single_valued
+from kernelease.analysis.conditions import InCell, Through, parse_condition, single_valued
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
+from kernelease.analysis.representatives import representatives
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -26,7 +28,9 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import NULL_LABEL, Column
 from kernelease.table.columns.listed import Listed
-from kernelease.table.expressions.logic import Condition
+from kernelease.table.expressions.comparisons import Compared, Missing
+from kernelease.table.expressions.logic import Condition, Leaf
+from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
@@ -110,14 +114,16 @@ class Evidence:
         origin = self.column(origins[0] if len(origins) == 1 else name)  # several: refused, with their names
         if not single_valued(origin):
             _ = self.column(name)
-        every = pa.table({origin.name: origin.decode(np.arange(origin.size), _public())})
-        column = structure.derivations[name].column
+        column, every = structure.derivations[name].column, pa.table({origin.name: representatives(origin).values})
         values = structure.derive(every, name).to_pylist()
         known = list(dict.fromkeys(value for value in values if value is not None))
         listed = column.labels() if isinstance(column, Listed | Boolean) else ()
         known.sort(key=lambda value: listed.index(_label(value)) if listed else value)
-        groups = [(value, tuple(i for i, found in enumerate(values) if found == value)) for value in (*known, None)]
-        return [(_label(value), InCell(column=origin, atoms=atoms)) for value, atoms in groups if atoms]
+        missing: list[tuple[str, Leaf]] = [(NULL_LABEL, Missing(column=column))] if None in values else []
+        groups = [(_label(value), Compared(left=column, operator="==", right=_literal(value))) for value in known]
+        return [
+            (label, Through(leaf=leaf, origin=origin.name, structure=structure)) for label, leaf in (*groups, *missing)
+        ]
 
     def shares(self, index: int) -> Floats:
         """About how the rows are distributed over the atoms of a column: (atoms,)."""
@@ -255,9 +261,13 @@ def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
 
 def _label(value: object) -> str:
     """A value of a derived column as a label."""
-    if value is None:
-        return NULL_LABEL
     return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _literal(value: Any) -> Literal:
+    """A value of a derived column as conditions have it: dates are text."""
+    text: Literal = value.isoformat() if isinstance(value, datetime.date) else value
+    return text
 
 
 def _range_label(labels: list[str]) -> str:

@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Listed
 from kernelease.table.domain import WEIGHT
 from kernelease.table.schema import Schema
 
@@ -44,6 +45,8 @@ def _against(table: pa.Table, schema: Schema) -> Iterator[str]:
 
 def _within(column: Column, values: pa.ChunkedArray) -> bool:
     """Whether every value is one that the column could have decoded."""
+    if isinstance(column, Listed):
+        return bool(pc.all(pc.is_in(values, value_set=column.every_value), min_count=0).as_py())
     low, high = getattr(column, "min", None), getattr(column, "max", None)
     if low is None or high is None:
         again = column.decode(column.encode(values), np.random.default_rng(0))

@@ -4,6 +4,7 @@ from typing import Any
 
 from kernelease.table.columns.celled import SCALES
 from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.hierarchy import MOST_VALUES
 from kernelease.table.columns.numeric import MOST_DECIMALS
 from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
 from kernelease.table.derived.computed import Computed
@@ -32,6 +33,9 @@ _COMMON: dict[str, dict[str, Any]] = {
     "decimals": {"type": "integer", "minimum": 0, "maximum": MOST_DECIMALS, "description": "digits after the point"},
     "scale": {"enum": list(SCALES), "description": "log where numbers span decades: cells widen with the value"},
     "null_when": {"type": "string", "description": "a condition under which a released value is NULL"},
+    "prefix": {"type": "integer", "minimum": 1, "description": "how many characters of a value say its group"},
+    "groups": {"type": "array", "items": {"type": ["string", "integer"]}, "description": "the group of each value"},
+    "level": {"type": "string", "description": "the column of the code book that says the group of each value"},
     "codebook": {"type": "string", "description": "a CSV file beside this one that lists the values, by column name"},
 }
 _SCALAR = {"type": ["string", "integer", "number", "boolean"]}
@@ -102,10 +106,12 @@ def _column(tag: str) -> dict[str, Any]:
     }
     if tag == "string":
         result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
-    elif tag in ("category", "ordinal"):
+    elif tag in ("category", "ordinal", "hierarchy"):
         result["properties"]["codebook"] = _COMMON["codebook"]
         result["required"] = ["type"]
         result["oneOf"] = [{"required": ["values"]}, {"required": ["codebook"]}]
+        if tag == "hierarchy":
+            result["properties"] |= {"level": _COMMON["level"], "values": {**_VALUES, "maxItems": MOST_VALUES}}
     return result
 
 

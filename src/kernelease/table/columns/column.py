@@ -54,9 +54,10 @@ class Column(ABC):
             raise self.error("null_when", f"null_when must be a condition in text, got {self.null_when!r}.")
         self._check()
         if self.size > MOST_ATOMS:
+            remedy = " Values in groups are of type hierarchy." if self._size_key == "values" else ""
             raise self.error(
                 self._size_key,
-                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.",
+                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.{remedy}",
             )
 
     def _given(self, key: str) -> Any:

@@ -15,7 +15,7 @@ def with_codebooks(columns: Mapping[str, Any], folder: Path | None) -> dict[str,
 
     A code book is a CSV file in UTF-8 beside the schema file, with a header. The column of the book that has the
     column's own name lists its `values`, each once; of a column that another determines, it gives the `mapping` from
-    the column of the book that has the other's name.
+    the column of the book that has the other's name. For a hierarchy, `level` names the column of the groups.
     """
     return {name: _read(name, body, folder) for name, body in columns.items()}
 
@@ -31,12 +31,25 @@ def _read(name: str, body: Any, folder: Path | None) -> Any:
     lines = _lines(name, body[KEY], folder)
     mine = _column(name, lines, name)
     if by is None:
-        return {**rest, key: list(dict.fromkeys(mine))}
+        return _listed(name, rest, lines, mine)
+    pairs = _told_once(name, _column(name, lines, str(by)), mine)
+    return {**rest, key: {code: _typed(name, rest.get("type"), value) for code, value in pairs.items()}}
+
+
+def _listed(name: str, body: dict[str, Any], lines: list[list[str]], mine: list[str]) -> dict[str, Any]:
+    """The values of a column, and with `level` the group of each."""
+    if (level := body.pop("level", None)) is None:
+        return {**body, "values": list(dict.fromkeys(mine))}
+    groups = _told_once(name, mine, _column(name, lines, str(level)))
+    return {**body, "values": list(groups), "groups": list(groups.values())}
+
+
+def _told_once(name: str, codes: list[str], values: list[str]) -> dict[str, str]:
     pairs: dict[str, str] = {}
-    for code, value in zip(_column(name, lines, str(by)), mine, strict=True):
+    for code, value in zip(codes, values, strict=True):
         if pairs.setdefault(code, value) != value:
             raise _error(name, f"the code book gives {code!r} two values, {pairs[code]!r} and {value!r}.")
-    return {**rest, key: {code: _typed(name, rest.get("type"), value) for code, value in pairs.items()}}
+    return pairs
 
 
 def _lines(name: str, given: object, folder: Path | None) -> list[list[str]]:
