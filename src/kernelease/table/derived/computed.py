@@ -84,7 +84,8 @@ class Computed(Derived):
         nullable = within is None or any(source.nullable for source in columns_of(term)) or self.null_when is not None
         if self.type in _PER_DAY and within is not None:
             nullable |= not all(_CALENDAR[0] <= end / _PER_DAY[self.type] <= _CALENDAR[1] for end in within)
-        column = self._column(within or (-math.inf, math.inf), nullable)
+        zoned = any(getattr(source.arrow_type, "tz", None) for source in columns_of(term))
+        column = self._column(within or (-math.inf, math.inf), nullable, datetime.UTC if zoned else None)
         names = tuple(source.name for source in columns_of(term))
         bounded = self.min is not None or self.max is not None
         decimals = self._decimals(term) if self.type == "number" else 0
@@ -113,14 +114,14 @@ class Computed(Derived):
             )
         return found
 
-    def _column(self, within: Range, nullable: bool) -> Column:
+    def _column(self, within: Range, nullable: bool, zone: datetime.tzinfo | None) -> Column:
         """Which values the column may have: its declared bounds, else those that follow from its sources."""
-        given, declared = {"min": self.min, "max": self.max}, self._bounds(within)
+        given, declared = {"min": self.min, "max": self.max}, self._bounds(within, zone)
         bounds: dict[str, Any] = {key: declared[key] if given[key] is None else given[key] for key in given}
         kinds: dict[str, type[Celled]] = {"number": Number, "integer": Integer, "date": Date, "datetime": Datetime}
         return kinds[self.type](name=self.name, nullable=nullable, cells=1, **bounds)
 
-    def _bounds(self, within: Range) -> dict[str, Any]:
+    def _bounds(self, within: Range, zone: datetime.tzinfo | None) -> dict[str, Any]:
         most = {"number": LARGEST, "integer": float(LARGEST_INTEGER)}.get(self.type, math.inf)
         low, high = (min(max(end, -most), most) for end in within)
         if self.type == "number":
@@ -128,16 +129,11 @@ class Computed(Derived):
         if self.type == "integer":
             return {"min": math.floor(low), "max": max(math.ceil(high), math.floor(low) + 1)}
         days = [min(max(end / _PER_DAY[self.type], _CALENDAR[0]), _CALENDAR[1]) for end in (low, high)]
-        first, last = (datetime.date.fromordinal(math.floor(day) + _EPOCH) for day in days)
-        last = (
-            min(max(last, first) + datetime.timedelta(days=1), datetime.date.max) if last < datetime.date.max else last
-        )
-        if self.type == "date":
-            return {"min": first, "max": last}
-        return {
-            "min": datetime.datetime.combine(first, datetime.time()),
-            "max": datetime.datetime.combine(last, datetime.time()),
-        }
+        first, last = min(math.floor(days[0]), _CALENDAR[1] - 1), min(math.floor(days[1]) + 1, _CALENDAR[1])
+        ends = [datetime.date.fromordinal(day + _EPOCH) for day in (first, last)]
+        if self.type == "datetime":
+            ends = [datetime.datetime.combine(end, datetime.time(), zone) for end in ends]
+        return {"min": ends[0], "max": ends[1]}
 
 
 @final
