@@ -9,6 +9,7 @@ import pytest
 
 from kernelease import Privacy, Release, Schema, load, release, verify
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.noise import SeededNoise
 from kernelease.release.row_checks import row_problems
 
@@ -88,6 +89,7 @@ def test_every_row_keeps_the_structure(made: Release) -> None:
 
 
 def test_nothing_derived_is_measured(made: Release) -> None:
+    assert isinstance(made.measured, NoisyBlocks)
     assert made.measured.sizes == (21, 10, 2, 11)
 
 
@@ -154,12 +156,12 @@ def test_conditions_and_groups_go_through_what_was_measured(made: Release) -> No
 
 def test_what_can_not_be_answered_names_the_columns_to_ask_about(made: Release) -> None:
     with pytest.raises(
-        ParameterError, match="'total' is derived, and was not measured. Ask about principal and interest"
+        ParameterError, match=r"'total' is derived, and was not measured. Ask about principal and interest"
     ):
         made.count("total > 5")
-    with pytest.raises(SchemaError, match="'total' is computed as .* Ask about principal and interest instead"):
+    with pytest.raises(SchemaError, match=r"'total' is computed as .* Ask about principal and interest instead"):
         made.count(by="total")
-    with pytest.raises(SchemaError, match="'grade' is determined by sub, and was not measured. Ask about sub instead"):
+    with pytest.raises(SchemaError, match=r"'grade' is determined by sub, and was not measured. Ask about sub instead"):
         made.quantile("grade", 0.5)
     with pytest.raises(ParameterError, match="'grade' is of type ordinal and has no mean"):
         made.mean("grade")

@@ -5,8 +5,8 @@ from typing import Any
 from kernelease.table.columns.celled import SCALES
 from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.hierarchy import MOST_VALUES
-from kernelease.table.columns.numeric import MOST_DECIMALS
 from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
+from kernelease.table.columns.written import MOST_DECIMALS
 from kernelease.table.derived.computed import Computed
 from kernelease.table.derived.determined import Determined
 from kernelease.table.records import Records

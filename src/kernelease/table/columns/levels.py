@@ -99,6 +99,12 @@ class LogLevels:
         return first, np.append(first[1:], self.number) - 1
 
 
+def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LogLevels:
+    """The values low, low + tick, … ≤ high in at most `most` cells, equal ones or, for "log", ones that widen."""
+    levels = Levels(int((high - low) // tick) + 1, most)
+    return levels if scale == "linear" or levels.number <= most else LogLevels(levels.number, most, low, tick)
+
+
 @lru_cache(maxsize=256)
 def log_cuts(low: Fraction, high: Fraction, cells: int) -> tuple[decimal.Decimal, ...]:
     """Where the logarithm of low … high is cut into equal cells, to six digits, or as many as tell them apart.

@@ -2,25 +2,30 @@
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kernelease.arrays import LARGEST, Floats, Integers
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Codes
-from kernelease.table.columns.levels import Levels, LogLevels, log_cuts, points_in
+from kernelease.table.columns.levels import Levels, LogLevels, levels_of, log_cuts, points_in
+from kernelease.table.columns.written import (
+    MOST_DECIMALS,
+    decimals_of,
+    digits_within,
+    fraction,
+    interval_labels,
+    is_finite,
+    number_key,
+    number_keys,
+    printed,
+)
 from kernelease.table.reading.arrow import dense
 from kernelease.table.reading.numbers import read_numbers
 
-MOST_DECIMALS = 15  # digits that a float64 holds
-_FINER = 3  # more digits than tell cells apart: a thousand values in each
-_NONE = 400  # digits of a cell without width: none are enough
 LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arrive as floats or text lose nothing
 
 
@@ -69,7 +74,9 @@ class Integer(Stepped):
 
     @property
     def _levels(self) -> Levels | LogLevels:
-        return _levels_of(self, Fraction(self.min), Fraction(self.max), Fraction(self.resolution))
+        return levels_of(
+            Fraction(self.min), Fraction(self.max), Fraction(self.resolution), self._most_cells, self.scale
+        )
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -109,10 +116,10 @@ class Integer(Stepped):
         return codes
 
     def keys(self, array: pa.Array) -> pa.Array:
-        return _number_keys(array)
+        return number_keys(array)
 
     def key(self, literal: object) -> float:
-        return _number_key(self, literal)
+        return number_key(self, literal)
 
 
 @final
@@ -162,7 +169,7 @@ class Number(Celled):
             value = getattr(self, key)
             if value is None and key in ("resolution", "default"):
                 continue
-            if not _is_finite(value):
+            if not is_finite(value):
                 raise self.error(key, f"{key} must be a finite number, at most {LARGEST} in size, got {value!r}.")
             object.__setattr__(self, key, float(value))
         if self.min >= self.max:
@@ -231,20 +238,19 @@ class Number(Celled):
     @property
     def _digits(self) -> Integers:
         """For a continuum: of the values in each cell, three more than tell cells apart: (cell_count,)."""
-        with np.errstate(divide="ignore"):
-            widths = np.maximum(np.diff(self.edges()), np.diff(self.edges()).max() if self.scale == "linear" else 0.0)
-            places = np.where(widths > 0.0, np.ceil(-np.log10(widths)) + _FINER, _NONE)
-        return np.maximum(places, 0).astype(np.int64)
+        widths = np.diff(self.edges())
+        return digits_within(widths if self.scale == "log" else np.full_like(widths, widths.max()))
 
     @property
     def _number_of_levels(self) -> int:
-        low, high, spacing = (_fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
+        low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
         return int((high - low) // spacing) + 1
 
     @property
     def _levels(self) -> Levels | LogLevels:
         """The legal values, counted in the decimals that the owner wrote."""
-        return _levels_of(self, *(_fraction(x) for x in (self.min, self.max, self.spacing or 1.0)))
+        low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
+        return levels_of(low, high, spacing, self._most_cells, self.scale)
 
     @property
     def cell_count(self) -> int:
@@ -265,7 +271,7 @@ class Number(Celled):
             return None if first is None else np.array([self._halfway(level) for level in first])
         if self.scale == "linear":
             return None
-        inner = log_cuts(_fraction(self.min), _fraction(self.max), self._most_cells - 2)
+        inner = log_cuts(fraction(self.min), fraction(self.max), self._most_cells - 2)
         return np.array([self.bottom, *map(float, inner), self.max])
 
     @property
@@ -275,7 +281,7 @@ class Number(Celled):
             return (self.max - self.min) / (self.cell_count - 2 * self.points)
         levels = self._levels
         assert isinstance(levels, Levels)
-        return float(_fraction(self.spacing) * levels.run)
+        return float(fraction(self.spacing) * levels.run)
 
     @property
     def origin(self) -> float:
@@ -294,7 +300,7 @@ class Number(Celled):
 
     def _halfway(self, level: int) -> float:
         """From where on numbers are nearest to a legal value, up to rounding."""
-        return float(_fraction(self.min) + _fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
+        return float(fraction(self.min) + fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
 
     @property
     def _default_code(self) -> int:
@@ -362,42 +368,27 @@ class Number(Celled):
 
     def _cell_labels(self) -> tuple[str, ...]:
         if self.spacing is None:
-            return self._interval_labels()
+            return interval_labels(self.edges(), self.points)
         return tuple(
             f"{a}" if a == b else f"{a}..{b}" for a, b in zip(*(b.tolist() for b in self.bounds()), strict=True)
         )
-
-    def _interval_labels(self) -> tuple[str, ...]:
-        edges = _distinct(self.edges())
-        labels = [f"[{a}, {b})" for a, b in pairwise(edges)]
-        if not self.points:
-            return (*labels[:-1], f"[{edges[-2]}, {edges[-1]}]")
-        return (f"{self.min}", f"({labels[1][1:]}", *labels[2:-1], f"{self.max}")
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Floats:
         if self.spacing is not None:
             first, last = self._levels.bounds()
             return self._values(generator.integers(first[cells], last[cells], endpoint=True))
         edges, share = self.edges(), generator.random(len(cells))
-        values = self._printed(edges[cells] + share * np.diff(edges)[cells], cells)
+        values = printed(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
         centres = self._cell_centres()
-        printed = self._printed(centres, np.arange(self.cell_count))
-        middle = np.where(self._cells(printed) == np.arange(self.cell_count), printed, centres)
+        rounded = printed(centres, self._digits)
+        middle = np.where(self._cells(rounded) == np.arange(self.cell_count), rounded, centres)
         return np.where(self._cells(values) == cells, values, middle[cells])  # rounding may cross an edge
 
-    def _printed(self, values: Floats, cells: Integers) -> Floats:
-        """Values of some cells, rounded to the digits that are printed there."""
-        digits = self._digits[cells]
-        factors = 10.0 ** np.minimum(digits, MOST_DECIMALS)
-        with np.errstate(over="ignore"):
-            rounded = np.rint(values * factors) / factors + 0.0  # no −0
-        return np.where((digits <= MOST_DECIMALS) & np.isfinite(rounded), rounded, values)
-
     def keys(self, array: pa.Array) -> pa.Array:
-        return _number_keys(array)
+        return number_keys(array)
 
     def key(self, literal: object) -> float:
-        return _number_key(self, literal)
+        return number_key(self, literal)
 
 
 def _int64(array: pa.Array) -> Integers:
@@ -407,56 +398,6 @@ def _int64(array: pa.Array) -> Integers:
     return values.astype(np.int64, copy=False)
 
 
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
-
-
-def _distinct(numbers: Floats) -> list[str]:
-    """Numbers as short text: six digits, or as many as it takes to tell them apart."""
-    written: list[str] = []
-    for digits in range(6, 18):
-        written = [f"{number:.{digits}g}" for number in numbers]
-        if len(set(written)) == len(set(numbers)):
-            break
-    return written
-
-
-def _fraction(number: float) -> Fraction:
-    """The decimal that was written, exactly."""
-    return Fraction(Decimal(repr(number)))
-
-
-def decimals_of(number: float) -> int:
-    """How many digits follow the point in a number as it was written.
-
-    >>> decimals_of(0.25), decimals_of(1e-7), decimals_of(300.0)
-    (2, 7, 0)
-    """
-    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
-    return max(0, -int(exponent))
-
-
-def _levels_of(column: Integer | Number, low: Fraction, high: Fraction, spacing: Fraction) -> Levels | LogLevels:
-    levels = Levels(int((high - low) // spacing) + 1, column._most_cells)
-    if column.scale == "linear" or levels.number <= levels.most:
-        return levels
-    return LogLevels(levels.number, levels.most, low, spacing)
-
-
 def _check_default(column: Integer | Number) -> None:
     if column.default is not None and not column.min <= column.default <= column.max:
         raise column.error("default", f"default must be from min to max, got {column.default}.")
-
-
-def _number_keys(array: Any) -> Any:
-    numbers = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, not refused
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
-
-
-def _number_key(column: Integer | Number, literal: object) -> float:
-    if isinstance(literal, bool) or not isinstance(literal, int | float):
-        raise column.error("type", f"holds numbers and can't be compared with {literal!r}.")
-    try:
-        return float(literal)
-    except OverflowError:  # an integer of more than 308 digits is beyond every cell
-        return math.inf if literal > 0 else -math.inf

@@ -16,8 +16,9 @@ from kernelease.errors import ParameterError
 from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numeric import LARGEST_INTEGER, MOST_DECIMALS, Integer, Number, decimals_of
+from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.columns.written import MOST_DECIMALS, decimals_of
 from kernelease.table.derived.derived import Derivation, Derived
 from kernelease.table.expressions.comparisons import Computed as ComputedTest
 from kernelease.table.expressions.logic import Condition

@@ -33,7 +33,7 @@ class Determined(Derived):
     """
 
     determined_by: str
-    mapping: tuple[tuple[str, Value], ...]
+    mapping: tuple[tuple[str, Value], ...] | Mapping[str, Value]
     values: tuple[str | int, ...] = ()
     nullable: bool = False
 
@@ -55,7 +55,7 @@ class Determined(Derived):
             raise self.error(
                 "values", "values are the order of an ordinal; elsewhere the mapping has them. Remove them."
             )
-        if missing := {value for _, value in self.mapping} - {*(self.values or self._distinct)}:
+        if missing := {value for _, value in self.pairs} - {*(self.values or self._distinct)}:
             raise self.error(
                 "values", f"values must hold all that the mapping gives; {min(map(str, missing))!r} is not there."
             )
@@ -66,8 +66,13 @@ class Determined(Derived):
         return float(value) if self.type == "number" else value
 
     @property
+    def pairs(self) -> tuple[tuple[str, Value], ...]:
+        """The mapping, pair by pair."""
+        return tuple(self.mapping.items()) if isinstance(self.mapping, Mapping) else self.mapping
+
+    @property
     def _distinct(self) -> tuple[Any, ...]:
-        return tuple(dict.fromkeys(value for _, value in self.mapping))
+        return tuple(dict.fromkeys(value for _, value in self.pairs))
 
     @property
     def told(self) -> str:
@@ -80,7 +85,7 @@ class Determined(Derived):
         return (self.determined_by,)
 
     def bind(self, columns: Mapping[str, Column]) -> Derivation:
-        source, given = columns[self.determined_by], dict(self.mapping)
+        source, given = columns[self.determined_by], dict(self.pairs)
         legal = _legal(source)
         if legal is None:
             raise self.error(
