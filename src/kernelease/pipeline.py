@@ -12,6 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
 from kernelease.arrays import as_rows
+from kernelease.cuda.device import on_device
 from kernelease.errors import ParameterError
 from kernelease.fit.points.source import PublicPoints
 from kernelease.fit.weights.constraints import Simplex
@@ -32,6 +33,7 @@ from kernelease.release.keeping import Bought, Watched
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import DeviceRows
 from kernelease.sources.private_table import private_table
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
@@ -54,6 +56,7 @@ def release(
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     rows: int | None = None,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
@@ -65,6 +68,9 @@ def release(
     With a `schema`, `data` is a table: a file, a folder, a database, a data frame, anything that `open_source` takes.
     Without one it is a two-dimensional array of numbers or objects, and `kernel` says how alike two rows are; its
     lengthscale must come from public knowledge. `method` is how to describe the rows (None: the one that suits them).
+
+    With `device="cuda"` sums over vectors run on a GPU, as they do without being told where the array lives on one: the
+    same integers, sooner.
 
     The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
     alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
@@ -85,6 +91,7 @@ def release(
         seed=seed,
         noise=noise,
         push_down=push_down,
+        device=device,
         progress=progress,
     )
     _check_rows(rows, asked.method)
@@ -104,6 +111,7 @@ def measure(
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
     overwrite: bool = False,
@@ -126,6 +134,7 @@ def measure(
         seed=seed,
         noise=noise,
         push_down=push_down,
+        device=device,
         progress=progress,
     )
     with asked.books.told_if_spent(bought):
@@ -163,6 +172,7 @@ def _asked(
     seed: int,
     noise: NoiseSource | None,
     push_down: bool,
+    device: str | None,
     progress: Progress,
 ) -> _Asked:
     domain, public = _domain(schema, kernel), PublicSeed(seed)
@@ -173,7 +183,7 @@ def _asked(
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
         method.check(domain)
     progress.stage("reading rows")
-    rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
+    rows = _rows(data, domain, public, push_down, device, None if method is None else method.dimension)
     source = SystemNoise() if noise is None else noise
     given = ledger is not None
     books = Watched(
@@ -268,9 +278,17 @@ def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
     raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
 
 
-def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns: int | None) -> PrivateRows:
+def _rows(
+    data: Any, domain: Domain, seed: PublicSeed, push_down: bool, device: str | None, columns: int | None
+) -> PrivateRows:
+    if device not in (None, "cuda"):
+        raise ParameterError(f"device must be None or 'cuda', got {device!r}.")
     if domain.schema is not None:
+        if device is not None:
+            raise ParameterError("device: only sums over vectors run on a GPU; a table is counted on the processor.")
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
+    if device == "cuda" or on_device(data):
+        return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
     return PrivateArray(as_rows(data, columns=columns))
