@@ -1,9 +1,12 @@
-"""Sums and counts on a GPU are those of the processor, to the bit, whatever the rows. Run by `make test-gpu`.
+"""Sums and counts on a GPU are those of the processor, to the bit, whatever the rows; fits end as near.
+
+Run by `make test-gpu`.
 
 Imports are those that a machine with a GPU and little else has: no noise is drawn here.
 """
 
 import importlib.util
+import itertools
 
 import numpy as np
 import pytest
@@ -21,9 +24,12 @@ from kernelease.errors import CapacityError, ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
+from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels.numeric import Gaussian
 from kernelease.seeds import PublicSeed
+from tests.fit.test_mixture import LAYOUTS
 
+BOTH = (None, "cuda")
 HOSTILE = np.array([np.nan, np.inf, -np.inf, 1e200, -1e200, 5e-324, -0.0, 1e18, 2.0**43, 0.5])
 
 
@@ -108,3 +114,21 @@ def test_rows_that_are_none() -> None:
 def test_too_little_memory_is_said() -> None:
     with pytest.raises(CapacityError, match="memory is too small"), translated():
         cupy.empty(2**50, dtype=cupy.float64)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_step_of_a_fit_is_the_processors(layout: str) -> None:
+    here, there = (
+        MixtureSolver(components=20, steps=1, device=d).solve(LAYOUTS[layout](), PublicSeed(0)) for d in BOTH
+    )
+    np.testing.assert_allclose(there.weights, here.weights, rtol=1e-3)
+    for ours, theirs in zip(here.columns, there.columns, strict=True):
+        np.testing.assert_allclose(theirs, ours, rtol=2e-2, atol=1e-5)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_fit_ends_where_the_processors_does(layout: str) -> None:
+    here, there = (MixtureSolver(components=200, device=d).solve(LAYOUTS[layout](), PublicSeed(0)) for d in BOTH)
+    assert there.chi_squared == pytest.approx(here.chi_squared, abs=0.1)
+    for first, second in itertools.combinations(range(len(here.columns)), 2):
+        assert np.abs(here.pair(first, second) - there.pair(first, second)).sum() < 0.05

@@ -65,3 +65,8 @@ def test_which_maps_have_a_program() -> None:
     assert not sums_on_device(Fourier.random(gaussian, features=4, dimension=33, seed=PublicSeed(0)))
     assert sums_on_device(Nystrom.spanning(gaussian, points))
     assert not sums_on_device(Nystrom.spanning(laplace, points))
+
+
+def test_a_fit_on_another_device_is_refused() -> None:
+    with pytest.raises(ParameterError, match="None or 'cuda'"):
+        ke.MixtureSolver(device="tpu")
