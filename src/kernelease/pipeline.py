@@ -89,8 +89,7 @@ def release(
     )
     _check_rows(rows, asked.method)
     with asked.books.told_if_spent(bought):
-        measurements = bought.keep(asked.measurements())
-        return bought.complete(fit(measurements, rows=rows, progress=progress))
+        return bought.complete(fit(asked.kept(bought), rows=rows, progress=progress))
 
 
 def measure(
@@ -129,7 +128,7 @@ def measure(
         progress=progress,
     )
     with asked.books.told_if_spent(bought):
-        return bought.keep(asked.measurements())
+        return asked.kept(bought)
 
 
 @final
@@ -150,6 +149,13 @@ class _Asked:
             measured, context.privacy, self.books.receipt, context.domain, self.method, context.seed
         )
         return Measurements(certificate=certificate, domain=context.domain, method=self.method, measured=measured)
+
+    def kept(self, bought: Bought) -> Measurements:
+        """The same, saved; then the warning that needs the number of rows, by the noisy count where N is private."""
+        measurements = bought.keep(self.measurements())
+        if self.context.privacy.relation is Neighbours.ADD_REMOVE:
+            self.context.privacy.warn_if_weak(measurements.measured.rows)
+        return measurements
 
 
 def _asked(

@@ -267,6 +267,6 @@ def test_samples_refuse(points, release):
         points.samples(2).combine(1.0, [1.0, 2.0]).interval(0.0)
     rows, method = np.eye(2)[[0, 1, 1]], ke.SmallDatabase(domain=np.eye(2), size=2)
     kernel = ke.Gaussian(lengthscale=1.0)
-    selected = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0))
+    selected = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0, delta=0.0))
     with pytest.raises(ke.ParameterError, match="no noisy measurements"):
         selected.samples(2)

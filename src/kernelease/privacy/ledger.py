@@ -111,7 +111,7 @@ def _beyond(cap: Privacy, spent: Loss, charge: Charge) -> str:
 def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
     """The largest ε of one more release, at the δ of the cap and in its relation, that still fits. 0: none does.
 
-    >>> round(remaining_epsilon(Privacy(epsilon=1.0), Loss.pure(0.25)), 9)
+    >>> round(remaining_epsilon(Privacy(epsilon=1.0, delta=0.0), Loss.pure(0.25)), 9)
     0.75
     """
 
@@ -134,7 +134,7 @@ def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
 def remaining_in_words(cap: Privacy, spent: Loss) -> str:
     """What is left, rounded down to three digits, for messages.
 
-    >>> remaining_in_words(Privacy(epsilon=1.0), Loss.pure(0.25))
+    >>> remaining_in_words(Privacy(epsilon=1.0, delta=0.0), Loss.pure(0.25))
     'left: one release of epsilon up to 0.75 at delta = 0'
     """
     epsilon = remaining_epsilon(cap, spent)
@@ -150,7 +150,7 @@ def remaining_in_words(cap: Privacy, spent: Loss) -> str:
 class MemoryLedger:
     """A ledger that lives as long as the process: for experiments, tests and single releases.
 
-    >>> ledger = MemoryLedger(Privacy(epsilon=1.0))
+    >>> ledger = MemoryLedger(Privacy(epsilon=1.0, delta=0.0))
     >>> charge = Charge(loss=Loss.pure(1.0), asked=ledger.cap, subject=Subject(), purpose="a doctest")
     >>> ledger.charge(charge).number
     1

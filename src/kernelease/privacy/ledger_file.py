@@ -74,8 +74,10 @@ class LedgerFile:
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = LedgerFile.create(Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0))
-    >>> asked = Privacy(epsilon=0.75)
+    >>> ledger = LedgerFile.create(
+    ...     Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0, delta=0.0)
+    ... )
+    >>> asked = Privacy(epsilon=0.75, delta=0.0)
     >>> charge = Charge(loss=Loss.pure(0.75), asked=asked, subject=ledger.subject, purpose="a doctest")
     >>> ledger.charge(charge).number, LedgerFile.open(ledger.path).remaining()
     (1, 'left: one release of epsilon up to 0.25 at delta = 0')
