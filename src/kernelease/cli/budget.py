@@ -22,6 +22,7 @@ _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQ
 @budget.command()
 def create(
     ledger: _Path,
+    *,
     epsilon: Epsilon = None,
     delta: Delta = None,
     advantage: Advantage = None,

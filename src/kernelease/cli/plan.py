@@ -24,6 +24,7 @@ _MOST_REHEARSED = 1_000_000  # rows: a rehearsal then ends within minutes
 
 
 def plan(
+    *,
     schema: SchemaFile,
     rows: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many rows (or persons) the table has, or may have.")

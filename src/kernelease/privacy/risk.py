@@ -125,7 +125,7 @@ def risk_of(advantage: float | None, true_positive: float | None, false_positive
 
 def _below(outright: float) -> ParameterError:
     return ParameterError(
-        f"The risk is below what delta allows beside all noise ({outright:.1e}). Take a larger risk, or a smaller delta."
+        f"The risk is below what delta allows beside noise ({outright:.1e}). Take a larger risk, or a smaller delta."
     )
 
 

@@ -208,7 +208,9 @@ def _enough(settings: tuple[Setting, ...]) -> str:
     enough = [epsilon for epsilon, value in noise if value is not None and ANSWERED * value <= ONE_PERCENT]
     what = "two columns together" if paired else "one column"
     if not enough:
-        return f"No epsilon up to {settings[-1].epsilon:g} shows shares of 1 % of {what}: fewer columns or more rows would."
+        return (
+            f"No epsilon up to {settings[-1].epsilon:g} shows shares of 1 % of {what}; fewer columns or more rows do."
+        )
     return f"For shares of 1 % of {what}, epsilon = {min(enough):g} is enough."
 
 
