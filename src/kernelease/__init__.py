@@ -13,6 +13,7 @@ from kernelease._version import __version__
 if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate
     from kernelease.analysis.variables import RandomVariable
+    from kernelease.drafts import draft
     from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
     from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
     from kernelease.fit import (
@@ -56,7 +57,7 @@ if TYPE_CHECKING:
         SmallDatabase,
         Subspace,
     )
-    from kernelease.pipeline import fit, measure, release
+    from kernelease.pipeline import fit, measure, plan, release
     from kernelease.privacy import (
         Calibration,
         Ledger,
@@ -70,6 +71,7 @@ if TYPE_CHECKING:
     from kernelease.release import Certificate, Measurements, Release, load, save
     from kernelease.release.verify import verify
     from kernelease.seeds import PublicSeed
+    from kernelease.synthesizer import Synthesizer
     from kernelease.table import Schema
 
 __all__ = [
@@ -131,14 +133,17 @@ __all__ = [
     "Solution",
     "Spectrum",
     "Subspace",
+    "Synthesizer",
     "SyntheticSet",
     "SystemNoise",
     "UniformPoints",
     "WeightedSum",
     "__version__",
+    "draft",
     "fit",
     "load",
     "measure",
+    "plan",
     "release",
     "save",
     "verify",
@@ -147,6 +152,7 @@ __all__ = [
 _HOMES = {  # where each name is defined or, of packages that list what they offer, offered
     "kernelease.analysis.estimate": ("Estimate",),
     "kernelease.analysis.variables": ("RandomVariable",),
+    "kernelease.drafts": ("draft",),
     "kernelease.errors": ("BudgetError", "CapacityError", "KerneleaseError", "ParameterError", "PrivacyError"),
     "kernelease.features": (
         "FeatureMap",
@@ -198,7 +204,7 @@ _HOMES = {  # where each name is defined or, of packages that list what they off
         "SmallDatabase",
         "Subspace",
     ),
-    "kernelease.pipeline": ("fit", "measure", "release"),
+    "kernelease.pipeline": ("fit", "measure", "plan", "release"),
     "kernelease.privacy": (
         "Calibration",
         "Ledger",
@@ -212,6 +218,7 @@ _HOMES = {  # where each name is defined or, of packages that list what they off
     "kernelease.release": ("Certificate", "Measurements", "Release", "load", "save"),
     "kernelease.release.verify": ("verify",),
     "kernelease.seeds": ("PublicSeed",),
+    "kernelease.synthesizer": ("Synthesizer",),
     "kernelease.table": ("Schema",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}

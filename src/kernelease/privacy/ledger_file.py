@@ -28,6 +28,7 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.charge import Charge, refuse_other_subject
 from kernelease.privacy.ledger import (
     Receipt,
+    books_in_html,
     next_receipt,
     now,
     refuse_beyond,
@@ -185,6 +186,9 @@ class LedgerFile:
     def remaining(self) -> str:
         """The same, in words."""
         return remaining_in_words(self.cap, self.spent())
+
+    def _repr_html_(self) -> str:
+        return books_in_html(self.subject, self.cap, self.entries())
 
     def check_subject(self, subject: Subject) -> None:
         """Raise `BudgetError` if a release is about another data set or unit: known before any row is read."""

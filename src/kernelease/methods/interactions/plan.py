@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions, count_noise
@@ -92,6 +93,21 @@ class Plan:
     memory: float  # bytes
     size: float  # bytes of the bundle
     settings: tuple[Setting, ...]
+
+    def _repr_html_(self) -> str:
+        best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        about = [
+            ("rows", f"{self.rows:,}"),
+            ("attacker finds a given row", f"at best in {best}"),
+            ("noisy numbers", f"{self.numbers:,}"),
+            ("time and memory", f"about {self.seconds:.0f} s on two cores, {self.memory / 1e6:.0f} MB"),
+        ]
+        rows = [
+            (f"{s.epsilon:g}", s.answers, *(f"{power:.1%}" for power in s.attacker.values())) for s in self.settings
+        ]
+        compared = html.grid(("epsilon", "answers", "found at 1 %", "found at 5 %"), rows)
+        title = f"Plan for epsilon = {self.privacy.epsilon:.3g}, delta = {self.privacy.delta:g}"
+        return html.card(title, html.facts(about), html.lines(self.advice), compared)
 
     @property
     def advice(self) -> tuple[str, ...]:
