@@ -61,7 +61,7 @@ MIXED = np.array([[123456.789, "SECRET"], [2.0, "other"], [None, "SECRET"]] * 20
 KERNEL = Gaussian(lengthscale=1.0)
 NORMAL = NormalPoints(dimension=2, scale=3.0)
 STRONG = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 PAIR = Product(
     kernels=(
         OnColumns(kernel=KERNEL, columns=(0,)),

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelease import html
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.spelling import nearest
@@ -244,6 +245,13 @@ class Schema:
                 path=("source", "records"),
             )
         return dataclasses.replace(self, records=records)
+
+    def _repr_html_(self) -> str:
+        about = [("protects", self.unit_in_words), ("neighbours", self.neighbours)]
+        rows = [(c.name, c.tag, "yes" if c.nullable else "no", f"{c.size:,}") for c in self.columns]
+        listed = html.grid(("column", "type", "nullable", "cells, at most"), rows)
+        rules = html.lines(rule.text for rule in self.constraints)
+        return html.card(f"Schema of {self.name}", html.facts(about), listed, rules)
 
     def arrow_schema(self) -> pa.Schema:
         """The names and types of released rows, in order."""
