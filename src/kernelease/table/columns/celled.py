@@ -38,6 +38,11 @@ class Celled(Column):
         if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
             raise self.error("cells", f"cells must be an integer from 1 to {MOST_ATOMS}, got {self.cells!r}.")
 
+    def _check_default(self, low: float, high: float) -> None:
+        default = self._given("default")
+        if default is not None and not low <= default <= high:
+            raise self.error("default", f"default must be from min to max, got {default}.")
+
     def _check_scale(self, low: float, least: float | None) -> None:
         """`least` is the distance of legal values, where there is one: the first value above 0 where `low` is 0."""
         scale = self._given("scale")

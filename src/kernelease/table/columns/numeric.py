@@ -70,7 +70,7 @@ class Integer(Stepped):
             raise self.error("resolution", f"resolution must be from 1 to max - min, got {self.resolution}.")
         self._check_cells()
         self._check_scale(self.min, self.resolution)
-        _check_default(self)
+        self._check_default(self.min, self.max)
 
     @property
     def _levels(self) -> Levels | LogLevels:
@@ -178,7 +178,7 @@ class Number(Celled):
         self._check_decimals()
         self._check_resolution()
         self._check_scale(self.min, self.spacing)
-        _check_default(self)
+        self._check_default(self.min, self.max)
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
 
@@ -396,8 +396,3 @@ def _int64(array: pa.Array) -> Integers:
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(2 * LARGEST_INTEGER))
     return values.astype(np.int64, copy=False)
-
-
-def _check_default(column: Integer | Number) -> None:
-    if column.default is not None and not column.min <= column.default <= column.max:
-        raise column.error("default", f"default must be from min to max, got {column.default}.")
