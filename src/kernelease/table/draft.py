@@ -27,7 +27,8 @@ MOST_CATEGORIES = 256  # a public text column with more distinct values is draft
 
 _PREAMBLE = """\
 # A draft. Replace every FILL IN by what is publicly known about the table, from its documentation or from domain
-# knowledge: never by what the private rows happen to hold. docs/schema.md says what each key means.
+# knowledge: never by what the private rows happen to hold. docs/schema.md says what each key means. A column that
+# others say (computed = "a + b", determined_by = "a") costs nothing: declare it so.
 
 [table]
 name = {name}
