@@ -36,7 +36,7 @@ fuzz: .venv/.fuzz  ## feed damaged and hostile input to every reader, SECONDS (6
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits.fuzz --seconds $(SECONDS)
 
 test-gpu:  ## that sums on a GPU are the processor's to the bit; with GPU_PYTHON (python3), which has CuPy and pytest
-	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider tests/cuda/test_same_bits.py
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider tests/gpu/test_same_bits.py
 
 bench-gpu:  ## rows a second on a GPU, and whether the bits are the same; with GPU_PYTHON, which has CuPy
 	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
