@@ -36,6 +36,7 @@ _LEANING = 8
 # research: Tables: one constant at a time. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
 _FIRST, _FALL = 5.0, 0.18
 _RANGE = 16.0  # research: Tables: one constant at a time. By which it may leave its first value, either way
+_QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -95,6 +96,11 @@ class MixtureSolver:
                 "MixtureSolver: components and steps must be at least 1, goal and rate positive, got "
                 f"{self.components!r}, {self.steps!r}, {self.goal!r} and {self.rate!r}."
             )
+
+    @classmethod
+    def quick(cls) -> "MixtureSolver":
+        """A solver for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
+        return cls(components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
 
     def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
         """The mixture whose blocks are nearest to the noisy ones."""
