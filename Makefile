@@ -2,6 +2,7 @@
 PYTHON  ?= python3
 WORKERS ?= 2
 SECONDS ?= 60
+GPU_PYTHON ?= python3
 
 BIN  := .venv/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
@@ -12,7 +13,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
+.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -33,6 +34,12 @@ audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, in
 
 fuzz: .venv/.fuzz  ## feed damaged and hostile input to every reader, SECONDS (60) each
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits.fuzz --seconds $(SECONDS)
+
+test-gpu:  ## that sums on a GPU are the processor's to the bit; with GPU_PYTHON (python3), which has CuPy and pytest
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider tests/cuda/test_same_bits.py
+
+bench-gpu:  ## rows a second on a GPU, and whether the bits are the same; with GPU_PYTHON, which has CuPy
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
 
 static: .venv/.dev
 	$(BIN)/ruff format --check .

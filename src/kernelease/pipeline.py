@@ -14,8 +14,8 @@ from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal
 from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of, method_of, privacy_of, schema_of
 from kernelease.arrays import as_rows
 from kernelease.bars import shown
+from kernelease.cuda.device import on_device
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.points.source import PublicPoints
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.kernels.kernel import Kernel
@@ -38,6 +38,7 @@ from kernelease.release.keeping import Bought, Watched
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import DeviceRows
 from kernelease.sources.private_table import private_table
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
@@ -61,6 +62,7 @@ def release(
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     rows: int | None = None,
     fast: bool = False,
     out: str | Path | None = None,
@@ -77,6 +79,9 @@ def release(
 
     `privacy` may be a pair (epsilon, delta), `schema` and `ledger` paths of files; a ledger that is not there is made
     with a cap of this release. `progress` None: bars where somebody may watch, on a terminal or in a notebook.
+
+    With `device="cuda"` sums over vectors run on a GPU, as they do without being told where the array lives on one: the
+    same integers, sooner.
 
     The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
     alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
@@ -98,6 +103,7 @@ def release(
         seed=seed,
         noise=noise,
         push_down=push_down,
+        device=device,
     )
     _check_rows(rows, asked.method)
     fitting = _quick(asked.method) if fast else asked.method
@@ -117,6 +123,7 @@ def measure(
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
     overwrite: bool = False,
@@ -139,6 +146,7 @@ def measure(
         seed=seed,
         noise=noise,
         push_down=push_down,
+        device=device,
     )
     with asked.books.told_if_spent(bought), shown(progress) as watching:
         return asked.kept(bought, watching)
@@ -183,6 +191,7 @@ def _asked(
     seed: int,
     noise: NoiseSource | None,
     push_down: bool,
+    device: str | None,
 ) -> _Asked:
     declared, asked = None if schema is None else schema_of(schema), privacy_of(privacy)
     domain, public = _domain(declared, kernel), PublicSeed(seed)
@@ -192,7 +201,7 @@ def _asked(
         if not isinstance(method, Method):
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
         method.check(domain)
-    rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
+    rows = _rows(data, domain, public, push_down, device, None if method is None else method.dimension)
     source = SystemNoise() if noise is None else noise
     given = ledger is not None
     books = Watched(
@@ -227,7 +236,7 @@ def _check_rows(rows: int | None, method: Method) -> None:
 def _quick(method: Method) -> Method:
     if not isinstance(method, Interactions):
         raise ParameterError(f"fast: {type(method).__name__} fits no mixture, and has no coarser fit. Leave it out.")
-    return dataclasses.replace(method, solver=MixtureSolver.quick())
+    return dataclasses.replace(method, solver=method.solver.quick())
 
 
 def fit(
@@ -302,9 +311,17 @@ def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
     raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
 
 
-def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns: int | None) -> PrivateRows:
+def _rows(
+    data: Any, domain: Domain, seed: PublicSeed, push_down: bool, device: str | None, columns: int | None
+) -> PrivateRows:
+    if device not in (None, "cuda"):
+        raise ParameterError(f"device must be None or 'cuda', got {device!r}.")
     if domain.schema is not None:
+        if device is not None:
+            raise ParameterError("device: only sums over vectors run on a GPU; a table is counted on the processor.")
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
+    if device == "cuda" or on_device(data):
+        return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
     return PrivateArray(as_rows(data, columns=columns))
