@@ -64,6 +64,7 @@ def release(
     push_down: bool = False,
     device: str | None = None,
     rows: int | None = None,
+    fast: bool = False,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
     overwrite: bool = False,
@@ -84,7 +85,8 @@ def release(
 
     The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
     alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
-    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn.
+    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn. With `fast`, rows of a
+    table are fitted coarsely, for a first look: the measurements are the same, and `fit` makes better ones of them.
 
     With `out`, the measurements are written there before the fit begins, and the release in their place when it has
     ended; `key` signs both, and with `overwrite` they may replace an older bundle. What fails after the charge says
@@ -104,8 +106,9 @@ def release(
         device=device,
     )
     _check_rows(rows, asked.method)
+    fitting = _quick(asked.method) if fast else asked.method
     with asked.books.told_if_spent(bought), shown(progress) as watching:
-        return bought.complete(fit(asked.kept(bought, watching), rows=rows, progress=watching))
+        return bought.complete(fit(asked.kept(bought, watching), method=fitting, rows=rows, progress=watching))
 
 
 def measure(
@@ -228,6 +231,12 @@ def _check_rows(rows: int | None, method: Method) -> None:
     check_integer("rows", rows, 1, 2**62)
     if not method.draws_rows:
         raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
+
+
+def _quick(method: Method) -> Method:
+    if not isinstance(method, Interactions):
+        raise ParameterError(f"fast: {type(method).__name__} fits no mixture, and has no coarser fit. Leave it out.")
+    return dataclasses.replace(method, solver=method.solver.quick())
 
 
 def fit(

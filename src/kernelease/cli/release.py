@@ -68,6 +68,10 @@ def release(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     rows: Rows = None,
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="A first look in seconds: same budget, coarser fit. `fit` refines it for free."),
+    ] = False,
     query: Query = None,
     records: RecordEnds = None,
     key: SigningKey = None,
@@ -109,8 +113,12 @@ def release(
         published=published_rows,
     )
     with screen.progress() as progress:
-        result = request.release(rows, progress)
+        result = request.release(rows, progress, fast=fast)
     show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
+    if fast:
+        screen.note(
+            f"A first look. Better rows from the same measurements, at no cost: kernelease fit {out} --out BETTER"
+        )
 
 
 def choose(method: MethodName, public: Path | None, published: Path | None) -> tuple[MethodName, str]:

@@ -88,9 +88,9 @@ class Request:
         """Read, charge, add noise, and save at once."""
         return measure(self.source, method=self.method, progress=progress, **self._order)
 
-    def release(self, rows: int | None, progress: Progress) -> Release:
+    def release(self, rows: int | None, progress: Progress, *, fast: bool = False) -> Release:
         """The same, then make rows of what was measured, and put the release in its place."""
-        return release(self.source, method=self.method, rows=rows, progress=progress, **self._order)
+        return release(self.source, method=self.method, rows=rows, fast=fast, progress=progress, **self._order)
 
     @property
     def _order(self) -> dict[str, Any]:

@@ -27,6 +27,7 @@ FEWEST, MOST = 400, 2000  # limit: components: more change no error on any table
 _WORK = 720_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
 _FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
 _STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
+_QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -89,6 +90,10 @@ class MixtureSolver:
             )
         if self.device not in (None, "cuda"):
             raise ParameterError(f"MixtureSolver: device must be None or 'cuda', got {self.device!r}.")
+
+    def quick(self) -> "MixtureSolver":
+        """The same for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
+        return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
 
     def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
         """The mixture whose blocks are nearest to the noisy ones."""
