@@ -1,7 +1,6 @@
 """The whole product as a few short functions: measure (private, charged), fit (public, free), release (both)."""
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -25,6 +24,7 @@ from kernelease.privacy.ledger import Ledger, MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.subject import ROWS, Subject
+from kernelease.private.parallel import cores
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.release.certificate import Certificate
@@ -188,7 +188,7 @@ def _asked(
         noise=source,
         seed=public,
         subject=subject,
-        threads=os.cpu_count() or 1,
+        threads=cores(),
         progress=progress,
     )
     chosen = method_for(domain, rows.width) if method is None else method
