@@ -32,7 +32,10 @@ from kernelease.release.keeping import Bought, Watched
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
+from kernelease.sources.opening import open_source
+from kernelease.sources.partitioned import Partitioned, distant_vectors
 from kernelease.sources.private_table import private_table
+from kernelease.sources.spark import is_spark_frame
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
 from kernelease.table.rows import decode_lawfully
@@ -273,4 +276,7 @@ def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns:
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
+    if isinstance(data, Partitioned) or is_spark_frame(data):
+        source = open_source(data)
+        return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
     return PrivateArray(as_rows(data, columns=columns))

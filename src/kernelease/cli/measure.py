@@ -15,6 +15,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    SparkMaster,
     Target,
 )
 from kernelease.cli.request import Request
@@ -32,6 +33,7 @@ def measure(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     query: Query = None,
+    spark: SparkMaster = None,
     records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
@@ -48,6 +50,7 @@ def measure(
     request = Request.read(
         data,
         query=query,
+        spark=spark,
         records=records,
         schema=schema,
         epsilon=epsilon,

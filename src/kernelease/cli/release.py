@@ -22,6 +22,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    SparkMaster,
     Target,
 )
 from kernelease.cli.request import Request
@@ -67,6 +68,7 @@ def release(
     seed: Seed = 0,
     rows: Rows = None,
     query: Query = None,
+    spark: SparkMaster = None,
     records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
@@ -87,6 +89,7 @@ def release(
     request = Request.read(
         data,
         query=query,
+        spark=spark,
         records=records,
         schema=schema,
         epsilon=epsilon,

@@ -7,9 +7,10 @@ import pyarrow as pa
 from kernelease.private.counting import CHUNK
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
-from kernelease.private.rows import PrivateTable
+from kernelease.private.rows import PrivateRows, PrivateTable
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
+from kernelease.sources.partitioned import Partitioned, distant_table
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
 from kernelease.table.encode import Encoder
@@ -17,7 +18,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
 
 
-def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateTable:
+def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateRows:
     """The rows of a file, a folder, a database or a data frame, as a schema declares them.
 
     With `push_down` the database counts, and its rows never leave it; the counts are the same to the bit.
@@ -25,6 +26,8 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
     source = open_declared(
         data, schema, batch_rows=CHUNK
     )  # opened once: every pass must find the file as it was at the first
+    if isinstance(source, Partitioned):
+        return distant_table(source, schema, seed)
     if push_down:
         return PrivateTable(count_by_sql(source, schema))
     Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
