@@ -59,7 +59,7 @@ class Spool(Private):
         self._shapes.append(tuple(None if array is None else (array.dtype.str, array.shape) for array in arrays))
         return True
 
-    def read(self, place: int) -> Arrays:
+    def read(self, place: int) -> tuple[Any, ...]:
         """An entry, as it was added; from any thread."""
         with self._lock:
             self._file.seek(self._places[place])
