@@ -149,7 +149,7 @@ def test_the_command_line(frame: Any, tmp_path: Path) -> None:
     out = ["--epsilon", "1", "--delta", "1e-6", "--out", str(tmp_path / "out"), "--quiet"]
     result = CliRunner().invoke(app, [*words, *out])
     assert result.exit_code == 0, result.output
-    assert load_measurements(tmp_path / "out").certificate.privacy.epsilon == 1.0
+    assert load_measurements(tmp_path / "out").certificate.epsilon == 1.0
 
 
 def test_types_that_have_no_plain_one_arrive_as_text(spark: Any) -> None:
