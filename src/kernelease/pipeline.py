@@ -1,7 +1,6 @@
 """The whole product as a few short functions: measure (private, charged), fit (public, free), release (both)."""
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -31,6 +30,7 @@ from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.subject import ROWS, Subject
+from kernelease.private.parallel import cores
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import Progress
 from kernelease.release.certificate import Certificate
@@ -39,7 +39,10 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
 from kernelease.sources.device_rows import DeviceRows
+from kernelease.sources.opening import open_source
+from kernelease.sources.partitioned import Partitioned, distant_vectors
 from kernelease.sources.private_table import private_table
+from kernelease.sources.spark import is_spark_frame
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
 from kernelease.table.rows import decode_lawfully
@@ -218,7 +221,7 @@ def _asked(
         noise=source,
         seed=public,
         subject=subject,
-        threads=os.cpu_count() or 1,
+        threads=cores(),
     )
     chosen = method_for(domain, rows.width) if method is None else method
     return _Asked(rows=rows, method=chosen, context=context, books=books)
@@ -324,4 +327,7 @@ def _rows(
         raise ParameterError("push_down: only tables are counted in a database.")
     if device == "cuda" or on_device(data):
         return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
+    if isinstance(data, Partitioned) or is_spark_frame(data):
+        source = open_source(data)
+        return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
     return PrivateArray(as_rows(data, columns=columns))

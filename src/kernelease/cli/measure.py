@@ -13,6 +13,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    SparkMaster,
     Target,
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
@@ -34,6 +35,7 @@ def measure(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     query: Query = None,
+    spark: SparkMaster = None,
     records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
@@ -50,6 +52,7 @@ def measure(
     request = Request.read(
         data,
         query=query,
+        spark=spark,
         records=records,
         schema=schema,
         privacy=promise(

@@ -11,11 +11,20 @@ Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database.",
+        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database, "
+        "a table of Spark.",
     ),
 ]
 Query: TypeAlias = Annotated[
     str | None, typer.Option("--query", metavar="SQL", help="The table of a database, or a SELECT statement.")
+]
+SparkMaster: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--spark",
+        metavar="MASTER",
+        help="Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077.",
+    ),
 ]
 RecordEnds: TypeAlias = Annotated[
     Records | None,

@@ -20,6 +20,7 @@ from kernelease.cli.options import (
     SchemaFile,
     Seed,
     SigningKey,
+    SparkMaster,
     Target,
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
@@ -73,6 +74,7 @@ def release(
         typer.Option("--fast", help="A first look in seconds: same budget, coarser fit. `fit` refines it for free."),
     ] = False,
     query: Query = None,
+    spark: SparkMaster = None,
     records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
@@ -93,6 +95,7 @@ def release(
     request = Request.read(
         data,
         query=query,
+        spark=spark,
         records=records,
         schema=schema,
         privacy=promise(

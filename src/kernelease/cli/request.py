@@ -51,6 +51,7 @@ class Request:
         data: str,
         *,
         query: str | None,
+        spark: str | None = None,
         records: Records | None = None,
         schema: Path,
         privacy: Privacy,
@@ -72,7 +73,7 @@ class Request:
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_declared(data, declared, query=query),
+            source=open_declared(data, declared, query=query, spark=spark),
             schema=declared,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),

@@ -15,6 +15,8 @@ from kernelease.sources.parquet import ParquetFile
 from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, existing, find_files
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
+from kernelease.sources.spark import PREFIX as SPARK
+from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
@@ -24,11 +26,17 @@ _SQLITE = "sqlite:///"
 
 
 def open_source(
-    data: Any, *, query: str | None = None, csv: CsvFormat | None = None, batch_rows: int = BATCH_ROWS
+    data: Any,
+    *,
+    query: str | None = None,
+    csv: CsvFormat | None = None,
+    spark: str | None = None,
+    batch_rows: int = BATCH_ROWS,
 ) -> Source:
     """A source of rows for a file, a folder, a pattern or list of files, a database, a data frame, an Arrow stream.
 
-    `query` names a table of a database or is a SELECT statement; `csv` says how CSV files are written. Only public
+    `query` names a table of a database or is a SELECT statement; `csv` says how CSV files are written, and `spark` on
+    which master a table of Spark is (None: that of the session which is there). Only public
     things are looked at here: names, headers, declared types. docs/sources.md lists what can be given.
 
     >>> import pyarrow as pa
@@ -38,6 +46,10 @@ def open_source(
     >>> [batch.column_names for batch in source.batches(["name", "age"])]
     [['name', 'age']]
     """
+    if isinstance(data, str) and data.startswith(SPARK):
+        return SparkFrame.open(data, query, master=spark, batch_rows=batch_rows)
+    if spark is not None:
+        raise SourceError("spark= is for tables of Spark: name one as spark:TABLE, or leave it out.")
     if isinstance(data, str) and data.startswith(_POSTGRESQL):
         return PostgresqlQuery.open(data, query, batch_rows=batch_rows)
     if isinstance(data, str) and data.startswith(_SQLITE):
@@ -52,14 +64,16 @@ def open_source(
     return _from_memory(data, batch_rows)
 
 
-def open_declared(data: Any, schema: Schema, *, query: str | None = None, batch_rows: int = BATCH_ROWS) -> Source:
+def open_declared(
+    data: Any, schema: Schema, *, query: str | None = None, spark: str | None = None, batch_rows: int = BATCH_ROWS
+) -> Source:
     """The source of a declared table: as `open_source`, with the records of CSV files cut as the schema says.
 
     A source that is open already must have been cut so: the certificate says what one record is. A `SchemaError` if it
     was not, or if lines are declared for a source that has none.
     """
     wanted = schema.records or Records.QUOTED
-    source = open_source(data, query=query, csv=CsvFormat(records=wanted), batch_rows=batch_rows)
+    source = open_source(data, query=query, csv=CsvFormat(records=wanted), spark=spark, batch_rows=batch_rows)
     found = source.records()
     if found is None and wanted is Records.LINES:
         raise _contradiction(f'records = "{wanted}" is for CSV files, and {source.describe()} has rows. Remove it.')
@@ -111,6 +125,8 @@ def _from_memory(data: Any, batch_rows: int) -> Source:
         return data
     if is_frame(data):
         return PandasFrame(data=data, batch_rows=batch_rows)
+    if is_spark_frame(data):
+        return SparkFrame(data=data, batch_rows=batch_rows)
     if is_relation(data):
         return DuckRelation(data=data, batch_rows=batch_rows)
     if hasattr(data, "__arrow_c_stream__"):

@@ -1,6 +1,5 @@
 """The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
 
-import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -77,13 +76,12 @@ def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
 def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[Integers]:
     """The table of each block, from the cells that are not empty."""
     layout = Layout.of(blocks, schema.sizes)
-    lengths = [math.prod(layout.cells(group)) for group in layout.groups]
-    ends = np.cumsum(lengths)
+    starts = np.array(layout.starts)
     counted = engine.count(schema, layout)
     part, cell, rows = (counted.column(i).to_numpy().astype(np.int64) for i in range(3))
-    totals = np.zeros(ends[-1], dtype=np.int64)
-    totals[(ends - lengths)[part] + cell] = rows
-    return layout.tables(np.split(totals, ends[:-1]), blocks)
+    totals = np.zeros(starts[-1], dtype=np.int64)
+    totals[starts[part] + cell] = rows
+    return layout.tables(totals, blocks)
 
 
 class _Engine(ABC):

@@ -79,10 +79,20 @@ class UnitCap:
 
     def apply(self, batches: Iterable[pa.RecordBatch], encoder: Encoder) -> Iterator[tuple[Codes, Integers]]:
         """Blocks of encoded rows and their weights: ((n, columns) int32, (n,)). Reads all batches before the first."""
-        kept = _Kept(self, len(encoder.schema))
-        for batch in batches:
-            kept.add(batch.column(self.column), encoder.encode(batch))
+        return self.keep(((batch.column(self.column), encoder.encode(batch)) for batch in batches), len(encoder.schema))
+
+    def keep(self, rows: Iterable[tuple[pa.Array, Codes]], columns: int) -> Iterator[tuple[Codes, Integers]]:
+        """The same of rows that are encoded already: persons' identifiers, and codes (n, columns)."""
+        kept = _Kept(self, columns)
+        for identifiers, codes in rows:
+            kept.add(identifiers, codes)
         yield from kept.blocks()
+
+    def persons(self, identifiers: pa.Array, key: bytes) -> pa.Array:
+        """A keyed digest of 16 bytes for every row, the same for all rows of a person; null for nobody."""
+        positions, identities = _identities(identifiers)
+        digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in identities]
+        return pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
 
 
 class _Kept:
