@@ -5,8 +5,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kernelease.table.records import Records
-
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -16,15 +14,6 @@ Data: TypeAlias = Annotated[
 ]
 Query: TypeAlias = Annotated[
     str | None, typer.Option("--query", metavar="SQL", help="The table of a database, or a SELECT statement.")
-]
-RecordEnds: TypeAlias = Annotated[
-    Records | None,
-    typer.Option(
-        "--records",
-        metavar="quoted|lines",
-        help="Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
-        "By default as the schema says, else quoted.",
-    ),
 ]
 SchemaFile: TypeAlias = Annotated[
     Path, typer.Option("--schema", metavar="FILE", help="The schema of the table, a TOML file (docs/schema.md).")

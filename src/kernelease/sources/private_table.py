@@ -4,12 +4,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, TypeVar
 
-import pyarrow as pa
-
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
+from kernelease.sources.declared import check_columns
 from kernelease.sources.opening import open_declared
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
@@ -28,7 +27,7 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
     source = open_declared(data, schema)  # opened once: every pass must find the file as it was at the first
     if push_down:
         return PrivateTable(count_by_sql(source, schema))
-    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    check_columns(source, schema)
     weighted = schema.unit is not None
     unit = UnitCap.of(schema, seed).total if weighted else 1
     rows = EncodedRows(lambda: _batches(source, schema, seed), schema.sizes, weighted=weighted)

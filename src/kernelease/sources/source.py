@@ -50,6 +50,10 @@ class Source(ABC):
         """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""
         return None
 
+    def hint(self) -> str:
+        """A sentence for whoever misses a column, from what is public; empty where there is none."""
+        return ""
+
     @abstractmethod
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """One pass over the rows: batches of any size that hold at least these columns, which exist."""
