@@ -12,8 +12,8 @@ from kernelease.check.file import likely_encoding
 from kernelease.check.outward import outward, whole_years
 from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.format import CsvFormat
-from kernelease.sources.drafting import source_columns
 from kernelease.sources.opening import open_source
+from kernelease.sources.source import source_columns
 from kernelease.table.columns.boolean import WORDS
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
 from kernelease.table.reading.date_formats import DateFormat

@@ -4,8 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
 
-import pyarrow as pa
-
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.bounds import Bounds, private_bounds
@@ -14,7 +12,7 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import ROWS
 from kernelease.release.keeping import Watched
-from kernelease.sources.source import Source
+from kernelease.sources.source import Source, source_columns
 from kernelease.table.draft import Lines, draft, listed_lines, measured_lines, numeric_names, text_names, type_word
 from kernelease.table.written import Written
 
@@ -86,9 +84,3 @@ def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:
             f"Private bounds for epsilon = {epsilon:g} would pass the cap of epsilon = {ledger.cap.epsilon!r}, delta = "
             f"{ledger.cap.delta!r}. Nothing was spent; {ledger.remaining()}."
         )
-
-
-def source_columns(source: Source) -> pa.Schema:
-    """The names of a source's columns, with the types that it declares."""
-    declared = source.declared_schema()
-    return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared

@@ -98,3 +98,9 @@ class Source(ABC):
 
     def __reduce__(self) -> Any:
         raise PrivacyError("A source can't be pickled or copied: it may hold private rows.")
+
+
+def source_columns(source: Source) -> pa.Schema:
+    """The names of a source's columns, with the types that it declares."""
+    declared = source.declared_schema()
+    return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared
