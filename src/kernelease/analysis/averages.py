@@ -1,7 +1,7 @@
 """Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -18,10 +18,12 @@ from kernelease.analysis.estimands import (
     RowFunction,
     columns_read,
 )
-from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Parts, Target
+from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
+from kernelease.analysis.grouping import grouped
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.inference import (
     CONFIDENCE,
     ConfidenceLimits,
@@ -33,7 +35,9 @@ from kernelease.analysis.inference import (
     critical_value,
 )
 from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.marginal_source import marginal_source
 from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
+from kernelease.analysis.sources import Source
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.table.expressions.logic import Condition
@@ -43,7 +47,9 @@ EVENLY = "assumes that rows are spread within each cell as the column's own coun
 _ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
 
 
-def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str | None = None) -> Estimate | Groups:
+def mean(
+    evidence: Evidence, column: str, *, where: str | None = None, by: str | Sequence[str] | None = None
+) -> Estimate | Groups:
     """The mean of a column of numbers over the rows that have one, and for which `where` is true; booleans are 0, 1."""
     declared, base = evidence.column(column), evidence.where(where)
     known = present(declared)
@@ -57,7 +63,7 @@ def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str |
 
 
 def probability(
-    evidence: Evidence, event: str, *, where: str | None = None, by: str | None = None
+    evidence: Evidence, event: str, *, where: str | None = None, by: str | Sequence[str] | None = None
 ) -> Estimate | Groups:
     """The share of rows for which `event` is true, among those for which `where` is."""
     base, hits = evidence.where(where), evidence.where(event)
@@ -69,7 +75,7 @@ def probability(
     return _asked(evidence, ratio, f"probability of {event}", where, by)
 
 
-def count(evidence: Evidence, where: str | None = None, *, by: str | None = None) -> Estimate | Groups:
+def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[str] | None = None) -> Estimate | Groups:
     """How many rows (or persons) there are for which `where` is true."""
     base = evidence.where(where)
 
@@ -84,7 +90,7 @@ def expectation(
     function: Callable[[Columns], Any],
     *,
     where: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> Estimate | Groups:
     """The mean of a function of a row, over the rows for which it is defined (not NaN) and `where` is true.
 
@@ -139,7 +145,7 @@ def _asked(
     ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
     about: str,
     where: str | None,
-    by: str | None,
+    by: str | Sequence[str] | None,
     *,
     is_total: bool = False,
 ) -> Estimate | Groups:
@@ -152,8 +158,7 @@ def _asked(
     if by is None:
         return answer((), told)
     names = [name for part in ratio(()) if part is not None for name in part.columns]
-    groups = evidence.groups(by, names)
-    return Groups(by, {label: answer((condition,), f"{told} for {by} {label}") for label, condition in groups})
+    return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
 def average(evidence: Evidence, estimand: Estimand) -> Estimate:
@@ -303,7 +308,19 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = chosen.estimate(scale=scale, about=estimand.about)
+    estimate = replace(estimate, source=_source(evidence, chosen, estimate, scale))
     return replace(estimate, remark=EVENLY) if even else estimate
+
+
+def _source(evidence: Evidence, chosen: RatioEstimator, estimate: Estimate, scale: float) -> Source | None:
+    """The error of a ratio to first order: that of Σ (numerator − ratio·denominator), over the denominators' sum."""
+    above, below = chosen.functions.middle()
+    ratio = chosen.ratio((above, below))
+    if not math.isfinite(estimate.standard_error):
+        return None
+    function = above if chosen.divisor is not None else above - ratio.value * below
+    sampling = estimate.parts.sampling
+    return marginal_source(evidence, chosen.marginal, scale / ratio.denominator * function, sampling=sampling)
 
 
 def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:
