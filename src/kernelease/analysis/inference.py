@@ -4,7 +4,7 @@ import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias, final
 
 import numpy as np
@@ -20,6 +20,7 @@ CONFIDENCE = 0.95  # the usual level of an interval
 SIGNIFICANCE = 0.05  # and of a test
 DRAWS = 999  # from the null distribution
 LEAST_DRAWS = 19  # so that p can be 0.05
+SCORES = 0.85  # of the level of a test, for its few plain scores; the rest is for the kernel, which sees everything
 
 
 class ConfidenceLimits(ABC):
@@ -200,6 +201,12 @@ class TestResult:
             draws=len(null),
             remark=remark,
         )
+
+    def with_scores(self, p_value: float | None) -> "TestResult":
+        """This test and one by scores as one: each has its share of the level, so that together they keep it."""
+        if p_value is None:
+            return self
+        return replace(self, p_value=min(1.0, self.p_value / (1.0 - SCORES), p_value / SCORES))
 
     def rejects(self, level: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level: it is so, wrongly, at most with that probability."""

@@ -9,6 +9,7 @@ from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Answers, Spread, answers
 from kernelease.analysis.feature_averages import vector_expectation
+from kernelease.analysis.glm import Family, generalised_regression, trend
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import Regression, regression
@@ -230,6 +231,18 @@ class Estimates:
     ) -> Regression:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
         return regression(evidence_of(self, target, spread), formula)
+
+    def logistic(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
+        """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
+        return generalised_regression(evidence_of(self, target), formula, Family.LOGISTIC)
+
+    def poisson(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
+        """A log-linear model of a number from 0 on: "visits ~ age + sex"."""
+        return generalised_regression(evidence_of(self, target), formula, Family.POISSON)
+
+    def trend(self: Released, column: str, over: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """The slope of a number, or of the share of true, over a number or (per year) a date."""
+        return trend(evidence_of(self, target), column, over)
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
