@@ -8,7 +8,7 @@ derivative J = Σ μ′·t·tᵀ. A number counts as the average of its cell: th
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
 from typing import final
@@ -28,7 +28,7 @@ from kernelease.analysis.sources import CombinedSource, Source, Weights, covaria
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Codes, Column
 
 YEAR = {"date": 365.25, "datetime": 365.25 * 86_400_000_000}  # in a date's own scale: a trend is per year
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0
@@ -91,7 +91,7 @@ class Term:
             np.ones(marginal.size)
         )
 
-    def of_codes(self, codes: dict[int, Floats]) -> Floats:
+    def of_codes(self, codes: Mapping[int, Codes]) -> Floats:
         """Its value on rows, given the atoms of each column."""
         rows = len(next(iter(codes.values())))
         return np.asarray(math.prod((one.values[codes[one.column]] for one in self.factors), start=np.ones(rows)))
@@ -285,12 +285,12 @@ def _terms(evidence: Evidence, right: str, response: int, family: Family) -> lis
     """The variables of the right side: columns, a:b for products, a * b for both and their product."""
     sets: dict[tuple[str, ...], None] = {}
     for part in right.split("+"):
-        names = [name.strip().strip('`"') for name in re.split(r"[*:]", part)]
-        if not all(names) or len(names) > 2 or len(set(names)) < len(names):
+        given = [name.strip().strip('`"') for name in re.split(r"[*:]", part)]
+        if not all(given) or len(given) > 2 or len(set(given)) < len(given):
             raise ParameterError(f"{family.value}: {part.strip()!r} is no column and no product of two. {_HOW}")
-        for name in names if "*" in part else ():
+        for name in given if "*" in part else ():
             sets[name,] = None
-        sets[tuple(names)] = None
+        sets[tuple(given)] = None
     terms = [Term(())]
     for names in sets:
         parts = [_variables(evidence, evidence.column(name)) for name in names]

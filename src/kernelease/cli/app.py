@@ -9,6 +9,7 @@ import typer
 from kernelease._version import __version__
 from kernelease.cli.answers import answers
 from kernelease.cli.budget import budget
+from kernelease.cli.check import check
 from kernelease.cli.config import read_config
 from kernelease.cli.demo import demo
 from kernelease.cli.exits import Commands
@@ -24,7 +25,7 @@ from kernelease.cli.verify import verify
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 app.add_typer(schema, name="schema")
-for command in (plan, measure, fit, release, verify, export, query, answers):
+for command in (plan, measure, fit, release, verify, export, query, answers, check):
     app.command()(command)
 app.add_typer(budget, name="budget")
 app.add_typer(keys, name="keys")

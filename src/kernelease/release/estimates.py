@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
+from kernelease.analysis.agreement import Agreement, agreement
 from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
 from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimands import Columns
@@ -11,8 +12,11 @@ from kernelease.analysis.evidence import Answers, Spread, answers
 from kernelease.analysis.feature_averages import vector_expectation
 from kernelease.analysis.glm import Family, generalised_regression, trend
 from kernelease.analysis.groups import EstimateTable, Groups
+from kernelease.analysis.histogram import shares
+from kernelease.analysis.inequality import entropy, gini
 from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import Regression, regression
+from kernelease.analysis.standardised import judged
 from kernelease.release.asked import choice, evidence_of
 from kernelease.release.reading import reading
 from kernelease.release.released import Released
@@ -230,7 +234,7 @@ class Estimates:
         self: Released, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
     ) -> Regression:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        return regression(evidence_of(self, target, spread), formula)
+        return judged(evidence_of(self, target, spread), regression(evidence_of(self, target, spread), formula))
 
     def logistic(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
@@ -243,6 +247,32 @@ class Estimates:
     def trend(self: Released, column: str, over: str, *, target: Target | str = Target.TABLE) -> Estimate:
         """The slope of a number, or of the share of true, over a number or (per year) a date."""
         return trend(evidence_of(self, target), column, over)
+
+    def gini(self: Released, column: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """How unequal a number is among rows: 0 where all have the same, near 1 where one has it all."""
+        return gini(evidence_of(self, target), column)
+
+    def entropy(self: Released, column: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """How evenly rows are spread over the values of a column, in nats: 0 to log k."""
+        return entropy(evidence_of(self, target), column)
+
+    def histogram(
+        self: Released, column: str, *, where: str | None = None, target: Target | str = Target.TABLE
+    ) -> Groups:
+        """The share of rows in each cell of a column, with intervals: its `plot()` has error bars."""
+        return shares(evidence_of(self, target), column, where)
+
+    def survival(self: Released, column: str, times: Sequence[float], *, target: Target | str = Target.TABLE) -> Groups:
+        """The share of rows whose number is beyond each of some times, among those that have one."""
+        evidence = evidence_of(self, target)
+        evidence.numeric(column, "survival", ("integer", "number"))
+        known = f"not ({column} is null)" if evidence.column(column).nullable else None
+        beyond = {f"{time:g}": probability(evidence, f"{column} > {time!r}", where=known) for time in times}
+        return Groups(column, {label: one for label, one in beyond.items() if isinstance(one, Estimate)})
+
+    def check(self: Released) -> Agreement:
+        """Where the synthetic rows and the estimates disagree by more than the noise: trust the estimates there."""
+        return agreement(evidence_of(self, Target.TABLE))
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""

@@ -72,9 +72,11 @@ def release_scores(
         if 0 < len(scores) <= MOST_SCORES:
             # The noise of the pooled counts is independent of that of the difference, if pooled by precision.
             sides = [(first, np.asarray(ours)), (second, np.asarray(theirs))]
-            counts = sum(np.bincount(cells, side.shares) * _rows(side) ** 2 / _variance(side) for side, cells in sides)
-            precision = sum(_rows(side) ** 2 / _variance(side) for side, _ in sides)
-            damped = _damped(scores, counts / precision, 1.0 / precision, sum(1.0 / _rows(side) for side, _ in sides))
+            precisions = [_rows(side) ** 2 / _variance(side) for side, _ in sides]
+            parts = [p * np.bincount(c, side.shares) for (side, c), p in zip(sides, precisions, strict=True)]
+            precision = sum(precisions)
+            sampling = sum(1.0 / _rows(side) for side, _ in sides)
+            damped = _damped(scores, np.asarray(np.sum(parts, axis=0) / precision), 1.0 / precision, sampling)
             means = [_side(side, damped[:, cells], target) for side, cells in sides]
             found.append(
                 Scored(
