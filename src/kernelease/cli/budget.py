@@ -6,9 +6,10 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.options import Delta, Epsilon, Json, Quiet
+from kernelease.cli.options import Json, Quiet
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen, facts, grid
-from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.accounting import Loss
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import Neighbours
@@ -21,8 +22,12 @@ _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQ
 @budget.command()
 def create(
     ledger: _Path,
-    epsilon: Epsilon,
-    delta: Delta,
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     dataset: Annotated[
         str | None,
         typer.Option(
@@ -40,7 +45,14 @@ def create(
     quiet: Quiet = False,
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
-    cap = Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    cap = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+        neighbours=neighbours,
+    )
     made = LedgerFile.create(ledger, cap=cap, dataset=dataset, unit=unit)
     Screen(json=as_json, quiet=quiet).summary(_fields(made, []), facts(_facts(made, [])))
 

@@ -8,8 +8,6 @@ import typer
 
 from kernelease.cli.options import (
     Data,
-    Delta,
-    Epsilon,
     Json,
     LedgerPath,
     Out,
@@ -24,6 +22,7 @@ from kernelease.cli.options import (
     SigningKey,
     Target,
 )
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
@@ -43,9 +42,12 @@ def release(
     data: Data,
     *,
     schema: SchemaFile,
-    epsilon: Epsilon,
-    delta: Delta,
     out: Out,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     method: Annotated[
         MethodName,
         typer.Option(
@@ -89,8 +91,13 @@ def release(
         query=query,
         records=records,
         schema=schema,
-        epsilon=epsilon,
-        delta=delta,
+        privacy=promise(
+            epsilon=epsilon,
+            delta=delta,
+            advantage=advantage,
+            true_positive=true_positive,
+            false_positive=false_positive,
+        ),
         ledger=ledger,
         seed=seed,
         out=out,
