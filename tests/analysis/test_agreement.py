@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.agreement import agreement
+from kernelease.analysis.averages import average, mean
 from kernelease.analysis.histogram import shares
 from kernelease.analysis.regression import regression
 from kernelease.analysis.standardised import judged
@@ -19,7 +20,7 @@ def beside(rows, sigma=5.0):
 
 def test_rows_of_the_same_distribution_agree():
     """Of one table with fixed noise, so that there is no false alarm."""
-    found = agreement(beside(people(3000, seed=4)))
+    found = agreement(beside(people(3000, seed=4)), mean)
     assert not found.disagreements
     assert "agree within the noise" in str(found)
 
@@ -27,7 +28,7 @@ def test_rows_of_the_same_distribution_agree():
 def test_rows_that_were_changed_are_found():
     rows = people(3000, seed=4)
     old = rows.column("age").to_numpy()
-    found = agreement(beside(rows.set_column(0, "age", [np.minimum(old + 6, 65)])))
+    found = agreement(beside(rows.set_column(0, "age", [np.minimum(old + 6, 65)])), mean)
     names = [item.what for item in found.disagreements]
     assert "mean of age" in names
     assert any(name.startswith("share of age") for name in names)
@@ -39,12 +40,14 @@ def test_rows_that_were_changed_are_found():
 
 def test_there_must_be_rows():
     with pytest.raises(ParameterError, match="needs synthetic rows"):
-        agreement(simple(TABLE))
+        agreement(simple(TABLE), mean)
 
 
 def test_a_histogram_adds_up():
-    assert sum(one.value for one in shares(beside(TABLE), "school").values()) == pytest.approx(1.0)
-    assert sum(one.value for one in shares(beside(TABLE), "school", "sex == 'F'").values()) == pytest.approx(1.0)
+    assert sum(one.value for one in shares(beside(TABLE), "school", average).values()) == pytest.approx(1.0)
+    assert sum(one.value for one in shares(beside(TABLE), "school", average, "sex == 'F'").values()) == pytest.approx(
+        1.0
+    )
 
 
 def test_a_coefficient_that_is_not_known_at_all_says_little():

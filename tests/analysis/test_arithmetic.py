@@ -19,6 +19,10 @@ from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, peopl
 FALSE_ALARMS = 1e-4  # of each statistical test here
 
 
+def asking(evidence):
+    return lambda event, where: probability(evidence, event, where=where)
+
+
 def normal(value, noise, **options):
     return Estimate.normal(value, noise=noise, **options)
 
@@ -137,12 +141,12 @@ def test_laplace_noise_keeps_its_longer_tails():
 
 QUESTIONS = {
     "difference of means": lambda e: mean(e, "age", by="sex")["M"] - mean(e, "age", by="sex")["F"],
-    "ratio of shares": lambda e: risk_ratio(e, "kids >= 1", "sex == 'F'"),
-    "risk difference": lambda e: risk_difference(e, "kids >= 1", "sex == 'F'"),
-    "odds ratio": lambda e: odds_ratio(e, "kids >= 1", "sex == 'F'"),
+    "ratio of shares": lambda e: risk_ratio(asking(e), "kids >= 1", "sex == 'F'"),
+    "risk difference": lambda e: risk_difference(asking(e), "kids >= 1", "sex == 'F'"),
+    "odds ratio": lambda e: odds_ratio(asking(e), "kids >= 1", "sex == 'F'"),
     "product": lambda e: mean(e, "age", by="sex")["M"] * probability(e, "sex == 'M'"),
-    "standardised rate": lambda e: standardised_rate(e, "kids >= 2", {"age < 40": 2.0, "age >= 40": 1.0}),
-    "weak odds ratio": lambda e: odds_ratio(e, "kids == 5", "school == 'none'"),
+    "standardised rate": lambda e: standardised_rate(asking(e), "kids >= 2", {"age < 40": 2.0, "age >= 40": 1.0}),
+    "weak odds ratio": lambda e: odds_ratio(asking(e), "kids == 5", "school == 'none'"),
 }
 
 
@@ -175,6 +179,6 @@ def test_intervals_hold(sigma, target):
 def test_weights_of_strata_are_checked():
     evidence = simple(people(500))
     with pytest.raises(ParameterError, match="needs a weight"):
-        standardised_rate(evidence, "kids >= 1", {"age < 40": -1.0})
+        standardised_rate(asking(evidence), "kids >= 1", {"age < 40": -1.0})
     with pytest.raises(ParameterError, match="more than 0"):
-        standardised_rate(evidence, "kids >= 1", {"age < 40": 0.0})
+        standardised_rate(asking(evidence), "kids >= 1", {"age < 40": 0.0})

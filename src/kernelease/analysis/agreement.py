@@ -3,17 +3,17 @@
 import html
 import itertools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 from scipy.special import ndtri
 
-from kernelease.analysis.averages import mean
 from kernelease.analysis.estimands import NUMERIC, NumericValue
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import SIGNIFICANCE
 from kernelease.analysis.marginal import Marginal
 from kernelease.arrays import Floats
@@ -78,14 +78,14 @@ class Agreement:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def agreement(evidence: Evidence) -> Agreement:
-    """Compare all that was counted: means, columns, and pairs."""
+def agreement(evidence: Evidence, mean: Callable[[Evidence, str], Estimate | Groups]) -> Agreement:
+    """Compare all that was counted: means, columns, and pairs. `mean` estimates that of a column."""
     if evidence.rows is None or evidence.weights is None or not evidence.counted:
         raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
     shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
     drawn = float(shares @ shares)  # 1/n for n rows of equal weight
     codes = [column.encode(evidence.rows.column(column.name)) for column in evidence.schema.columns]
-    items = [_mean(evidence, index, shares) for index in _numeric(evidence)]
+    items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence)]
     tests, count = len(items), len(codes)
     for columns in [(i,) for i in range(count)] + list(itertools.combinations(range(count), 2)):
         measured = evidence.marginals(columns)
@@ -99,7 +99,9 @@ def _numeric(evidence: Evidence) -> list[int]:
     return [index for index, column in enumerate(evidence.schema.columns) if column.tag in NUMERIC]
 
 
-def _mean(evidence: Evidence, index: int, shares: Floats) -> Compared:
+def _mean(
+    evidence: Evidence, index: int, shares: Floats, mean: Callable[[Evidence, str], Estimate | Groups]
+) -> Compared:
     column = evidence.schema.columns[index]
     estimate = mean(evidence, column.name)
     assert isinstance(estimate, Estimate) and evidence.rows is not None  # noqa: PT018  # nothing was grouped

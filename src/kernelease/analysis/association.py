@@ -4,48 +4,48 @@ Each is arithmetic on estimates, with the joint noise of its parts.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import TypeAlias
 
-from kernelease.analysis.averages import probability
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.evidence import Evidence
 from kernelease.errors import ParameterError
 
+Ask: TypeAlias = Callable[[str, str], Estimate]
+"""The probability of an event among the rows that fulfil a condition."""
 
-def risks(evidence: Evidence, event: str, exposure: str, where: str | None = None) -> tuple[Estimate, Estimate]:
+
+def risks(ask: Ask, event: str, exposure: str, where: str | None = None) -> tuple[Estimate, Estimate]:
     """The probability of an event among rows with the exposure, and among rows that surely lack it."""
     both = [_all(where, exposure), _all(where, f"not ({exposure})")]
-    first, second = (_single(evidence, event, condition) for condition in both)
+    first, second = (ask(event, condition) for condition in both)
     return first, second
 
 
-def risk_difference(evidence: Evidence, event: str, exposure: str, where: str | None = None) -> Estimate:
+def risk_difference(ask: Ask, event: str, exposure: str, where: str | None = None) -> Estimate:
     """P(event given exposure) − P(event without it)."""
-    exposed, rest = risks(evidence, event, exposure, where)
+    exposed, rest = risks(ask, event, exposure, where)
     return _told(exposed - rest, "risk difference", event, exposure, where)
 
 
-def risk_ratio(evidence: Evidence, event: str, exposure: str, where: str | None = None) -> Estimate:
+def risk_ratio(ask: Ask, event: str, exposure: str, where: str | None = None) -> Estimate:
     """P(event given exposure) / P(event without it)."""
-    exposed, rest = risks(evidence, event, exposure, where)
+    exposed, rest = risks(ask, event, exposure, where)
     found = _told(exposed / rest, "risk ratio", event, exposure, where)
     return replace(found, possible=(0.0, math.inf))
 
 
-def odds_ratio(evidence: Evidence, event: str, exposure: str, where: str | None = None) -> Estimate:
+def odds_ratio(ask: Ask, event: str, exposure: str, where: str | None = None) -> Estimate:
     """The odds p/(1 − p) of an event with an exposure over those without it: the exponential of a difference of logits.
 
     Where a share may be 0 or 1, so may the odds: the interval then has no end on that side.
     """
-    exposed, rest = risks(evidence, event, exposure, where)
+    exposed, rest = risks(ask, event, exposure, where)
     found = _told((exposed.logit() - rest.logit()).exp(), "odds ratio", event, exposure, where)
     return replace(found, possible=(0.0, math.inf))
 
 
-def standardised_rate(
-    evidence: Evidence, event: str, weights: Mapping[str, float], where: str | None = None
-) -> Estimate:
+def standardised_rate(ask: Ask, event: str, weights: Mapping[str, float], where: str | None = None) -> Estimate:
     """Σ weight·P(event in a stratum): direct standardisation. Strata are conditions; weights are shares of a standard.
 
     Weights are divided by their sum, so that a standard population may be given as it is: {"age < 40": 52_000, …}.
@@ -57,18 +57,12 @@ def standardised_rate(
     whole = sum(weights.values())
     if not whole > 0.0:
         raise ParameterError("standardised_rate: the weights of the strata must add up to more than 0.")
-    parts = [weight / whole * _single(evidence, event, _all(where, one)) for one, weight in weights.items() if weight]
+    parts = [weight / whole * ask(event, _all(where, one)) for one, weight in weights.items() if weight]
     total = parts[0]
     for part in parts[1:]:
         total = total + part
     about = f"standardised rate of {event}" if where is None else f"standardised rate of {event} where {where}"
     return replace(total, about=about, possible=(0.0, 1.0))
-
-
-def _single(evidence: Evidence, event: str, where: str) -> Estimate:
-    found = probability(evidence, event, where=where)
-    assert isinstance(found, Estimate)  # nothing was grouped
-    return found
 
 
 def _all(where: str | None, condition: str) -> str:

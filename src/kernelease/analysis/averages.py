@@ -38,9 +38,8 @@ from kernelease.analysis.inference import (
     critical_value,
 )
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.marginal_source import marginal_source
+from kernelease.analysis.marginal_source import ratio_source
 from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
-from kernelease.analysis.sources import Source
 from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
@@ -343,19 +342,10 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = chosen.estimate(scale=scale, about=estimand.about)
-    estimate = replace(estimate, source=_source(evidence, chosen, estimate, scale))
+    pair = chosen.functions.middle()
+    source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
+    estimate = replace(estimate, source=source)
     return replace(estimate, remark=EVENLY) if even else estimate
-
-
-def _source(evidence: Evidence, chosen: RatioEstimator, estimate: Estimate, scale: float) -> Source | None:
-    """The error of a ratio to first order: that of Σ (numerator − ratio·denominator), over the denominators' sum."""
-    above, below = chosen.functions.middle()
-    ratio = chosen.ratio((above, below))
-    if not math.isfinite(estimate.standard_error):
-        return None
-    function = above if chosen.divisor is not None else above - ratio.value * below
-    sampling = estimate.parts.sampling
-    return marginal_source(evidence, chosen.marginal, scale / ratio.denominator * function, sampling=sampling)
 
 
 def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:

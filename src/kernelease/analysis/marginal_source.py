@@ -1,14 +1,16 @@
 """The error of a sum over all rows, as a weighted sum of the noise of a release's blocks."""
 
 import hashlib
+import math
 from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 
-from kernelease.analysis.estimate import Target
+from kernelease.analysis.estimate import Parts, Target
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.inference import Ratio
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.sources import SAMPLED, Source, Weights
 from kernelease.arrays import Floats, Integers
@@ -19,6 +21,25 @@ def marginal_source(evidence: Evidence, marginal: Marginal, function: Floats, *,
     if evidence.target is Target.POPULATION and evidence.rows is None:
         return None
     return MarginalSource(evidence=evidence, marginal=marginal, function=function, sampling=sampling)
+
+
+def ratio_source(
+    evidence: Evidence,
+    marginal: Marginal,
+    pair: tuple[Floats, Floats],
+    ratio: Ratio,
+    parts: Parts,
+    divisor: float | None,
+    scale: float,
+) -> Source | None:
+    """Of `scale` times a ratio, to first order: of Σ (numerator − ratio·denominator), over the denominators' sum.
+
+    `divisor` is a public number in place of that sum, if there is one.
+    """
+    if not math.isfinite(parts.standard_error):
+        return None
+    function = pair[0] if divisor is not None else pair[0] - ratio.value * pair[1]
+    return marginal_source(evidence, marginal, scale / ratio.denominator * function, sampling=parts.sampling)
 
 
 @final

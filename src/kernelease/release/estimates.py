@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, overload
 
 from kernelease.analysis.agreement import Agreement, agreement
-from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
+from kernelease.analysis.averages import average, count, crosstab, expectation, mean, probability
 from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
@@ -260,7 +260,7 @@ class Estimates:
         self: Released, column: str, *, where: str | None = None, target: Target | str = Target.TABLE
     ) -> Groups:
         """The share of rows in each cell of a column, with intervals: its `plot()` has error bars."""
-        return shares(evidence_of(self, target), column, where)
+        return shares(evidence_of(self, target), column, average, where)
 
     def survival(self: Released, column: str, times: Sequence[float], *, target: Target | str = Target.TABLE) -> Groups:
         """The share of rows whose number is beyond each of some times, among those that have one."""
@@ -272,7 +272,7 @@ class Estimates:
 
     def check(self: Released) -> Agreement:
         """Where the synthetic rows and the estimates disagree by more than the noise: trust the estimates there."""
-        return agreement(evidence_of(self, Target.TABLE))
+        return agreement(evidence_of(self, Target.TABLE), mean)
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
