@@ -19,12 +19,13 @@ from kernelease.cli.measure import measure
 from kernelease.cli.plan import plan
 from kernelease.cli.query import query
 from kernelease.cli.release import release
+from kernelease.cli.report import report
 from kernelease.cli.schema import schema
 from kernelease.cli.verify import verify
 
 app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 app.add_typer(schema, name="schema")
-for command in (plan, measure, fit, release, verify, export, query, answers):
+for command in (plan, measure, fit, release, verify, report, export, query, answers):
     app.command()(command)
 app.add_typer(budget, name="budget")
 app.add_typer(keys, name="keys")
