@@ -17,22 +17,36 @@ from kernelease.release.release import Release
 from kernelease.release.sums import SUMS, sums_file
 from kernelease.report import assets
 from kernelease.report.contents import contents
+from kernelease.report.owner import check_private_name, owner_record
 
 _ENDINGS = (".html", ".htm")
 
 
 def report_bundle(
-    bundle: str | Path, out: str | Path, *, overwrite: bool = False, progress: Progress = SILENT
+    bundle: str | Path,
+    out: str | Path,
+    *,
+    private: Any = None,
+    query: str | None = None,
+    overwrite: bool = False,
+    progress: Progress = SILENT,
 ) -> tuple[Path, bool]:
     """Write the page of a bundle; with it, whether all that can be checked of the bundle holds.
 
-    A bundle that was changed gets a page, too, which says so in red: whoever was sent it should see that.
+    A bundle that was changed gets a page, too, which says so in red: whoever was sent it should see that. With the
+    `private` table itself, the page compares the two for its owner, and is as private as that table.
     """
     check_page(out, overwrite=overwrite)
+    if private is not None:
+        check_private_name(out, bundle)
     files = read_bundle(bundle)
     if "data.parquet" not in files:
         raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
-    content = contents(release_of(files), files, bundle=str(bundle), progress=progress)
+    release = release_of(files)
+    content = contents(release, files, bundle=str(bundle), progress=progress)
+    if private is not None:
+        progress.stage("comparing with the private table")
+        content["owner"] = owner_record(release, private, query=query)
     return write_page(content, out, overwrite=overwrite), all(item["holds"] for item in content["seals"]["findings"])
 
 
