@@ -70,8 +70,6 @@ def _statistics(release: Release, column: Column, answers: Answers) -> dict[str,
         "noise": None if about.noise is None else number(about.noise),
         "smallest": None if about.smallest is None or about.smallest > answers.rows else math.ceil(about.smallest),
     }
-    if column.nullable:
-        shown["null"] = figure(release.probability(f"{spell_name(column.name)} is null"))
     if column.tag in _NUMERIC:
         shown["mean"] = figure(release.mean(column.name))
     if column.tag in ("integer", "number"):

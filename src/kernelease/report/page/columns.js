@@ -65,7 +65,7 @@ function columnCard(column, place) {
   card.append(factsOf([
     column.mean && ["mean", column.mean.text],
     ...(column.quantiles ?? []).map(([share, figure]) => [share === 0.5 ? "median" : `${100 * share} % are below`, figure.text]),
-    column.null && ["NULL", column.null.text],
+    column.nullable && ["NULL", answered(() => shareOf(among(place, [column.labels.length - 1]), null)).text],
     column.noise !== undefined && ["noise of a count", column.noise === null ? "not measured" : `± ${brief(1.96 * column.noise, 3)} rows`],
     column.smallest !== undefined && ["smallest group that can be seen", column.smallest === null ? "none" : `${whole(column.smallest)} rows`],
   ]));

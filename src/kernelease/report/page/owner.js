@@ -10,9 +10,10 @@ function ownerPanel() {
       ["one column: distance of the distributions, mean", brief(columns.mean, 3)],
       ["two columns: distance of the distributions, mean", brief(pairs.mean, 3)],
     ]),
+    el("p", { class: "key" }, sign("estimate", "the private rows"), sign("rows", "the synthetic rows")),
     el("div", { class: "cards" }, DATA.columns.map((column, place) => ownerCard(column, place, columns.real[place], columns.distances[place]))),
     el("h3", {}, "Training on synthetic rows, testing on real ones"),
-    typeof learning === "string" ? el("p", {}, learning) : tableOf("Private: scores on real rows that neither model saw", ["column to predict", "score", "trained on synthetic rows", "trained on real rows"],
+    typeof learning === "string" ? el("p", {}, learning) : tableOf("Private: scores on half of the private rows; a model of real rows is trained on the other half", ["column to predict", "score", "trained on synthetic rows", "trained on real rows"],
       learning.map((one) => [named(one.target), one.score, brief(one.synthetic, 3), brief(one.real, 3)]), (place) => place > 1),
   ];
 }
