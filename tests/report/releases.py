@@ -17,7 +17,7 @@ from kernelease.table.columns import Boolean, Category, Integer
 
 ROWS = 3_000
 SCRIPT = "<script>window.hacked = 1; alert('hacked')</script>"
-ENDING = "</script><img src=x onerror=\"window.hacked = 1\"><!--"
+ENDING = '</script><img src=x onerror="window.hacked = 1"><!--'
 BIDI = "\u202eevil\u202c \u2066left\u2069"
 EMOJI = "👩‍🔬🧪'\"&`${1}"
 LONG = "long " * 2_000

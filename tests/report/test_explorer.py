@@ -1,6 +1,7 @@
-"""The page of a release, in a real browser: what it shows, that it computes what Python does, and what it never does."""
+"""The page of a release, in a real browser: what it shows, that it computes as Python does, what it never does."""
 
 import shutil
+import sys
 from pathlib import Path
 
 import pytest
@@ -140,7 +141,9 @@ def test_a_filter_shows_what_python_says_of_the_chosen_rows(page: Path, people, 
         label, _, text = said.partition(": ")
         assert text.split(";")[0] == str(people[0].probability(f"employed == {label}", where=where))
     with capsys.disabled():
-        print(f"\n  brushing: {sorted(took)[len(took) // 2]:.0f} ms for the middle one of {len(took)} moves")
+        sys.stdout.write(
+            f"\n  brushing: {sorted(took)[len(took) // 2]:.0f} ms for the middle one of {len(took)} moves\n"
+        )
 
 
 def test_values_without_order_are_chosen_by_buttons(page: Path, people, reader: Reader) -> None:
@@ -240,7 +243,12 @@ def test_axe_finds_no_barrier(page: Path, scheme: str, reader: Reader) -> None:
 def test_panels_are_reached_by_keys(page: Path, reader: Reader) -> None:
     with reader.opened(page) as shown:
         shown.locator("#tab-what").focus()
-        for key, panel in (("ArrowRight", "columns"), ("End", "officer"), ("ArrowRight", "what"), ("ArrowLeft", "officer")):
+        for key, panel in (
+            ("ArrowRight", "columns"),
+            ("End", "officer"),
+            ("ArrowRight", "what"),
+            ("ArrowLeft", "officer"),
+        ):
             shown.keyboard.press(key)
             assert shown.evaluate("document.activeElement.id") == f"tab-{panel}"
             assert shown.locator(f"#panel-{panel}.current").count() == 1

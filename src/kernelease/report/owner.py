@@ -1,4 +1,4 @@
-"""For the owner alone: the private table beside its release. Nothing here is protected, so that no such page may leave."""
+"""For the owner alone: the private table beside its release. Nothing here is protected: no such page may leave."""
 
 import itertools
 from importlib import import_module
@@ -93,8 +93,7 @@ def _learning(schema: Schema, real: Integers, synthetic: Integers, weights: Floa
     found = []
     for target in chosen:
         scores = [
-            _score(models, metrics, rows, held, test, target)
-            for rows, held in (fitted, (train, np.ones(len(train))))
+            _score(models, metrics, rows, held, test, target) for rows, held in (fitted, (train, np.ones(len(train))))
         ]
         if None not in scores:
             found.append(
@@ -116,5 +115,7 @@ def _score(models: Any, metrics: Any, rows: Integers, weights: Floats, test: Int
     model = models.HistGradientBoostingClassifier(max_iter=60, random_state=0)
     model.fit(rows[:, others], rows[:, target], sample_weight=weights)
     if len(model.classes_) == 2:
-        return float(metrics.roc_auc_score(test[:, target] == model.classes_[1], model.predict_proba(test[:, others])[:, 1]))
+        return float(
+            metrics.roc_auc_score(test[:, target] == model.classes_[1], model.predict_proba(test[:, others])[:, 1])
+        )
     return float(metrics.accuracy_score(test[:, target], model.predict(test[:, others])))

@@ -8,7 +8,7 @@ from kernelease.release.certificate import NOT_PROMISED, Certificate
 from kernelease.release.release import Release
 from kernelease.report.figures import number
 
-_RATES = tuple(10.0 ** (-4 + step / 50) for step in range(200)) + (1.0,)  # false-positive rates, evenly on a log scale
+_RATES = (*(10.0 ** (-4 + step / 50) for step in range(200)), 1.0)  # of false alarms, evenly on a log scale
 
 
 def promise_record(release: Release) -> dict[str, Any]:
@@ -40,9 +40,7 @@ def _ledger(certificate: Certificate) -> dict[str, Any]:
     """What all entries up to this one have cost, and what of it is this one's; in μ², which adds up, or in pure ε."""
     entry, alone = certificate.entry, certificate.promised
     pure = alone.pure_epsilon < math.inf and entry.spent.pure_epsilon < math.inf
-    spent, part = (
-        (entry.spent.pure_epsilon, alone.pure_epsilon) if pure else (entry.spent.mu_squared, alone.mu_squared)
-    )
+    spent, part = (entry.spent.pure_epsilon, alone.pure_epsilon) if pure else (entry.spent.mu_squared, alone.mu_squared)
     return {
         "text": str(entry),
         "kept": entry.ledger is not None,

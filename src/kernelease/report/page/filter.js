@@ -169,7 +169,7 @@ function smallChart(column, other, bars) {
   groups[1].attr("x1", (_, place) => x(place)).attr("x2", (_, place) => x(place) + x.bandwidth());
   groups[2].attr("x1", (_, place) => x(place) + x.bandwidth() / 2).attr("x2", (_, place) => x(place) + x.bandwidth() / 2);
   svg.append("g").attr("class", "axis").attr("transform", `translate(0,${height - bottom})`)
-    .call(d3.axisBottom(x).tickValues(sparse(d3.range(bars.length), 4)).tickSizeOuter(0).tickFormat((place) => short(startOf(all[place].label), 9)));
+    .call(d3.axisBottom(x).tickValues(sparse(d3.range(bars.length), 3)).tickSizeOuter(0).tickFormat((place) => startOf(all[place].label)));
   const axis = svg.append("g").attr("class", "axis").attr("transform", `translate(${left},0)`), words = el("p", { class: "said" });
   const sets = bars.map((atoms) => new Set(atoms));
   return { card: el("article", { class: "card" }, el("h4", {}, named(column.name)), svg.node(), words), svg, column, other, sets, all, groups, axis, words };

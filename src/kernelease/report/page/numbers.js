@@ -11,6 +11,7 @@ function fixed(value, digits) {
 function brief(value, digits = 4) {
   if (value === null || !Number.isFinite(value)) return "–";
   if (Math.abs(value) >= 1e4 && Math.abs(value) < 1e15) return fixed(value, 0);
+  if (value !== 0 && Math.abs(value) < 1e-4) return value.toExponential(digits - 1).replace(/\.?0+e/, "e");
   return String(Number(value.toPrecision(digits)));
 }
 
