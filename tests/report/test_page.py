@@ -18,10 +18,9 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.release.bundle import save
 from kernelease.release.export import export_table
 from kernelease.report import assets
-from kernelease.report.contents import contents
 from kernelease.report.marginals import marginal_records
 from kernelease.report.owner import check_private_name, owner_record
-from kernelease.report.page import embedded, page, report_bundle, report_release, write_page
+from kernelease.report.page import embedded, page, report_bundle, report_release, sealed_contents, write_page
 from tests.report import releases
 
 
@@ -62,7 +61,7 @@ def test_no_script_could_end_its_element() -> None:
 
 def test_the_title_is_text(tmp_path: Path, tiny_table) -> None:
     files = {"SHA256SUMS": b""}
-    content = {**contents(tiny_table[0], files, bundle="b"), "title": releases.ENDING}
+    content = {**sealed_contents(tiny_table[0], files, bundle="b"), "title": releases.ENDING}
     text = page(content)
     assert releases.ENDING not in text
     assert _data(text)["title"] == releases.ENDING
@@ -75,7 +74,7 @@ def test_names_that_are_refused(tiny: Path, tiny_table, tmp_path: Path) -> None:
     with pytest.raises(BundleError, match="already exists"):
         report_release(tiny_table[0], tmp_path / "page.html")
     with pytest.raises(BundleError, match="could not be written"):
-        write_page(contents(tiny_table[0], {}, bundle="b"), tmp_path / "missing" / "page.html")
+        write_page(sealed_contents(tiny_table[0], {}, bundle="b"), tmp_path / "missing" / "page.html")
     assert (tmp_path / "page.html").read_text() == "mine"
     assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
 

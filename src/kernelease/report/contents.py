@@ -1,6 +1,5 @@
 """All that the page of a release shows, as one JSON object. Nothing in it is private."""
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -9,24 +8,19 @@ import pyarrow as pa
 from kernelease._version import __version__
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.progress import SILENT, Progress
 from kernelease.release.release import Release
 from kernelease.report.columns import column_records, mean_records
 from kernelease.report.figures import number
 from kernelease.report.marginals import marginal_records
 from kernelease.report.pairs import disagreements, pair_records
 from kernelease.report.promise import promise_record, step_records
-from kernelease.report.seals import seal_record
 from kernelease.table.encode import Encoder
 
 SAMPLE = 200  # synthetic rows that the page shows
 
 
-def contents(
-    release: Release, files: Mapping[str, bytes], *, bundle: str, progress: Progress = SILENT
-) -> dict[str, Any]:
-    """What the page is made from: a release, the files of its bundle, and the bundle's name for commands to copy."""
-    progress.stage("asking the release")
+def contents(release: Release, *, bundle: str) -> dict[str, Any]:
+    """What the page says of a release; `bundle` is where it lies, for commands to copy."""
     known = release.measured.neighbours is Neighbours.REPLACE_ONE
     about: dict[str, Any] = {
         "title": release.domain.name,
@@ -39,9 +33,7 @@ def contents(
         "steps": step_records(release),
         "sample": _sample(release),
     }
-    about |= _of_table(release)
-    progress.stage("checking the bundle")
-    return {**about, "seals": seal_record(files)}
+    return about | _of_table(release)
 
 
 def _of_table(release: Release) -> dict[str, Any]:

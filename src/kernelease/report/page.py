@@ -18,6 +18,7 @@ from kernelease.release.sums import SUMS, sums_file
 from kernelease.report import assets
 from kernelease.report.contents import contents
 from kernelease.report.owner import check_private_name, owner_record
+from kernelease.report.seals import seal_record
 
 _ENDINGS = (".html", ".htm")
 
@@ -43,7 +44,7 @@ def report_bundle(
     if "data.parquet" not in files:
         raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
     release = release_of(files)
-    content = contents(release, files, bundle=str(bundle), progress=progress)
+    content = sealed_contents(release, files, bundle=str(bundle), progress=progress)
     if private is not None:
         progress.stage("comparing with the private table")
         content["owner"] = owner_record(release, private, query=query)
@@ -55,7 +56,17 @@ def report_release(release: Release, out: str | Path, *, overwrite: bool = False
     check_page(out, overwrite=overwrite)
     files = documents(release)
     files[SUMS] = sums_file(files)
-    return write_page(contents(release, files, bundle="BUNDLE"), out, overwrite=overwrite)
+    return write_page(sealed_contents(release, files, bundle="BUNDLE"), out, overwrite=overwrite)
+
+
+def sealed_contents(
+    release: Release, files: Mapping[str, bytes], *, bundle: str, progress: Progress = SILENT
+) -> dict[str, Any]:
+    """What the page says of a release, and the files of its bundle, by which it can be checked."""
+    progress.stage("asking the release")
+    content = contents(release, bundle=bundle)
+    progress.stage("checking the bundle")
+    return {**content, "seals": seal_record(files)}
 
 
 def page(content: Mapping[str, Any]) -> str:
