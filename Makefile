@@ -2,6 +2,7 @@
 PYTHON  ?= python3
 WORKERS ?= 2
 SECONDS ?= 60
+GPU_PYTHON ?= python3
 
 BIN  := .venv/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
@@ -12,7 +13,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz static format bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
+.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -34,6 +35,12 @@ audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, in
 fuzz: .venv/.fuzz  ## feed damaged and hostile input to every reader, SECONDS (60) each
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits.fuzz --seconds $(SECONDS)
 
+test-gpu:  ## that sums on a GPU are the processor's to the bit; with GPU_PYTHON (python3), which has CuPy and pytest
+	PYTHONPATH=src $(GPU_PYTHON) -m pytest -p no:cacheprovider tests/gpu/test_same_bits.py
+
+bench-gpu:  ## rows a second on a GPU, and whether the bits are the same; with GPU_PYTHON, which has CuPy
+	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
+
 static: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -43,6 +50,10 @@ static: .venv/.dev
 format: .venv/.dev  ## rewrite the code in the project's format
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+
+docs: .venv/.docs  ## the documentation as a site, in the folder site: strict, no broken link, nothing from other hosts
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@echo "Open site/index.html"
 
 bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the published ones
 	$(BIN)/python benchmarks/paper.py
@@ -82,7 +93,7 @@ size:  ## seconds and megabytes of a fresh core install
 	$(PYTHON) benchmarks/install_size.py
 
 clean:  ## remove the virtual environment, builds and caches
-	rm -rf .venv .venv-peers build dist .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
+	rm -rf .venv .venv-peers build dist site .fuzz .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
 	find . -name .git -prune -o -type d -name __pycache__ -prune -exec rm -rf {} +
 
 .venv/.core: $(DEPS)
@@ -105,6 +116,11 @@ clean:  ## remove the virtual environment, builds and caches
 .venv/.plot: .venv/.core
 	@echo "Installing the plotting extra into .venv"
 	@$(PIP) -e ".[plot]"
+	@touch $@
+
+.venv/.docs: .venv/.core
+	@echo "Installing what builds the site into .venv"
+	@$(PIP) -e ".[docs]"
 	@touch $@
 
 .venv/.bench: .venv/.core

@@ -21,7 +21,7 @@ from kernelease.privacy.subject import ROWS
 
 PROCESSES = 8
 SHARE = 2.0**-9  # of the cap: a binary fraction, so that sums are exact
-CAP = Privacy(epsilon=1.0)
+CAP = Privacy(epsilon=1.0, delta=0.0)
 SECONDS = {Effort.FAST: 3.0, Effort.FULL: 60.0}
 PATIENCE = 60.0  # beyond the race: who takes longer is stuck
 
@@ -86,7 +86,7 @@ def _run(path: Path, spend: Spend, seconds: float, start: Any, pipe: Connection)
 
 
 def _charge() -> Charge:
-    asked = Privacy(epsilon=CAP.epsilon * SHARE)
+    asked = Privacy(epsilon=CAP.epsilon * SHARE, delta=0.0)
     return Charge(loss=Loss.pure(asked.epsilon), asked=asked, subject=ROWS, purpose="a race")
 
 

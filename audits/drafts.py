@@ -16,7 +16,7 @@ from kernelease.privacy import frequent as frequent_module
 from kernelease.privacy.bounds import private_bounds
 from kernelease.privacy.frequent import NAMING_SHARE, frequent_values, threshold
 
-PURE = Privacy(epsilon=2.0)
+PURE = Privacy(epsilon=2.0, delta=0.0)
 NAMES = Privacy(epsilon=2.0, delta=1e-3)
 
 

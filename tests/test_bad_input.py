@@ -61,7 +61,7 @@ MIXED = np.array([[123456.789, "SECRET"], [2.0, "other"], [None, "SECRET"]] * 20
 KERNEL = Gaussian(lengthscale=1.0)
 NORMAL = NormalPoints(dimension=2, scale=3.0)
 STRONG = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 PAIR = Product(
     kernels=(
         OnColumns(kernel=KERNEL, columns=(0,)),
@@ -268,7 +268,22 @@ class _Hostile:
 
 CELLS: tuple[Any, ...] = (
     *(0.0, -0.0, 123456.789, math.nan, math.inf, -math.inf, 5e-324, 1.8e308, 10**400, -(10**400), True),
-    *(None, "SECRET", "", "nan", "1e999", "\ud800", "\x00", b"\xff", 1j, (), [], [1.0, 2.0], {}, np.datetime64("NaT")),
+    *(
+        None,
+        "SECRET",
+        "",
+        "nan",
+        "1e999",
+        "\ud800",
+        "\x00",
+        b"\xff",
+        1j,
+        (),
+        [],
+        [1.0, 2.0],
+        {},
+        np.datetime64("NaT", "s"),
+    ),
     *(np.float32("nan"), np.array([1.0, 2.0]), np.ma.masked, object(), _Hostile()),
 )
 TEXTS = PublicPoints(np.array([[0.0, "other"], [2.0, None], [5.0, "more"]], dtype=object))

@@ -85,8 +85,8 @@ def test_exp_in_place_is_the_same_and_leaves_its_argument_otherwise() -> None:
 
 def test_tables_do_not_depend_on_the_callers_decimal_context() -> None:
     with decimal.localcontext(decimal.Context(prec=3, rounding=decimal.ROUND_UP)):
-        exp_table, log_table = elementary._exp_table.__wrapped__(), elementary._log_table.__wrapped__()
-    assert exp_table.tobytes() == elementary._exp_table().tobytes()
+        exp_values, log_table = elementary.exp_table.__wrapped__(), elementary._log_table.__wrapped__()
+    assert exp_values.tobytes() == elementary.exp_table().tobytes()
     assert log_table[0].tobytes() == elementary._log_table()[0].tobytes()
     assert log_table[1].tobytes() == elementary._log_table()[1].tobytes()
 

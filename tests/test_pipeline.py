@@ -1,6 +1,7 @@
 """The whole way from rows to a release, for arrays: who is charged, when, and what the outcome rests on."""
 
 import itertools
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -101,7 +102,7 @@ def test_the_ledger_is_charged_once_and_before_any_noise(method: Method, delta: 
 
 
 def test_a_selection_is_charged_before_it_is_drawn() -> None:
-    notes = _Notes(Privacy(epsilon=1.0))
+    notes = _Notes(Privacy(epsilon=1.0, delta=0.0))
     _release(np.eye(2), SmallDatabase(domain=np.eye(2), size=2), notes.cap, ledger=notes, noise=notes)
     assert notes.events == ["charge", "noise"]
 
@@ -133,7 +134,7 @@ def test_without_a_ledger_one_release_is_allowed() -> None:
 
 @EVERY_METHOD
 @pytest.mark.parametrize(
-    "privacy", [STRONG, ADD_REMOVE, Privacy(epsilon=2.0)], ids=["replace-one", "add-remove", "pure"]
+    "privacy", [STRONG, ADD_REMOVE, Privacy(epsilon=2.0, delta=0.0)], ids=["replace-one", "add-remove", "pure"]
 )
 def test_the_certificate_says_what_was_done(method: Method, privacy: Privacy) -> None:
     made = _release(method=method, privacy=privacy, seed=12)
@@ -290,3 +291,15 @@ def test_all_methods_relations_and_laws(tmp_path: Path) -> None:
         path = save(made, tmp_path / "bundle", overwrite=True)
         assert all(finding.holds for finding in verify(path))
         assert np.isfinite(made.weights).all()
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_a_delta_of_one_row_is_warned_of_under_both_relations(neighbours: Neighbours) -> None:
+    """Under add-remove by the noisy count, once the release is bought: nothing may depend on the exact number."""
+    weak = Privacy(epsilon=5.0, delta=0.05, neighbours=neighbours)
+    with pytest.warns(UserWarning, match=r"delta = 0.05 is not below 1/N"):
+        _release(privacy=weak)
+    ledger = MemoryLedger(weak)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _release(privacy=Privacy(epsilon=5.0, delta=1e-6, neighbours=neighbours), ledger=ledger)

@@ -68,14 +68,17 @@ NAMES = [
     "Solution",
     "Spectrum",
     "Subspace",
+    "Synthesizer",
     "SyntheticSet",
     "SystemNoise",
     "UniformPoints",
     "WeightedSum",
     "__version__",
+    "draft",
     "fit",
     "load",
     "measure",
+    "plan",
     "release",
     "save",
     "verify",
@@ -125,3 +128,26 @@ def test_importing_is_light_and_silent() -> None:
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert (found.stdout.strip(), found.stderr.strip()) == ("[]", "")
+
+
+def test_names_are_loaded_on_demand_and_stay_functions() -> None:
+    """`kernelease.release` is a package, too: importing it must not take the function's name away."""
+    script = (
+        "import sys, kernelease as ke; loaded = 'numpy' in sys.modules; "
+        "import kernelease.release.bundle, kernelease.fit.solution; "
+        "print(loaded, callable(ke.release), callable(ke.fit), sorted(dir(ke)) == sorted(ke.__all__))"
+    )
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "True", "True", "True"]
+
+
+def test_an_unknown_name_is_no_attribute() -> None:
+    with pytest.raises(AttributeError, match="no attribute 'Kernal'"):
+        _ = kernelease.Kernal
+
+
+def test_the_version_is_printed_without_loading_anything() -> None:
+    script = "import sys; sys.argv = ['kernelease', '--version']\nfrom kernelease.cli import app\ntry:\n    app()\n"
+    script += "except SystemExit:\n    print([name for name in ('numpy', 'scipy', 'pyarrow') if name in sys.modules])"
+    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert found.stdout.split("\n")[:2] == [kernelease.__version__, "[]"]

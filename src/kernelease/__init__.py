@@ -1,58 +1,78 @@
-"""kernelease: publish a synthetic table in place of a private one, with a differential-privacy guarantee."""
+"""kernelease: publish a synthetic table in place of a private one, with a differential-privacy guarantee.
+
+Names are loaded when they are first used, so that `import kernelease` and `kernelease --version` are quick.
+"""
+
+import importlib
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 from kernelease._version import __version__
-from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.variables import RandomVariable
-from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
-from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
-from kernelease.fit import (
-    EmpiricalMean,
-    FixedPoints,
-    Free,
-    GreedyPreimages,
-    L1Ball,
-    MixtureSolver,
-    NormalPoints,
-    PublicPoints,
-    Shrinkage,
-    Simplex,
-    Solution,
-    SyntheticSet,
-    UniformPoints,
-)
-from kernelease.kernels import (
-    DotProduct,
-    Gaussian,
-    Kernel,
-    Kronecker,
-    Laplace,
-    Matern32,
-    Matern52,
-    OnColumns,
-    Polynomial,
-    Product,
-    RationalQuadratic,
-    Similarity,
-    Spectrum,
-    WeightedSum,
-)
-from kernelease.measured import NoisyEmbedding
-from kernelease.methods import Adaptive, Interactions, Method, PublishedRows, RandomFeatures, SmallDatabase, Subspace
-from kernelease.pipeline import fit, measure, release
-from kernelease.privacy import (
-    Calibration,
-    Ledger,
-    LedgerFile,
-    MemoryLedger,
-    Neighbours,
-    Privacy,
-    SeededNoise,
-    SystemNoise,
-)
-from kernelease.release import Certificate, Measurements, Release, load, save
-from kernelease.release.verify import verify
-from kernelease.seeds import PublicSeed
-from kernelease.table import Schema
+
+if TYPE_CHECKING:
+    from kernelease.analysis.estimate import Estimate
+    from kernelease.analysis.variables import RandomVariable
+    from kernelease.drafts import draft
+    from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
+    from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
+    from kernelease.fit import (
+        EmpiricalMean,
+        FixedPoints,
+        Free,
+        GreedyPreimages,
+        L1Ball,
+        MixtureSolver,
+        NormalPoints,
+        PublicPoints,
+        Shrinkage,
+        Simplex,
+        Solution,
+        SyntheticSet,
+        UniformPoints,
+    )
+    from kernelease.kernels import (
+        DotProduct,
+        Gaussian,
+        Kernel,
+        Kronecker,
+        Laplace,
+        Matern32,
+        Matern52,
+        OnColumns,
+        Polynomial,
+        Product,
+        RationalQuadratic,
+        Similarity,
+        Spectrum,
+        WeightedSum,
+    )
+    from kernelease.measured import NoisyEmbedding
+    from kernelease.methods import (
+        Adaptive,
+        Interactions,
+        Method,
+        PublishedRows,
+        RandomFeatures,
+        SmallDatabase,
+        Subspace,
+    )
+    from kernelease.pipeline import fit, measure, plan, release
+    from kernelease.privacy import (
+        Calibration,
+        Ledger,
+        LedgerFile,
+        MemoryLedger,
+        Neighbours,
+        Privacy,
+        SeededNoise,
+        SystemNoise,
+    )
+    from kernelease.release import Certificate, Measurements, Release, load, save
+    from kernelease.release.verify import verify
+    from kernelease.seeds import PublicSeed
+    from kernelease.synthesizer import Synthesizer
+    from kernelease.table import Schema
 
 __all__ = [
     "Adaptive",
@@ -113,15 +133,115 @@ __all__ = [
     "Solution",
     "Spectrum",
     "Subspace",
+    "Synthesizer",
     "SyntheticSet",
     "SystemNoise",
     "UniformPoints",
     "WeightedSum",
     "__version__",
+    "draft",
     "fit",
     "load",
     "measure",
+    "plan",
     "release",
     "save",
     "verify",
 ]
+
+_HOMES = {  # where each name is defined or, of packages that list what they offer, offered
+    "kernelease.analysis.estimate": ("Estimate",),
+    "kernelease.analysis.variables": ("RandomVariable",),
+    "kernelease.drafts": ("draft",),
+    "kernelease.errors": ("BudgetError", "CapacityError", "KerneleaseError", "ParameterError", "PrivacyError"),
+    "kernelease.features": (
+        "FeatureMap",
+        "Fourier",
+        "HashedNgrams",
+        "KarKarnick",
+        "Nystrom",
+        "OneHot",
+        "RandomBinning",
+    ),
+    "kernelease.fit": (
+        "EmpiricalMean",
+        "FixedPoints",
+        "Free",
+        "GreedyPreimages",
+        "L1Ball",
+        "MixtureSolver",
+        "NormalPoints",
+        "PublicPoints",
+        "Shrinkage",
+        "Simplex",
+        "Solution",
+        "SyntheticSet",
+        "UniformPoints",
+    ),
+    "kernelease.kernels": (
+        "DotProduct",
+        "Gaussian",
+        "Kernel",
+        "Kronecker",
+        "Laplace",
+        "Matern32",
+        "Matern52",
+        "OnColumns",
+        "Polynomial",
+        "Product",
+        "RationalQuadratic",
+        "Similarity",
+        "Spectrum",
+        "WeightedSum",
+    ),
+    "kernelease.measured": ("NoisyEmbedding",),
+    "kernelease.methods": (
+        "Adaptive",
+        "Interactions",
+        "Method",
+        "PublishedRows",
+        "RandomFeatures",
+        "SmallDatabase",
+        "Subspace",
+    ),
+    "kernelease.pipeline": ("fit", "measure", "plan", "release"),
+    "kernelease.privacy": (
+        "Calibration",
+        "Ledger",
+        "LedgerFile",
+        "MemoryLedger",
+        "Neighbours",
+        "Privacy",
+        "SeededNoise",
+        "SystemNoise",
+    ),
+    "kernelease.release": ("Certificate", "Measurements", "Release", "load", "save"),
+    "kernelease.release.verify": ("verify",),
+    "kernelease.seeds": ("PublicSeed",),
+    "kernelease.synthesizer": ("Synthesizer",),
+    "kernelease.table": ("Schema",),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+
+class _Package(ModuleType):
+    """`fit` and `release` are functions here, and packages below: importing those must not take the names away."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not (isinstance(value, ModuleType) and name in _HOME_OF):
+            super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOME_OF:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(importlib.import_module(_HOME_OF[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

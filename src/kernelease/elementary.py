@@ -24,7 +24,8 @@ _LOG_SERIES = tuple((-1) ** (n + 1) / n for n in range(9, 0, -1))
 
 
 @functools.cache
-def _exp_table() -> Floats:
+def exp_table() -> Floats:
+    """exp(−n/64) for n = 0 … 4096, the last as 0."""
     exponents = range(int(EXP_CUTOFF) * _STEPS + 1)
     table = np.array([float(_DIGITS.exp(_DIGITS.divide(-n, _STEPS))) for n in exponents])
     table[-1] = 0.0  # the entry of everything at the cut-off and beyond
@@ -69,7 +70,7 @@ def exp_negative_in_place(t: Floats, scratch: Floats) -> None:
     for coefficient in _EXP_SERIES[1:]:
         t *= remainder
         t += coefficient
-    t *= np.take(_exp_table(), index, out=scratch, mode="clip")  # clip: every index is in range, and it is quicker
+    t *= np.take(exp_table(), index, out=scratch, mode="clip")  # clip: every index is in range, and it is quicker
 
 
 def log_positive(y: Floats) -> Floats:

@@ -11,27 +11,34 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
+from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of, method_of, privacy_of, schema_of
 from kernelease.arrays import as_rows
+from kernelease.bars import shown
+from kernelease.cuda.device import on_device
 from kernelease.errors import ParameterError
 from kernelease.fit.points.source import PublicPoints
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_integer
 from kernelease.methods.auto import method_for
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.interactions.plan import Plan
+from kernelease.methods.interactions.plan import plan as plan_table
 from kernelease.methods.method import Context, Method
 from kernelease.methods.subspace import Subspace
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.ledger import Ledger, MemoryLedger
+from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.subject import ROWS, Subject
 from kernelease.private.rows import PrivateArray, PrivateRows
-from kernelease.progress import SILENT, Progress
+from kernelease.progress import Progress
 from kernelease.release.certificate import Certificate
 from kernelease.release.keeping import Bought, Watched
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import DeviceRows
 from kernelease.sources.private_table import private_table
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
@@ -46,29 +53,40 @@ PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measure
 def release(
     data: Any,
     *,
-    privacy: Privacy,
-    schema: Schema | None = None,
+    privacy: PrivacyLike,
+    schema: SchemaLike | None = None,
     kernel: Kernel | None = None,
     method: Method | None = None,
-    ledger: Ledger | None = None,
+    target: str | None = None,
+    ledger: LedgerLike | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     rows: int | None = None,
+    fast: bool = False,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
     overwrite: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress | None = None,
 ) -> Release:
     """Publishable synthetic rows in place of private `data`, with the guarantee that `privacy` asks for.
 
     With a `schema`, `data` is a table: a file, a folder, a database, a data frame, anything that `open_source` takes.
     Without one it is a two-dimensional array of numbers or objects, and `kernel` says how alike two rows are; its
-    lengthscale must come from public knowledge. `method` is how to describe the rows (None: the one that suits them).
+    lengthscale must come from public knowledge. `method` is how to describe the rows (None: the one that suits them);
+    in its place, `target` names a column of a table that people will want to predict.
+
+    `privacy` may be a pair (epsilon, delta), `schema` and `ledger` paths of files; a ledger that is not there is made
+    with a cap of this release. `progress` None: bars where somebody may watch, on a terminal or in a notebook.
+
+    With `device="cuda"` sums over vectors run on a GPU, as they do without being told where the array lives on one: the
+    same integers, sooner.
 
     The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
     alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
-    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn.
+    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn. With `fast`, rows of a
+    table are fitted coarsely, for a first look: the measurements are the same, and `fit` makes better ones of them.
 
     With `out`, the measurements are written there before the fit begins, and the release in their place when it has
     ended; `key` signs both, and with `overwrite` they may replace an older bundle. What fails after the charge says
@@ -80,34 +98,36 @@ def release(
         privacy=privacy,
         schema=schema,
         kernel=kernel,
-        method=method,
+        method=method_of(method, target),
         ledger=ledger,
         seed=seed,
         noise=noise,
         push_down=push_down,
-        progress=progress,
+        device=device,
     )
     _check_rows(rows, asked.method)
-    with asked.books.told_if_spent(bought):
-        measurements = bought.keep(asked.measurements())
-        return bought.complete(fit(measurements, rows=rows, progress=progress))
+    fitting = _quick(asked.method) if fast else asked.method
+    with asked.books.told_if_spent(bought), shown(progress) as watching:
+        return bought.complete(fit(asked.kept(bought, watching), method=fitting, rows=rows, progress=watching))
 
 
 def measure(
     data: Any,
     *,
-    privacy: Privacy,
-    schema: Schema | None = None,
+    privacy: PrivacyLike,
+    schema: SchemaLike | None = None,
     kernel: Kernel | None = None,
     method: Method | None = None,
-    ledger: Ledger | None = None,
+    target: str | None = None,
+    ledger: LedgerLike | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
+    device: str | None = None,
     out: str | Path | None = None,
     key: Ed25519PrivateKey | None = None,
     overwrite: bool = False,
-    progress: Progress = SILENT,
+    progress: Progress | None = None,
 ) -> Measurements:
     """The private half of a release: read the rows, charge the ledger, add noise.
 
@@ -121,15 +141,15 @@ def measure(
         privacy=privacy,
         schema=schema,
         kernel=kernel,
-        method=method,
+        method=method_of(method, target),
         ledger=ledger,
         seed=seed,
         noise=noise,
         push_down=push_down,
-        progress=progress,
+        device=device,
     )
-    with asked.books.told_if_spent(bought):
-        return bought.keep(asked.measurements())
+    with asked.books.told_if_spent(bought), shown(progress) as watching:
+        return asked.kept(bought, watching)
 
 
 @final
@@ -142,42 +162,52 @@ class _Asked:
     context: Context
     books: Watched
 
-    def measurements(self) -> Measurements:
+    def measurements(self, progress: Progress) -> Measurements:
         """Charge, then add noise."""
-        context = self.context
+        progress.stage("reading rows")
+        context = dataclasses.replace(self.context, progress=progress)
         measured = self.method.measure(self.rows, context)
         certificate = Certificate.of(
             measured, context.privacy, self.books.receipt, context.domain, self.method, context.seed
         )
         return Measurements(certificate=certificate, domain=context.domain, method=self.method, measured=measured)
 
+    def kept(self, bought: Bought, progress: Progress) -> Measurements:
+        """The same, saved; then the warning that needs the number of rows, by the noisy count where N is private."""
+        measurements = bought.keep(self.measurements(progress))
+        if self.context.privacy.relation is Neighbours.ADD_REMOVE:
+            self.context.privacy.warn_if_weak(measurements.measured.rows)
+        return measurements
+
 
 def _asked(
     data: Any,
     *,
-    privacy: Privacy,
-    schema: Schema | None,
+    privacy: PrivacyLike,
+    schema: SchemaLike | None,
     kernel: Kernel | None,
     method: Method | None,
-    ledger: Ledger | None,
+    ledger: LedgerLike | None,
     seed: int,
     noise: NoiseSource | None,
     push_down: bool,
-    progress: Progress,
+    device: str | None,
 ) -> _Asked:
-    domain, public = _domain(schema, kernel), PublicSeed(seed)
-    promised = privacy.under(privacy.relation if schema is None else Neighbours(schema.neighbours))
-    subject = ROWS if schema is None else Subject(dataset=schema.name, unit=schema.unit)
+    declared, asked = None if schema is None else schema_of(schema), privacy_of(privacy)
+    domain, public = _domain(declared, kernel), PublicSeed(seed)
+    promised = asked.under(asked.relation if declared is None else Neighbours(declared.neighbours))
+    subject = ROWS if declared is None else Subject(dataset=declared.name, unit=declared.unit)
     if method is not None:
         if not isinstance(method, Method):
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
         method.check(domain)
-    progress.stage("reading rows")
-    rows = _rows(data, domain, public, push_down, None if method is None else method.dimension)
+    rows = _rows(data, domain, public, push_down, device, None if method is None else method.dimension)
     source = SystemNoise() if noise is None else noise
     given = ledger is not None
     books = Watched(
-        MemoryLedger.for_one(promised, subject) if ledger is None else ledger,
+        MemoryLedger.for_one(promised, subject)
+        if ledger is None
+        else ledger_of(ledger, subject=subject, promised=promised),
         given=given,
         counts=given or source.private,
     )
@@ -189,7 +219,6 @@ def _asked(
         seed=public,
         subject=subject,
         threads=os.cpu_count() or 1,
-        progress=progress,
     )
     chosen = method_for(domain, rows.width) if method is None else method
     return _Asked(rows=rows, method=chosen, context=context, books=books)
@@ -204,13 +233,19 @@ def _check_rows(rows: int | None, method: Method) -> None:
         raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
 
 
+def _quick(method: Method) -> Method:
+    if not isinstance(method, Interactions):
+        raise ParameterError(f"fast: {type(method).__name__} fits no mixture, and has no coarser fit. Leave it out.")
+    return dataclasses.replace(method, solver=method.solver.quick())
+
+
 def fit(
     measurements: Measurements,
     *,
     method: Method | None = None,
     rows: int | None = None,
     seed: int | None = None,
-    progress: Progress = SILENT,
+    progress: Progress | None = None,
 ) -> Release:
     """The public half: synthetic rows from noisy numbers. Free, and repeatable with another solver, seed or size.
 
@@ -221,7 +256,15 @@ def fit(
         seed=PublicSeed(measurements.certificate.seed if seed is None else seed),
         rows=rows,
     )
-    return Release.fitted(measurements, settings, progress)
+    with shown(progress) as watching:
+        return Release.fitted(measurements, settings, watching)
+
+
+def plan(schema: SchemaLike, *, privacy: PrivacyLike, rows: int, target: str | None = None) -> Plan:
+    """What a release of so many rows would be like: noise, attackers, time, memory, size. No data are touched."""
+    promised = privacy_of(privacy)
+    promised.warn_if_weak(rows)
+    return plan_table(schema_of(schema), privacy=promised, rows=rows, method=Interactions(target=target))
 
 
 def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int = 0) -> Subspace:
@@ -268,9 +311,17 @@ def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
     raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
 
 
-def _rows(data: Any, domain: Domain, seed: PublicSeed, push_down: bool, columns: int | None) -> PrivateRows:
+def _rows(
+    data: Any, domain: Domain, seed: PublicSeed, push_down: bool, device: str | None, columns: int | None
+) -> PrivateRows:
+    if device not in (None, "cuda"):
+        raise ParameterError(f"device must be None or 'cuda', got {device!r}.")
     if domain.schema is not None:
+        if device is not None:
+            raise ParameterError("device: only sums over vectors run on a GPU; a table is counted on the processor.")
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
+    if device == "cuda" or on_device(data):
+        return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
     return PrivateArray(as_rows(data, columns=columns))

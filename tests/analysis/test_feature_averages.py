@@ -98,7 +98,7 @@ def test_a_selected_database_has_no_noisy_numbers_to_answer_from():
     release = ke.release(
         np.eye(2)[[0, 1, 1, 1]],
         kernel=ke.Gaussian(lengthscale=1.0),
-        privacy=ke.Privacy(epsilon=1.0),
+        privacy=ke.Privacy(epsilon=1.0, delta=0.0),
         method=ke.SmallDatabase(domain=np.eye(2), size=2),
     )
     with pytest.raises(ParameterError, match="no noisy measurements"):

@@ -79,3 +79,20 @@ def test_keys(here, run):
         assert run.json("keys", "show", file)["fingerprint"] == made["fingerprint"]
     assert made["fingerprint"][:4] in run("keys", "show", made["public_key"]).stdout
     assert "never overwritten" in run("keys", "make", "keys", code=2).stderr
+
+
+def test_a_timeline_shows_what_was_left_in_the_words_of_what_was_asked(run, here):
+    run("budget", "create", "books", "--dataset", "people", "--epsilon", "2", "--delta", "1e-6")
+    for epsilon in ("0.5", "1"):
+        run(
+            *("measure", "people.csv", "--schema", "people.toml", "--epsilon", epsilon, "--delta", "1e-6"),
+            *("--ledger", "books", "--out", f"m{epsilon}", "--quiet"),
+        )
+    shown = run("budget", "show", "books", "--timeline").stdout
+    left = [entry["remaining_epsilon"] for entry in run.json("budget", "show", "books")["entries"]]
+    assert 2.0 > left[0] > left[1] > 0.0
+    lines = shown.splitlines()
+    begin = next(i for i, text in enumerate(lines) if text.startswith("entry") and "epsilon left" in text)
+    assert [text.split()[-2] for text in lines[begin + 1 : begin + 4]] == ["2", *(f"{value:.3g}" for value in left)]
+    assert lines[begin + 1].count("█") == 30
+    assert run.json("budget", "show", "books")["remaining_epsilon"] == left[-1]

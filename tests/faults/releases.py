@@ -84,7 +84,7 @@ KINDS: dict[str, dict[str, Any]] = {
         **ARRAY,
         "data": np.eye(2)[GENERATOR.integers(0, 2, 20)],
         "method": ke.SmallDatabase(domain=np.eye(2), size=2),
-        "privacy": ke.Privacy(epsilon=2.0),
+        "privacy": ke.Privacy(epsilon=2.0, delta=0.0),
     },
     "public rows": {**TABLE, "method": weighting(PEOPLE.slice(0, 30), schema=DECLARED)},
     "published rows": {**TABLE, "method": weighting(PEOPLE.slice(0, 30), schema=DECLARED, published=True)},

@@ -19,7 +19,7 @@ PUBLIC = PublicPoints(GENERATOR.normal(size=(40, 2)) * 1.5)
 NORMAL = NormalPoints(dimension=2, scale=2.0)
 LAWS = (
     Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE),
-    Privacy(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE),
+    Privacy(epsilon=1.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE),
 )
 METHODS: tuple[Method, ...] = (
     Subspace(points=PUBLIC, constraint=Free()),

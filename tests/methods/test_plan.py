@@ -60,4 +60,21 @@ def test_every_epsilon_is_planned_for_at_the_smallest_delta():
 
 def test_a_plan_needs_rows():
     with pytest.raises(ParameterError, match="rows must be at least 1"):
-        plan(Schema.parse(TEXT.format("replace-one")), privacy=Privacy(epsilon=1.0), rows=0)
+        plan(Schema.parse(TEXT.format("replace-one")), privacy=Privacy(epsilon=1.0, delta=0.0), rows=0)
+
+
+def test_advice_names_the_smallest_share_that_is_answered():
+    """Four standard deviations of the median noise, of columns and of pairs."""
+    schema, privacy = Schema.parse(TEXT.format("replace-one")), Privacy(epsilon=1.0, delta=1e-6)
+    expected = plan(schema, privacy=privacy, rows=40_000)
+    single = [floor.share for floor in expected.floors if len(floor.columns) == 1]
+    assert f"epsilon = 1 answers shares of one column down to {400 * np.median(single):.2g} %" in expected.advice[0]
+    assert expected.advice[0].startswith("With 40,000 rows and 3 columns, ")
+    enough = [setting.epsilon for setting in expected.settings if setting.pair and 4 * setting.pair <= 0.01]
+    assert expected.advice[1] == f"For shares of 1 % of two columns together, epsilon = {min(enough):g} is enough."
+
+
+def test_advice_says_where_no_epsilon_is_enough():
+    few = plan(Schema.parse(TEXT.format("replace-one")), privacy=Privacy(epsilon=1.0, delta=1e-6), rows=20)
+    assert "not at all: they drown in noise" in few.advice[0]
+    assert few.advice[1].startswith("No epsilon up to 10 shows shares of 1 %")

@@ -142,7 +142,7 @@ def test_categories_need_no_kernel_of_their_own() -> None:
     assert solution.synthetic.weights == pytest.approx([0.75, 0.25, 0.0], abs=0.02)
 
 
-@pytest.mark.parametrize("privacy", [Privacy(epsilon=1.0), STRONG], ids=["Laplace", "Gaussian"])
+@pytest.mark.parametrize("privacy", [Privacy(epsilon=1.0, delta=0.0), STRONG], ids=["Laplace", "Gaussian"])
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_every_law_and_relation(privacy: Privacy, neighbours: Neighbours) -> None:
     promised = Privacy(epsilon=privacy.epsilon, delta=privacy.delta, neighbours=neighbours)
@@ -266,7 +266,7 @@ def test_refusals_come_before_any_charge(refusal: Any, rows: Any, relation: Neig
 
 
 def test_a_selection_can_not_be_fitted() -> None:
-    setting = context(privacy=Privacy(epsilon=1.0))
+    setting = context(privacy=Privacy(epsilon=1.0, delta=0.0))
     selected = SmallDatabase(domain=np.eye(2), size=1).measure(PrivateArray(np.eye(2)), setting)
     with pytest.raises(ParameterError, match="can only fit a measured embedding"):
         RandomFeatures(start=START).fit(selected, setting.seed)

@@ -26,7 +26,7 @@ def test_a_rehearsal_is_a_silent_measurement(neighbours: Neighbours, delta: floa
 
 
 @pytest.mark.parametrize(
-    "privacy", [Privacy(epsilon=1.0, delta=1e-6), Privacy(epsilon=1.0)], ids=["Gaussian", "Laplace"]
+    "privacy", [Privacy(epsilon=1.0, delta=1e-6), Privacy(epsilon=1.0, delta=0.0)], ids=["Gaussian", "Laplace"]
 )
 def test_noise_that_no_sampler_draws_is_found_out(privacy: Privacy) -> None:
     with pytest.raises(CapacityError, match="scale must be at most"):
@@ -34,9 +34,9 @@ def test_noise_that_no_sampler_draws_is_found_out(privacy: Privacy) -> None:
 
 
 def test_a_selection_is_rehearsed_at_its_scale() -> None:
-    rehearse_selection(1000, Privacy(epsilon=1.0))
+    rehearse_selection(1000, Privacy(epsilon=1.0, delta=0.0))
     with pytest.raises(CapacityError, match="scale must be at most"):
-        rehearse_selection(2**60, Privacy(epsilon=1.0))
+        rehearse_selection(2**60, Privacy(epsilon=1.0, delta=0.0))
 
 
 def test_estimates_of_nothing_are_finite() -> None:

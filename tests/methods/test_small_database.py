@@ -17,7 +17,7 @@ from kernelease.privacy import Neighbours, Privacy, SystemNoise
 from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context, entries
 
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 LINE = np.array([[0.0], [1.0], [3.0]])
 COLOURS = np.array([["red"], ["green"], ["blue"]], dtype=object)
 SIGNED = Similarity(
@@ -112,7 +112,7 @@ def test_candidates_are_drawn_with_their_exact_law(epsilon: float) -> None:
     """Chi-square of 6,000 draws against exp(ε·score/2Δ) of the same integer scores. False alarm 1e-6."""
     noise = ScriptedNoise()
     method = SmallDatabase(domain=LINE, size=3)
-    method.measure(PrivateArray(LINE[[0, 0, 1, 0]]), context(privacy=Privacy(epsilon=epsilon), noise=noise))
+    method.measure(PrivateArray(LINE[[0, 0, 1, 0]]), context(privacy=Privacy(epsilon=epsilon, delta=0.0), noise=noise))
     scores, scale = np.array(noise.scores[0]), noise.scales[0]
     expected = np.exp((scores - scores.max()) / scale)
     expected *= 6_000 / expected.sum()
@@ -128,7 +128,7 @@ def test_the_epsilon_of_the_draw_is_the_budget() -> None:
     noises = [ScriptedNoise() for _ in range(2)]
     for epsilon, noise in zip((1.0, 4.0), noises, strict=True):
         SmallDatabase(domain=LINE, size=2).measure(
-            PrivateArray(LINE), context(privacy=Privacy(epsilon=epsilon), noise=noise)
+            PrivateArray(LINE), context(privacy=Privacy(epsilon=epsilon, delta=0.0), noise=noise)
         )
     assert noises[0].scores == noises[1].scores
     assert noises[0].scales[0] == pytest.approx(4.0 * noises[1].scales[0], rel=1e-9)
@@ -136,7 +136,7 @@ def test_the_epsilon_of_the_draw_is_the_budget() -> None:
 
 def test_a_large_budget_finds_the_table_itself() -> None:
     rows = LINE[[0, 1, 1, 2] * 25]
-    setting = context(privacy=Privacy(epsilon=200.0), noise=SystemNoise())
+    setting = context(privacy=Privacy(epsilon=200.0, delta=0.0), noise=SystemNoise())
     method = SmallDatabase(domain=LINE, size=4)
     measured = method.measure(PrivateArray(rows), setting)
     solution = method.fit(measured, setting.seed)
@@ -201,7 +201,7 @@ class Refusal(NamedTuple):
     error: type[Exception] = ParameterError
 
 
-ADD_REMOVE = Privacy(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE)
+ADD_REMOVE = Privacy(epsilon=1.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
 MANY = np.arange(199_000.0)[:, None]
 REFUSALS = (
     Refusal("delta", "delta = 0", privacy=Privacy(epsilon=1.0, delta=1e-6)),

@@ -118,7 +118,7 @@ def test_steps_that_are_pure_but_for_a_delta_add_up_by_basic_composition() -> No
     assert loss.delta(1.2) > 2e-9
     assert Privacy(epsilon=1.25, delta=2.001e-9 / OUTRIGHT_SHARE).allows(loss)
     assert not Privacy(epsilon=1.25, delta=1.99e-9 / OUTRIGHT_SHARE).allows(loss)
-    assert not Privacy(epsilon=1.25).allows(loss)
+    assert not Privacy(epsilon=1.25, delta=0.0).allows(loss)
 
 
 @pytest.mark.parametrize("epsilon", [-1.0, math.nan, math.inf])
@@ -200,7 +200,7 @@ def test_fits_in_a_pure_total_compares_epsilons_only() -> None:
 
 
 def test_what_a_cap_forgives_is_less_than_what_mechanisms_round_up() -> None:
-    assert Privacy(epsilon=0.3).allows(Loss.pure(0.1) + Loss.pure(0.2))  # 0.30000000000000004
+    assert Privacy(epsilon=0.3, delta=0.0).allows(Loss.pure(0.1) + Loss.pure(0.2))  # 0.30000000000000004
     assert 1 + ROUNDING < ROUND_UP
 
 
@@ -208,7 +208,7 @@ def test_what_a_cap_forgives_is_less_than_what_mechanisms_round_up() -> None:
 
 
 def test_defaults() -> None:
-    privacy = Privacy(epsilon=1.0)
+    privacy = Privacy(epsilon=1.0, delta=0.0)
     assert privacy.pure
     assert privacy.neighbours is None
     assert privacy.calibration is Calibration.ANALYTIC
@@ -231,7 +231,7 @@ def test_the_classic_calibration_decides_the_total() -> None:
 
 
 def test_a_pure_guarantee_reserves_nothing_for_discreteness() -> None:
-    assert Privacy(epsilon=0.7).total(10**9) == Loss.pure(0.7)
+    assert Privacy(epsilon=0.7, delta=0.0).total(10**9) == Loss.pure(0.7)
 
 
 EPSILONS = (SMALLEST_EPSILON, 1e-3, 0.01, 0.1, 1.0, 3.0, 10.0, 20.0, 50.0, 100.0, LARGEST_EPSILON)
@@ -329,7 +329,7 @@ def test_what_is_not_gaussian_cannot_be_traded_for_what_is() -> None:
 
 
 def test_a_pure_cap_allows_pure_steps_only() -> None:
-    cap = Privacy(epsilon=1.0)
+    cap = Privacy(epsilon=1.0, delta=0.0)
     assert cap.allows(Loss.pure(1.0))
     assert cap.allows(Loss.pure(0.1) + Loss.pure(0.2) + Loss.pure(0.7))
     assert not cap.allows(Loss.pure(1.0001))
@@ -366,14 +366,14 @@ def test_a_cap_with_a_large_epsilon_takes_ordinary_charges(epsilon: float) -> No
 
 
 def test_a_relation_that_was_not_said_is_the_schemas_or_replace_one() -> None:
-    unsaid = Privacy(epsilon=1.0)
+    unsaid = Privacy(epsilon=1.0, delta=0.0)
     assert unsaid.relation is Neighbours.REPLACE_ONE
     assert [unsaid.under(declared).relation for declared in Neighbours] == list(Neighbours)
 
 
 @pytest.mark.parametrize("said", Neighbours)
 def test_a_relation_said_twice_and_differently_is_refused(said: Neighbours) -> None:
-    privacy = Privacy(epsilon=1.0, neighbours=said)
+    privacy = Privacy(epsilon=1.0, delta=0.0, neighbours=said)
     (other,) = set(Neighbours) - {said}
     assert privacy.under(said) == privacy
     with pytest.raises(ParameterError, match=f"asks for {said.value} neighbours, the schema declares {other.value}"):
@@ -441,4 +441,4 @@ def test_a_small_delta_is_not_warned_of() -> None:
         warnings.simplefilter("error")
         Privacy(epsilon=1.0, delta=0.01).warn_if_weak(99)
         Privacy(epsilon=1.0, delta=0.01).warn_if_weak(0)
-        Privacy(epsilon=1.0).warn_if_weak(10**9)
+        Privacy(epsilon=1.0, delta=0.0).warn_if_weak(10**9)

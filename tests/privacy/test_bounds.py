@@ -9,7 +9,7 @@ from kernelease.privacy import MemoryLedger, Neighbours, Privacy, SeededNoise
 from kernelease.privacy.bounds import BINS, HIGHEST, LOWEST, Bounds, bins_of, private_bounds
 from kernelease.privacy.ledger import remaining_epsilon
 
-PURE, GAUSSIAN = Privacy(epsilon=1.0), Privacy(epsilon=0.5, delta=1e-6)
+PURE, GAUSSIAN = Privacy(epsilon=1.0, delta=0.0), Privacy(epsilon=0.5, delta=1e-6)
 
 
 def found(table, *, privacy=PURE, ledger=None, seed=0):

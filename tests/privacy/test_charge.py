@@ -26,7 +26,7 @@ PEOPLE = pa.table({"sex": ["f", "m"] * 20, "person": list(range(40))})
 
 
 def charge(subject: Subject, neighbours: Neighbours | None = None, loss: Loss | None = None) -> Charge:
-    asked = Privacy(epsilon=1.0, neighbours=neighbours)
+    asked = Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours)
     return Charge(loss=Loss.gaussian(0.1) if loss is None else loss, asked=asked, subject=subject, purpose="a test")
 
 

@@ -17,7 +17,7 @@ from kernelease.privacy.subject import ROWS
 from tests.privacy.toys import RecordingLedger, RecordingNoise, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 SENSITIVITY = Sensitivity(l2=1.0, l1=1.0, neighbours=Neighbours.REPLACE_ONE)
 
 

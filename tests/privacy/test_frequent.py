@@ -94,12 +94,15 @@ def test_the_ledger_is_charged_before_noise_is_drawn():
 
 
 def test_a_ledger_that_does_not_allow_it_refuses_and_nothing_is_drawn():
-    for cap in (Privacy(epsilon=5.0), Privacy(epsilon=5.0, delta=1e-7)):  # no δ at all; 0.9 % of it is too little
+    for cap in (
+        Privacy(epsilon=5.0, delta=0.0),
+        Privacy(epsilon=5.0, delta=1e-7),
+    ):  # no δ at all; 0.9 % of it is too little
         with pytest.raises(BudgetError, match="Nothing was spent"):
             named([TABLE], ledger=MemoryLedger(cap), noise=object())
 
 
-@pytest.mark.parametrize(("columns", "privacy"), [((), ASKED), (("town",), Privacy(epsilon=1.0))])
+@pytest.mark.parametrize(("columns", "privacy"), [((), ASKED), (("town",), Privacy(epsilon=1.0, delta=0.0))])
 def test_it_needs_columns_and_a_delta(columns, privacy):
     with pytest.raises(ParameterError, match="delta above 0"):
         named([TABLE], columns=columns, privacy=privacy)

@@ -19,7 +19,9 @@ CAP = Privacy(epsilon=1.0, delta=1e-6)
 
 
 def charge(loss: Loss, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Charge:
-    return Charge(loss=loss, asked=Privacy(epsilon=1.0, neighbours=neighbours), subject=ROWS, purpose="a test")
+    return Charge(
+        loss=loss, asked=Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours), subject=ROWS, purpose="a test"
+    )
 
 
 def test_receipts_are_numbered_and_dated() -> None:
@@ -56,7 +58,7 @@ def test_exactly_the_cap_is_accepted_and_nothing_after_it(epsilon: float, delta:
 @given(st.floats(1e-4, 1000.0))
 @settings(deadline=None)
 def test_exactly_a_pure_cap_is_accepted_and_nothing_after_it(epsilon: float) -> None:
-    privacy = Privacy(epsilon=epsilon)
+    privacy = Privacy(epsilon=epsilon, delta=0.0)
     ledger = MemoryLedger(privacy)
     PrivacyFilter.open(privacy, ledger=ledger, subject=ROWS, coordinates=10**6, purpose="all of it")
     with pytest.raises(BudgetError):
@@ -66,7 +68,7 @@ def test_exactly_a_pure_cap_is_accepted_and_nothing_after_it(epsilon: float) -> 
 @pytest.mark.parametrize("mu", [1e-10, 0.02, 1.0])
 def test_a_pure_cap_takes_no_gaussian_step_however_small(mu: float) -> None:
     with pytest.raises(BudgetError):
-        MemoryLedger(Privacy(epsilon=1.0)).charge(charge(Loss.gaussian(mu)))
+        MemoryLedger(Privacy(epsilon=1.0, delta=0.0)).charge(charge(Loss.gaussian(mu)))
 
 
 # Two relations.
@@ -102,7 +104,7 @@ def test_a_pure_add_remove_step_counts_as_twice_its_epsilon(epsilon: float) -> N
 
 
 def test_a_pure_add_remove_step_fills_half_of_a_replace_one_cap() -> None:
-    ledger = MemoryLedger(Privacy(epsilon=1.0))
+    ledger = MemoryLedger(Privacy(epsilon=1.0, delta=0.0))
     ledger.charge(charge(Loss.pure(0.5), Neighbours.ADD_REMOVE))
     with pytest.raises(BudgetError, match="nothing is left"):
         ledger.charge(charge(Loss.pure(0.001)))
@@ -136,10 +138,10 @@ def test_what_is_said_to_be_left_is_left_and_no_more(epsilon: float, delta: floa
 
 def test_what_is_left_in_words() -> None:
     assert (
-        remaining_in_words(Privacy(epsilon=1.0), Loss.pure(0.7))
+        remaining_in_words(Privacy(epsilon=1.0, delta=0.0), Loss.pure(0.7))
         == "left: one release of epsilon up to 0.3 at delta = 0"
     )
-    assert remaining_in_words(Privacy(epsilon=1.0), Loss.pure(1.0)) == "nothing is left"
+    assert remaining_in_words(Privacy(epsilon=1.0, delta=0.0), Loss.pure(1.0)) == "nothing is left"
 
 
 def test_a_cap_is_a_privacy() -> None:

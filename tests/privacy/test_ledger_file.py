@@ -34,12 +34,14 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.subject import ROWS
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 _KEPT = "time, purpose, dataset, unit, neighbours, epsilon, delta, calibration"
 
 
 def step(loss: Loss, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Charge:
-    return Charge(loss=loss, asked=Privacy(epsilon=1.0, neighbours=neighbours), subject=ROWS, purpose="a test")
+    return Charge(
+        loss=loss, asked=Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours), subject=ROWS, purpose="a test"
+    )
 
 
 def edit(path: Path, *statements: str) -> None:
@@ -144,7 +146,7 @@ def test_beyond_the_cap_is_refused_with_what_is_left(path: Path) -> None:
 
 
 def test_what_is_left_in_words(path: Path) -> None:
-    ledger = LedgerFile.create(path, dataset="d", cap=Privacy(epsilon=0.3))
+    ledger = LedgerFile.create(path, dataset="d", cap=Privacy(epsilon=0.3, delta=0.0))
     assert ledger.remaining() == "left: one release of epsilon up to 0.3 at delta = 0"
     ledger.charge(step(Loss.pure(0.3 - 0.0012345)))
     assert ledger.remaining() == "left: one release of epsilon up to 0.00123 at delta = 0"

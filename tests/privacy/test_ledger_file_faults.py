@@ -33,7 +33,7 @@ PROCESSES.set_forkserver_preload(
 )
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 SHARE = 1 / 128  # a binary fraction: 128 of them are exactly 1
 
 

@@ -10,7 +10,7 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.ledger_on_demand import NewLedger, open_ledger
 from kernelease.privacy.subject import Subject
 
-CAP = Privacy(epsilon=1.0)
+CAP = Privacy(epsilon=1.0, delta=0.0)
 CENSUS, PERSONS = Subject(dataset="census"), Subject(dataset="census", unit="person")
 CHARGE = Charge(loss=Loss.pure(0.75), asked=CAP, subject=CENSUS, purpose="a test")
 
@@ -30,7 +30,7 @@ def test_nothing_is_written_before_the_first_charge(tmp_path):
 
 
 def test_an_existing_file_keeps_its_own_cap(tmp_path):
-    LedgerFile.create(tmp_path / "ledger", dataset="census", cap=Privacy(epsilon=0.5))
+    LedgerFile.create(tmp_path / "ledger", dataset="census", cap=Privacy(epsilon=0.5, delta=0.0))
     ledger = open_ledger(tmp_path / "ledger", subject=CENSUS, cap=CAP)
     assert isinstance(ledger, LedgerFile)
     with pytest.raises(BudgetError):

@@ -15,7 +15,7 @@ from kernelease.privacy.mechanisms import LARGEST_SCORE, measure, select
 from tests.privacy.toys import RecordingNoise, a_measurement, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
-PURE = Privacy(epsilon=0.5)
+PURE = Privacy(epsilon=0.5, delta=0.0)
 
 
 def sensitivity(l2: float = 1.0, l1: float = 1.0, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Sensitivity:

@@ -20,7 +20,7 @@ from tests.privacy.toys import RecordingNoise, a_measurement, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
 ADD = Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE)
-PURE = Privacy(epsilon=1.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)
 UNIT = Sensitivity(l2=1.0, l1=1.0, neighbours=Neighbours.REPLACE_ONE)
 
 

@@ -20,8 +20,8 @@ from tests.privacy.toys import OneHot, Paired, RecordingNoise, categories, open_
 
 REPLACE = Privacy(epsilon=1.0, delta=1e-6)
 ADD = Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.ADD_REMOVE)
-PURE = Privacy(epsilon=1.0)
-PURE_ADD = Privacy(epsilon=1.0, neighbours=Neighbours.ADD_REMOVE)
+PURE = Privacy(epsilon=1.0, delta=0.0)
+PURE_ADD = Privacy(epsilon=1.0, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
 RELATIONS = [REPLACE, ADD, PURE, PURE_ADD]
 
 SECRET = categories(*[0] * 4711, *[1] * 1234, *[2] * 99)

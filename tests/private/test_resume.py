@@ -172,7 +172,7 @@ def test_two_extensions_of_one_measurement_are_refused(privacy: Privacy) -> None
 
 @pytest.mark.parametrize("neighbours", list(Neighbours))
 def test_laplace_noise_is_not_resumed(neighbours: Neighbours) -> None:
-    first, budget = opened(Privacy(epsilon=1.0, neighbours=neighbours))
+    first, budget = opened(Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours))
     refused(first, budget, WHOLE, "Only a Gaussian measurement")
 
 

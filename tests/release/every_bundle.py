@@ -18,9 +18,9 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.table.records import Records
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
-PURE = ke.Privacy(epsilon=4.0)
+PURE = ke.Privacy(epsilon=4.0, delta=0.0)
 ADD_REMOVE = ke.Privacy(epsilon=4.0, delta=1e-6, neighbours=ke.Neighbours.ADD_REMOVE)
-PURE_ADD_REMOVE = ke.Privacy(epsilon=4.0, neighbours=ke.Neighbours.ADD_REMOVE)
+PURE_ADD_REMOVE = ke.Privacy(epsilon=4.0, delta=0.0, neighbours=ke.Neighbours.ADD_REMOVE)
 
 SCHEMA_TEXT = """
 [table]

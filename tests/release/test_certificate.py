@@ -41,7 +41,7 @@ STRONG = _certificate(Privacy(epsilon=1.0, delta=1e-6))
 def test_the_headline_is_the_guarantee() -> None:
     assert STRONG.headline == "(1, 1e-06)-differentially private for each row, replace-one neighbours"
     private = _certificate(
-        Privacy(epsilon=0.25, neighbours=Neighbours.ADD_REMOVE), RandomFeatures(start=NORMAL, features=20)
+        Privacy(epsilon=0.25, delta=0.0, neighbours=Neighbours.ADD_REMOVE), RandomFeatures(start=NORMAL, features=20)
     )
     assert private.headline == "(0.25, 0)-differentially private for each row, add-remove neighbours"
 
@@ -88,7 +88,7 @@ def test_the_attacker_is_the_best_test_of_two_gaussians(epsilon: float) -> None:
 
 def test_a_pure_guarantee_is_on_the_same_scale() -> None:
     """Pure ε bounds the power by e^ε·α, which is less than its Gaussian stand-in allows."""
-    certificate = _certificate(Privacy(epsilon=1.0), RandomFeatures(start=NORMAL, features=8))
+    certificate = _certificate(Privacy(epsilon=1.0, delta=0.0), RandomFeatures(start=NORMAL, features=8))
     assert certificate.attacker == pytest.approx({0.01: 0.01 * math.e, 0.05: 0.05 * math.e})
 
 
@@ -102,8 +102,8 @@ def test_a_pure_guarantee_is_on_the_same_scale() -> None:
             RandomFeatures(start=NORMAL, features=8),
             Law.GAUSSIAN,
         ),
-        (Privacy(epsilon=0.5), RandomFeatures(start=NORMAL, features=8), Law.LAPLACE),
-        (Privacy(epsilon=0.5), SmallDatabase(domain=np.eye(2), size=2), Law.EXPONENTIAL),
+        (Privacy(epsilon=0.5, delta=0.0), RandomFeatures(start=NORMAL, features=8), Law.LAPLACE),
+        (Privacy(epsilon=0.5, delta=0.0), SmallDatabase(domain=np.eye(2), size=2), Law.EXPONENTIAL),
     ],
     ids=["analytic", "classic", "add-remove", "Laplace", "selection"],
 )

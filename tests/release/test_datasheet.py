@@ -133,7 +133,7 @@ def test_releases_of_points_have_one_too() -> None:
     assert "A mean of 5 features was measured" in text or "features was measured" in text
     assert "Kernel: Gaussian(lengthscale=1.0)." in text
     small = ke.SmallDatabase(domain=np.eye(2), size=2)
-    text = sheet(ke.release(rows, kernel=kernel, method=small, privacy=ke.Privacy(epsilon=1.0)))
+    text = sheet(ke.release(rows, kernel=kernel, method=small, privacy=ke.Privacy(epsilon=1.0, delta=0.0)))
     assert "pure differential privacy" in text
     assert "A selection among candidates was published" in text
 

@@ -267,6 +267,95 @@ def test_samples_refuse(points, release):
         points.samples(2).combine(1.0, [1.0, 2.0]).interval(0.0)
     rows, method = np.eye(2)[[0, 1, 1]], ke.SmallDatabase(domain=np.eye(2), size=2)
     kernel = ke.Gaussian(lengthscale=1.0)
-    selected = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0))
+    selected = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0, delta=0.0))
     with pytest.raises(ke.ParameterError, match="no noisy measurements"):
         selected.samples(2)
+
+
+TYPES = """
+[columns.count]
+type = "integer"
+min = 0
+max = 9
+nullable = true
+[columns.whole]
+type = "integer"
+min = 0
+max = 9
+[columns.day]
+type = "date"
+min = 2020-01-01
+max = 2020-12-31
+[columns.flag]
+type = "boolean"
+nullable = true
+[columns.kind]
+type = "category"
+values = ["a", "b"]
+other = true
+[columns.size]
+type = "ordinal"
+values = ["small", "large"]
+[columns.amount]
+type = "number"
+min = 0
+max = 1
+nullable = true
+"""
+
+
+@pytest.fixture(scope="module")
+def typed():
+    rows = pa.table(
+        {
+            "count": pa.array([1, None] * 100),
+            "whole": [3] * 200,
+            "day": ["2020-05-01"] * 200,
+            "flag": pa.array([True, None] * 100),
+            "kind": ["a", "z"] * 100,
+            "size": ["small", "large"] * 100,
+            "amount": pa.array([0.5, None] * 100),
+        }
+    )
+    return ke.release(rows, schema=ke.Schema.parse(TYPES), privacy=(5.0, 1e-6))
+
+
+def test_pandas_has_the_declared_types(typed):
+    frame = typed.to_pandas()
+    kinds = {name: str(kind) for name, kind in frame.dtypes.items()}
+    assert kinds.pop("day").startswith("datetime64")
+    assert kinds == {
+        "count": "Int64",
+        "whole": "int64",
+        "flag": "boolean",
+        "kind": "category",
+        "size": "category",
+        "amount": "float64",
+        "weight": "float64",
+    }
+    assert frame["size"].cat.ordered
+    assert list(frame["kind"].cat.categories) == ["a", "b", "__other__"]
+
+
+def test_weights_in_a_frame_have_mean_one(typed):
+    """So that scikit-learn takes them as they are: its penalties weigh against their sum."""
+    assert typed.to_pandas()["weight"].mean() == pytest.approx(1.0)
+    assert typed.to_arrow()["weight"].to_numpy().sum() == pytest.approx(1.0)
+
+
+def test_a_frame_of_a_release_can_be_released_and_compared(typed):
+    again = ke.release(typed.to_pandas(weights=False), schema=typed.schema, privacy=(1.0, 1e-6))
+    assert again.schema == typed.schema
+    assert typed.mmd(typed.to_pandas(weights=False)).value < 0.2
+
+
+def test_description_and_length(typed):
+    about = typed.describe()
+    assert len(typed) == typed.table.num_rows == 200
+    assert list(about.index) == list(typed.schema.names)
+    numbers = typed.to_pandas()["amount"]
+    assert about.loc["amount", "mean"] == pytest.approx(numbers.mean())
+    assert about.loc["amount", "missing"] == pytest.approx(numbers.isna().mean())
+    assert about.loc["whole", "min"] <= about.loc["whole", "median"] <= about.loc["whole", "max"]
+    assert about.loc["size", "top"] in {"small", "large"}
+    assert about.loc["day", "min"] <= about.loc["day", "max"]

@@ -139,7 +139,9 @@ def test_no_rows_can_not_be_drawn(count: int) -> None:
 
 def test_selected_rows_have_no_embedding_to_match() -> None:
     method = SmallDatabase(domain=np.eye(2), size=3)
-    made = release(np.eye(2), kernel=KERNEL, method=method, privacy=Privacy(epsilon=1.0), noise=SeededNoise(0))
+    made = release(
+        np.eye(2), kernel=KERNEL, method=method, privacy=Privacy(epsilon=1.0, delta=0.0), noise=SeededNoise(0)
+    )
     for form in (lambda: made.uniform(3), made.as_float32):
         with pytest.raises(ParameterError, match="no noisy measurements"):
             form()

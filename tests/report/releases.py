@@ -34,7 +34,7 @@ def promised(neighbours: str, privacy: Privacy) -> Release:
     """Some of its columns in coarse cells, under another promise."""
     whole = Schema.parse(SCHEMA.replace("replace-one", neighbours).replace("max = 80.0", "max = 80.0\ncells = 8"))
     columns = tuple(column for column in whole if column.name in ("sex", "hours", "employed"))
-    schema = replace(whole, columns=columns)
+    schema = replace(whole, columns=columns, order=())
     return fit(measure(generated_table(1_000), schema=schema, privacy=privacy, seed=0))
 
 
@@ -45,10 +45,15 @@ def signed(release: Release, folder: Path) -> Path:
 
 
 def tiny() -> tuple[Release, pa.Table]:
-    """Two columns, in no time; with them the private ones."""
-    columns: tuple[Any, ...] = (Boolean(name="a"), Category(name="b", values=("x", "y")))
+    """Two columns and one that says nothing, in no time; with them the private ones."""
+    columns: tuple[Any, ...] = (
+        Boolean(name="a"),
+        Category(name="b", values=("x", "y")),
+        Category(name="c", values=("only",)),
+    )
     draw = np.random.default_rng(4)
     table = pa.table({"a": draw.random(300) < 0.3, "b": np.array(["x", "y"])[draw.integers(0, 2, 300)]})
+    table = table.append_column("c", [["only"] * 300])
     schema = Schema(name="tiny", columns=columns, neighbours="replace-one")
     return fit(measure(table, schema=schema, privacy=Privacy(epsilon=4.0, delta=1e-6), seed=0)), table
 

@@ -292,4 +292,4 @@ def test_the_owner_s_page_says_private_on_every_panel(tiny: Path, tiny_table, tm
         for panel in (*PANELS, "owner"):
             shown.locator(f"#tab-{panel}").click()
             assert shown.locator(f"#panel-{panel} > .private").is_visible()
-        assert shown.locator("#panel-owner article .private").count() == 2
+        assert shown.locator("#panel-owner article .private").count() == 3

@@ -115,7 +115,7 @@ def test_marginals_stop_where_there_is_no_room(tiny_table, monkeypatch: pytest.M
     release = tiny_table[0]
     assert isinstance(release.measured, NoisyBlocks)
     monkeypatch.setattr("kernelease.report.marginals.MOST_CELLS", 6)
-    codes = np.zeros((release.table.num_rows, 2), dtype=int)
+    codes = np.zeros((release.table.num_rows, 3), dtype=int)
     sent = {tuple(record["columns"]) for record in marginal_records(release.measured, codes, release.weights)}
     assert (0, 1) not in sent
 

@@ -6,7 +6,7 @@ from decimal import Context, Decimal
 
 import numpy as np
 
-from kernelease.table import Boolean, Category, Column, Date, Datetime, Integer, Number, Ordinal, String
+from kernelease.table import Boolean, Category, Column, Date, Datetime, Hierarchy, Integer, Number, Ordinal, String
 
 MOMENT = datetime.datetime
 EAST = datetime.timezone(datetime.timedelta(hours=14))
@@ -41,6 +41,10 @@ NUMBERS: list[Column] = [
     Number(name="huge", min=-1e150, max=1e150, cells=5, nullable=True),
     Number(name="tiny", min=0.0, max=1e-310, cells=4),
     Number(name="one", min=0.0, max=1.0, cells=1),
+    Integer(name="decades", min=0, max=10**9, scale="log", nullable=True),
+    Integer(name="few decades", min=5, max=10**5, resolution=5, scale="log", cells=9),
+    Number(name="dollars", min=0.5, max=1e9, scale="log", nullable=True),
+    Number(name="cents in decades", min=0.0, max=1e6, decimals=2, scale="log", cells=30),
 ]
 LISTS: list[Column] = [
     Category(name="odd", values=ODD_NAMES, other=True, nullable=True),
@@ -52,6 +56,8 @@ LISTS: list[Column] = [
     Ordinal(name="flags", values=("false", "true"), nullable=True),
     String(name="free", max_length=10, nullable=True),
     String(name="drug", values=("a", "aspirin")),
+    Hierarchy(name="grouped", values=ODD_NAMES, prefix=1, nullable=True),
+    Hierarchy(name="grouped numbers", values=(0, 1, 2, 7), groups=("a", "b", "a", "c"), other=-1),
 ]
 FLAGS: list[Column] = [Boolean(name="insured", nullable=True), Boolean(name="member", default=True)]
 TIMES: list[Column] = [

@@ -17,7 +17,7 @@ from kernelease.sources.public import read_public
 
 @pytest.fixture
 def ledger(tmp_path):
-    return LedgerFile.create(tmp_path / "ledger", cap=Privacy(epsilon=1.0))
+    return LedgerFile.create(tmp_path / "ledger", cap=Privacy(epsilon=1.0, delta=0.0))
 
 
 def test_types_of_a_public_csv_are_guessed(tmp_path):
@@ -56,7 +56,7 @@ def test_measured_bounds_go_into_the_draft(ledger):
 def test_bounds_are_not_measured_for_nothing(ledger, tmp_path):
     with pytest.raises(ParameterError, match="no column of numbers"):
         measure_domain(open_source(pa.table({"t": ["x"]})), epsilon=0.5, ledger=ledger)
-    of_persons = LedgerFile.create(tmp_path / "persons", cap=Privacy(epsilon=1.0), unit="person")
+    of_persons = LedgerFile.create(tmp_path / "persons", cap=Privacy(epsilon=1.0, delta=0.0), unit="person")
     with pytest.raises(BudgetError, match="each person"):
         measure_domain(open_source(pa.table({"n": [1]})), epsilon=0.5, ledger=of_persons)
     assert ledger.entries() == of_persons.entries() == []

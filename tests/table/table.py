@@ -6,7 +6,7 @@ import decimal
 import numpy as np
 import pyarrow as pa
 
-from kernelease.table import Boolean, Category, Column, Date, Datetime, Integer, Number, Ordinal, String
+from kernelease.table import Boolean, Category, Column, Date, Datetime, Hierarchy, Integer, Number, Ordinal, String
 
 DAY = datetime.date(2024, 1, 1)
 NOON = datetime.datetime(2024, 1, 1, 12)
@@ -23,6 +23,14 @@ COLUMNS: dict[str, Column] = {
     "number grouped": Number(name="x", min=0.0, max=1000.0, resolution=0.01, nullable=True),
     "number widest": Number(name="x", min=-1e150, max=1e150, cells=4095, nullable=True),
     "number tiny": Number(name="x", min=-1e-300, max=1e-300),
+    "number decimals": Number(name="x", min=-1.5, max=400.25, decimals=2),
+    "number log": Number(name="x", min=0.01, max=1e6, scale="log", nullable=True),
+    "number log of cents": Number(name="x", min=0.0, max=1e6, decimals=2, scale="log", cells=50, default=7.0),
+    "number log, all its values": Number(name="x", min=1.0, max=3.0, resolution=0.5, scale="log"),
+    "integer log": Integer(name="x", min=0, max=10_000_000, scale="log", nullable=True),
+    "integer log of fives": Integer(name="x", min=5, max=100_000, resolution=5, scale="log", cells=9),
+    "hierarchy": Hierarchy(name="x", values=("1.5", "Private", "Public", "1", "true"), prefix=1, nullable=True),
+    "hierarchy of groups": Hierarchy(name="x", values=(3, 1, 17), groups=("odd", "one", "odd"), other=-1),
     "category": Category(name="x", values=("Private", "State-gov", "Never worked")),
     "category other": Category(name="x", values=("true", "1", "1.5", "2024-01-01"), other=True, nullable=True),
     "category default": Category(name="x", values=("a", "b", ""), other="?", default="b"),

@@ -119,7 +119,7 @@ class TestNumber:
         values = np.array(column.decode(np.repeat([0, 1, 2], 1000), GENERATOR))
         assert values.min() >= 0.1
         assert values.max() <= 0.7
-        assert len(np.unique(values)) > 2900
+        assert len(np.unique(values)) > 2300  # of 6,000 that have four digits
         assert column.labels() == ("[0.1, 0.3)", "[0.3, 0.5)", "[0.5, 0.7]")
 
     def test_an_edge_that_rounding_crosses_is_mended(self) -> None:

@@ -22,6 +22,7 @@ from kernelease.table.expressions import (
     Compared,
     Computed,
     Condition,
+    Extracted,
     Joined,
     Missing,
     Negated,
@@ -375,3 +376,49 @@ def test_nan_is_missing() -> None:
     table = pa.table({'5" x': [1.0, float("nan"), None]})
     assert parse('`5" x` is null', COLUMNS).test(table).to_pylist() == [False, True, True]
     assert parse('`5" x` + 1 == 2', COLUMNS).test(table).to_pylist() == [True, None, None]
+
+
+def test_dates_are_computed_with_in_days_and_seconds() -> None:
+    days = [Date(name=name, min=datetime.date(2020, 1, 1), max=datetime.date(2030, 1, 1)) for name in ("start", "end")]
+    stay = Integer(name="stay", min=0, max=99)
+    rows = pa.table(
+        {
+            "start": [datetime.date(2024, 2, 28), datetime.date(2024, 12, 31)],
+            "end": [datetime.date(2024, 3, 1), datetime.date(2025, 1, 1)],
+            "stay": [2, 3],
+        }
+    )
+    for text, expected in (
+        ("end - start == stay", [True, False]),
+        ("start + stay >= end", [True, True]),
+        ("stay + start == end", [True, False]),
+        ("end - 1 > start", [True, False]),
+        ("year(end) == year(start)", [True, False]),
+        ("month(start) == 2 and day(start) == 28 and weekday(start) == 3", [True, False]),
+    ):
+        condition = parse(text, [*days, stay])
+        assert condition.holds(rows).tolist() == expected, text
+        assert str(parse(str(condition), [*days, stay])) == str(condition)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("start + start == start", "a date . a date is nothing"),
+        ("3 - start == 2", "a number - a date is nothing"),
+        ("start + 1 == 3", "a date and a number do not compare"),
+        ("-start == start", "a sign is of a number"),
+        ("year(start", r"'\)' is expected"),
+        ("year(3) == 3", "there is no column '3'"),
+    ],
+)
+def test_what_is_no_arithmetic_of_dates(text: str, message: str) -> None:
+    column = Date(name="start", min=datetime.date(2020, 1, 1), max=datetime.date(2030, 1, 1))
+    with pytest.raises(ParameterError, match=message):
+        parse(text, [column])
+
+
+def test_there_are_few_parts_of_a_date() -> None:
+    column = Date(name="start", min=datetime.date(2020, 1, 1), max=datetime.date(2030, 1, 1))
+    with pytest.raises(ParameterError, match=r"there is no century\(…\); there are year, month"):
+        Extracted(part="century", column=column)

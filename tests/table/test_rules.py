@@ -141,7 +141,7 @@ def test_dates() -> None:
         ("start <= 'soon'", "is compared with dates like '2024-12-31', not with 'soon'"),
         ("start <= 5", "is compared with dates"),
         ("__import__('os')", "there is no column '__import__'"),
-        ("start + 1 > seen", "column 'start' is of type date, and arithmetic is between numbers"),
+        ("start + 1 > seen", "a date and a datetime do not compare"),
         ("9" * 5000 + " == marital", "inf is not one of the declared values"),
     ],
 )

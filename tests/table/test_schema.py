@@ -112,7 +112,7 @@ def _edit(old: str, new: str) -> str:
             "constraint 'start <= ende': there is no column 'ende'. Did you mean end",
         ),
         (_edit("start <= end", "start & end"), 7, "constraint 'start & end': it can't be read from '& end' on"),
-        (_edit("start <= end", "start + end"), 7, "constraint 'start \\+ end': column 'start' is of type date"),
+        (_edit("start <= end", "start + end"), 7, "constraint 'start \\+ end': .*a date \\+ a date is nothing"),
         (_edit('"add-remove"', '"add-one"'), 4, "neighbours must be replace-one or add-remove, got 'add-one'"),
         (_edit('"visits"', '""'), 3, "name must be a non-empty string, got ''"),
         (_edit("max_rows_per_unit = 5\n", ""), 5, "unit needs max_rows_per_unit, an integer from 1 to 16, got None"),

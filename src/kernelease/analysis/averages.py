@@ -7,9 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 
 from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import (
+    NUMERIC,
     Columns,
     Estimand,
     Indicator,
@@ -17,6 +19,7 @@ from kernelease.analysis.estimands import (
     NumericValue,
     RowFunction,
     columns_read,
+    numbers_of,
 )
 from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Parts, Target
 from kernelease.analysis.evidence import Evidence, Spread
@@ -34,8 +37,11 @@ from kernelease.analysis.inference import (
 )
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
+from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.table.derived.computed import Formula
+from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
@@ -45,6 +51,8 @@ _ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two o
 
 def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str | None = None) -> Estimate | Groups:
     """The mean of a column of numbers over the rows that have one, and for which `where` is true; booleans are 0, 1."""
+    if column in evidence.schema.structure.derivations:
+        return _derived_mean(evidence, column, where, by)
     declared, base = evidence.column(column), evidence.where(where)
     known = present(declared)
 
@@ -99,6 +107,31 @@ def expectation(
 
     name = getattr(function, "__name__", "a function")
     return _asked(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
+
+
+def _derived_mean(evidence: Evidence, column: str, where: str | None, by: str | None) -> Estimate | Groups:
+    """Of what is linear in measured columns, from their own means; of the rest, as the expectation of a function."""
+    structure = evidence.schema.structure
+    derivation, base = structure.derivations[column], evidence.where(where)
+    if derivation.column.tag not in NUMERIC:
+        raise ParameterError(f"Column {column!r} is of type {derivation.column.tag} and has no mean.")
+    found = linear(derivation.term) if isinstance(derivation, Formula) and by is None else None
+    if found is not None and all(one in evidence.schema.columns and not one.nullable for one, _ in found.weights):
+        told = f"mean of {column}" if where is None else f"mean of {column} where {where}"
+        parts = [(weight, mean(evidence, one.name, where=where)) for one, weight in found.weights]
+        slack = 0.5 * 10.0**-derivation.decimals if isinstance(derivation, Formula) else 0.0
+        return weighted_sum([(w, one) for w, one in parts if isinstance(one, Estimate)], found.constant, slack, told)
+
+    def function(columns: Columns) -> Floats:
+        return numbers_of(derivation.column, pa.table({column: structure.derive(columns.table, column)}))
+
+    names = structure.origins(column)
+
+    def ratio(group: tuple[Condition, ...]) -> tuple[Integrand, Integrand | None]:
+        chosen = Indicator((*base.parts, *group))
+        return RowFunction(function, names, chosen), RowFunction(function, names, chosen, presence=True)
+
+    return _asked(evidence, ratio, f"mean of {column}", where, by)
 
 
 def crosstab(evidence: Evidence, first: str, second: str, *, where: str | None = None) -> EstimateTable:

@@ -1,16 +1,18 @@
 """What analysts ask about: the conditions of the table's language, as far as measured counts can answer them."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import ParameterError
+from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
+from kernelease.table.derived.structure import Structure
 from kernelease.table.expressions.comparisons import Computed, Missing
-from kernelease.table.expressions.logic import Condition, Leaf, Negated
+from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
 from kernelease.table.expressions.parser import parse
 from kernelease.table.expressions.tokens import shown
 
@@ -32,16 +34,43 @@ class InCell(Leaf):
         return pa.array(np.isin(self.column.encode(table.column(self.column.name)), self.atoms))
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Through(Leaf):
+    """A test of derived columns, seen through the one measured column that says all of them, `origin`."""
+
+    leaf: Leaf
+    origin: str
+    structure: Structure = field(compare=False)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The measured column."""
+        return (self.origin,)
+
+    def test(self, table: pa.Table) -> Any:
+        known = {name: self.structure.derive(table, name) for name in self.leaf.names if name != self.origin}
+        return self.leaf.test(pa.table({self.origin: table.column(self.origin), **known}))
+
+    def __str__(self) -> str:
+        return str(self.leaf)
+
+
+def single_valued(column: Column) -> bool:
+    """Whether each atom is one value, so that what the value says is known of its atom."""
+    return not isinstance(column, Celled) or bool(np.equal(*column.bounds()).all())
+
+
 def present(column: Column) -> tuple[Condition, ...]:
     """The condition that a column's value is not NULL; none where it never is."""
     return (Negated(part=Missing(column=column)),) if column.nullable else ()
 
 
-def parse_condition(text: str, columns: Iterable[Column]) -> Condition:
+def parse_condition(text: str, columns: Iterable[Column], structure: Structure | None = None) -> Condition:
     r"""A condition from its text, or a `ParameterError` that says what is wrong with it.
 
     Every test in it compares a column with a value or with another column: what is computed from several columns was
-    not measured.
+    not measured. With a `structure`, it may be about a derived column, where one measured column says its value.
 
     >>> from kernelease import Schema
     >>> schema = Schema.parse('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\nnullable = true')
@@ -49,10 +78,13 @@ def parse_condition(text: str, columns: Iterable[Column]) -> Condition:
     >>> condition.holds(pa.table({"age": [7, 30, 60, None]}))
     array([ True, False,  True, False])
     """
+    known = tuple(columns)
     try:
-        condition = parse(text, columns)
+        condition = parse(text, (*known, *(() if structure is None else structure.columns)))
         for leaf in condition.leaves():
             _check_measurable(leaf)
+        if structure is not None:
+            condition = _measured(condition, {column.name: column for column in known}, structure)
     except ParameterError as error:
         raise ParameterError(f"condition {shown(text, 200)}: {error}") from None
     return condition
@@ -64,3 +96,22 @@ def _check_measurable(leaf: Leaf) -> None:
             f"{shown(str(leaf))} computes with columns. A rule of a schema may do so; what was measured answers "
             "comparisons of a column with a value or another column. Ask for the expectation of a function instead."
         )
+
+
+def _measured(condition: Condition, columns: Mapping[str, Column], structure: Structure) -> Condition:
+    """The same condition, with tests of measured columns alone."""
+    if isinstance(condition, Negated):
+        return Negated(part=_measured(condition.part, columns, structure))
+    if isinstance(condition, Joined):
+        parts = tuple(_measured(part, columns, structure) for part in condition.parts)
+        return Joined(parts=parts, every=condition.every)
+    assert isinstance(condition, Leaf)
+    derived = [name for name in condition.names if name in structure.derivations]
+    if not derived:
+        return condition
+    origins = tuple(dict.fromkeys(origin for name in condition.names for origin in structure.origins(name)))
+    if len(origins) > 1 or not single_valued(columns[origins[0]]):
+        raise ParameterError(
+            f"column {derived[0]!r} is derived, and was not measured. Ask about {' and '.join(origins)} instead."
+        )
+    return Through(leaf=condition, origin=origins[0], structure=structure)

@@ -141,6 +141,11 @@ class Columns(Mapping[str, Any]):
             return np.asarray(array.to_numpy())
         return np.array(array.to_pylist(), dtype=object)
 
+    @property
+    def table(self) -> pa.Table:
+        """The rows themselves."""
+        return self._table
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._table.column_names)
 

@@ -1,21 +1,23 @@
 """What a release says about a private table, and which questions it can answer."""
 
+import datetime
 import html
 import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum, unique
-from typing import final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import InCell, parse_condition
+from kernelease.analysis.conditions import InCell, Through, parse_condition, single_valued
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
+from kernelease.analysis.representatives import representatives
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -23,8 +25,12 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.table.columns.column import Column
-from kernelease.table.expressions.logic import Condition
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import NULL_LABEL, Column
+from kernelease.table.columns.listed import Listed
+from kernelease.table.expressions.comparisons import Compared, Missing
+from kernelease.table.expressions.logic import Condition, Leaf
+from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
@@ -82,13 +88,18 @@ class Evidence:
 
     def where(self, text: str | None) -> Indicator:
         """A condition in words, as a function of rows; None holds for all of them."""
-        return Indicator(()) if text is None else Indicator((parse_condition(text, self.schema),))
+        return (
+            Indicator(()) if text is None else Indicator((parse_condition(text, self.schema, self.schema.structure),))
+        )
 
     def groups(self, name: str, others: Iterable[str] = ()) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
 
-        Cells are as fine as the column was measured together with the other columns.
+        Cells are as fine as the column was measured together with the other columns. The values of a derived column
+        are groups of those of the measured column that says them.
         """
+        if name in self.schema.structure.derivations:
+            return self._derived_groups(name)
         column, index = self.column(name), self.schema.names.index(name)
         measured = self.marginals(self.positions({name, *others}))
         cells = measured[0].groups[measured[0].columns.index(index)] if measured else np.arange(column.size)
@@ -96,6 +107,23 @@ class Evidence:
         labels = column.labels()
         join = _range_label if column.ordered else " or ".join
         return [(join([labels[atom] for atom in atoms]), InCell(column=column, atoms=atoms)) for atoms in members]
+
+    def _derived_groups(self, name: str) -> list[tuple[str, Condition]]:
+        structure = self.schema.structure
+        origins = structure.origins(name)
+        origin = self.column(origins[0] if len(origins) == 1 else name)  # several: refused, with their names
+        if not single_valued(origin):
+            _ = self.column(name)
+        column, every = structure.derivations[name].column, pa.table({origin.name: representatives(origin).values})
+        values = structure.derive(every, name).to_pylist()
+        known = list(dict.fromkeys(value for value in values if value is not None))
+        listed = column.labels() if isinstance(column, Listed | Boolean) else ()
+        known.sort(key=lambda value: listed.index(_label(value)) if listed else value)
+        missing: list[tuple[str, Leaf]] = [(NULL_LABEL, Missing(column=column))] if None in values else []
+        groups = [(_label(value), Compared(left=column, operator="==", right=_literal(value))) for value in known]
+        return [
+            (label, Through(leaf=leaf, origin=origin.name, structure=structure)) for label, leaf in (*groups, *missing)
+        ]
 
     def shares(self, index: int) -> Floats:
         """About how the rows are distributed over the atoms of a column: (atoms,)."""
@@ -130,7 +158,7 @@ class Evidence:
     def sample(self) -> pa.Table:
         """A few legal rows, to try a function on."""
         arrays = [column.decode(np.arange(column.size)[:2].repeat(2)[:2], _public()) for column in self.schema]
-        return pa.Table.from_arrays(arrays, schema=self.schema.arrow_schema())
+        return pa.Table.from_arrays(arrays, names=list(self.schema.names))
 
     def numeric(self, name: str, what: str, tags: Sequence[str] = ("integer", "number", "boolean")) -> Column:
         """A column with numbers, or an error that says what it is."""
@@ -229,6 +257,17 @@ def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
 def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
     """Of the noise of one cell of these columns, a sum over the block's other columns."""
     return counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+
+
+def _label(value: object) -> str:
+    """A value of a derived column as a label."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _literal(value: Any) -> Literal:
+    """A value of a derived column as conditions have it: dates are text."""
+    text: Literal = value.isoformat() if isinstance(value, datetime.date) else value
+    return text
 
 
 def _range_label(labels: list[str]) -> str:

@@ -14,6 +14,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.comparisons import Compared
@@ -41,6 +42,12 @@ class Representatives:
 
 def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Representatives:
     """The values that decide how conditions, and functions that are monotone in a cell, come out on each atom."""
+    if isinstance(column, Listed):  # several values of a hierarchy may share an atom
+        values = column.every_value
+        special = range(column.value_atoms, column.size)
+        return Representatives(
+            atoms=np.array([*column.value_codes, *special]), values=values, weights=np.ones(len(values))
+        )
     if not isinstance(column, Celled):
         every = np.arange(column.size)
         values = column.decode(every, np.random.default_rng(0))
@@ -92,7 +99,7 @@ def _spacing(column: Celled) -> float | None:
     if isinstance(column, Stepped):
         return float(column.tick)
     assert isinstance(column, Number)
-    return column.resolution
+    return column.spacing
 
 
 def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
@@ -125,7 +132,7 @@ def _compared(column: Celled, leaf: Compared) -> list[float]:
 def _arrow(column: Celled, numbers: Any) -> pa.Array:
     """Numbers in the column's own scale as values of its type."""
     if isinstance(column, Number):
-        digits = None if column.resolution is None else 10 - math.floor(math.log10(column.resolution))
+        digits = None if column.spacing is None else 10 - math.floor(math.log10(column.spacing))
         return pa.array(numbers if digits is None else np.round(numbers, digits), pa.float64())
     whole = np.rint(numbers).astype(np.int64)
     if isinstance(column, Integer):

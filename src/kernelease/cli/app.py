@@ -1,35 +1,67 @@
 """The `kernelease` command."""
 
+import importlib
 import sys
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, final
 
 import typer
+from typer.main import get_command
 
 from kernelease._version import __version__
-from kernelease.cli.answers import answers
-from kernelease.cli.budget import budget
-from kernelease.cli.config import read_config
-from kernelease.cli.demo import demo
 from kernelease.cli.exits import Commands
-from kernelease.cli.export import export
-from kernelease.cli.fit import fit
-from kernelease.cli.keys import keys
-from kernelease.cli.measure import measure
-from kernelease.cli.plan import plan
-from kernelease.cli.query import query
-from kernelease.cli.release import release
-from kernelease.cli.report import report
-from kernelease.cli.schema import schema
-from kernelease.cli.verify import verify
 
-app = typer.Typer(cls=Commands, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
-app.add_typer(schema, name="schema")
-for command in (plan, measure, fit, release, verify, report, export, query, answers):
-    app.command()(command)
-app.add_typer(budget, name="budget")
-app.add_typer(keys, name="keys")
-app.command()(demo)
+COMMANDS = (
+    *("schema", "plan", "measure", "fit", "release", "verify", "report", "export", "query", "answers"),
+    *("budget", "keys", "demo"),
+)
+"""In the order of the help. Each is what its module in this package calls by the same name."""
+
+
+@final
+class _OnDemand(Mapping[str, Any]):
+    """The commands by name, each loaded when it is first asked for: `--version` needs none of them."""
+
+    def __init__(self) -> None:
+        self._loaded: dict[str, Any] = {}
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in COMMANDS:
+            raise KeyError(name)
+        if name not in self._loaded:
+            self._loaded[name] = _loaded(name)
+        return self._loaded[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(COMMANDS)
+
+    def __len__(self) -> int:
+        return len(COMMANDS)
+
+
+def _loaded(name: str) -> Any:
+    found = getattr(importlib.import_module(f"kernelease.cli.{name}"), name)
+    alone = typer.Typer(add_completion=False)
+    if isinstance(found, typer.Typer):
+        alone.add_typer(found, name=name)
+        return get_command(alone).commands[name]  # type: ignore[attr-defined]
+    alone.command(name)(found)
+    return get_command(alone)
+
+
+class Root(Commands):
+    """All commands, loaded on demand."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{**settings, "commands": _OnDemand()})
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Their names, without loading them."""
+        return list(self.commands)
+
+
+app = typer.Typer(cls=Root, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)
 
 
 def _print_version(wanted: bool) -> None:
@@ -54,4 +86,6 @@ def main(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     if config is not None:
+        from kernelease.cli.config import read_config  # noqa: PLC0415  # it reads TOML as schemas do, and loads them
+
         context.default_map = read_config(config, context.command)

@@ -5,24 +5,31 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import RenderableType
 
-from kernelease.cli.options import Delta, Epsilon, Json, Quiet
-from kernelease.cli.screen import Screen, facts, grid
+from kernelease.cli.options import Json, Quiet
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
+from kernelease.cli.screen import Screen, facts, grid, line
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Receipt
+from kernelease.privacy.ledger import Receipt, remaining_epsilon
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import Neighbours
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
 
+_BAR = 30  # characters of a full bar, so that a line fits 80
 _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQLite file beside the private data.")]
 
 
 @budget.command()
 def create(
     ledger: _Path,
-    epsilon: Epsilon,
-    delta: Delta,
+    *,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     dataset: Annotated[
         str | None,
         typer.Option(
@@ -40,19 +47,42 @@ def create(
     quiet: Quiet = False,
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
-    cap = Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
+    cap = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+        neighbours=neighbours,
+    )
     made = LedgerFile.create(ledger, cap=cap, dataset=dataset, unit=unit)
     Screen(json=as_json, quiet=quiet).summary(_fields(made, []), facts(_facts(made, [])))
 
 
 @budget.command()
-def show(ledger: _Path, as_json: Json = False, quiet: Quiet = False) -> None:
+def show(
+    ledger: _Path,
+    timeline: Annotated[bool, typer.Option("--timeline", help="Also show what was left after each entry.")] = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
     opened = LedgerFile.open(ledger)
     entries = opened.entries()
     header = ("entry", "time", "purpose", "data set", "unit", "neighbours", "epsilon", "delta", "version")
     listed = grid(header, [_row(item) for item in entries], text=(*range(6), 8)) if entries else "no entries yet"
-    Screen(json=as_json, quiet=quiet).result(_fields(opened, entries), facts(_facts(opened, entries)), listed)
+    shown: list[RenderableType] = [facts(_facts(opened, entries)), line(""), listed]
+    if timeline:
+        shown += [line(""), _timeline(opened.cap, entries)]
+    Screen(json=as_json, quiet=quiet).result(_fields(opened, entries), *shown)
+
+
+def _timeline(cap: Privacy, entries: list[Receipt]) -> RenderableType:
+    """What was left after each entry, as the epsilon of one more release at the cap's delta, and as a bar."""
+    points: list[tuple[object, str, float]] = [("", "begin", cap.epsilon)]
+    points += [(entry.number, entry.time, remaining_epsilon(cap, entry.spent)) for entry in entries]
+    rows = [(number, time, f"{left:.3g}", "█" * round(_BAR * left / cap.epsilon)) for number, time, left in points]
+    return grid(("entry", "time", "epsilon left", f"of {cap.epsilon:g}"), rows, text=(0, 1, 3))
 
 
 def _row(entry: Receipt) -> tuple[object, ...]:
@@ -118,6 +148,7 @@ def _entry_fields(entry: Receipt) -> dict[str, Any]:
         "version": entry.version,
         "loss": _loss_fields(entry.counted),
         "spent": _loss_fields(entry.spent),
+        "remaining_epsilon": remaining_epsilon(entry.cap, entry.spent),
     }
 
 

@@ -2,8 +2,6 @@
 
 from kernelease.cli.options import (
     Data,
-    Delta,
-    Epsilon,
     Json,
     LedgerPath,
     Out,
@@ -17,6 +15,7 @@ from kernelease.cli.options import (
     SigningKey,
     Target,
 )
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
@@ -26,9 +25,12 @@ def measure(
     data: Data,
     *,
     schema: SchemaFile,
-    epsilon: Epsilon,
-    delta: Delta,
     out: Out,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     ledger: LedgerPath = None,
     seed: Seed = 0,
     query: Query = None,
@@ -50,8 +52,13 @@ def measure(
         query=query,
         records=records,
         schema=schema,
-        epsilon=epsilon,
-        delta=delta,
+        privacy=promise(
+            epsilon=epsilon,
+            delta=delta,
+            advantage=advantage,
+            true_positive=true_positive,
+            false_positive=false_positive,
+        ),
         ledger=ledger,
         seed=seed,
         out=out,

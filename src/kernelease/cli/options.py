@@ -32,15 +32,6 @@ SchemaFile: TypeAlias = Annotated[
 Bundle: TypeAlias = Annotated[
     Path, typer.Argument(metavar="BUNDLE", help="The folder or zip of a release.", exists=True)
 ]
-Epsilon: TypeAlias = Annotated[
-    float, typer.Option("--epsilon", metavar="EPS", help="Privacy parameter epsilon: smaller is safer.")
-]
-Delta: TypeAlias = Annotated[
-    float,
-    typer.Option(
-        "--delta", metavar="DELTA", help="Privacy parameter delta, far below 1/rows; 0 asks for pure privacy."
-    ),
-]
 Out: TypeAlias = Annotated[
     Path, typer.Option("--out", metavar="PATH", help="The bundle to write: a folder, or one file if it ends in .zip.")
 ]

@@ -8,13 +8,13 @@ import typer
 from rich.console import RenderableType
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors
-from kernelease.cli.options import Delta, Epsilon, Json, Quiet, SchemaFile
+from kernelease.cli.options import Json, Quiet, SchemaFile
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.summary import attacker_fields, attacker_words
 from kernelease.methods.interactions.plan import Floor, Plan, Setting
 from kernelease.methods.interactions.plan import plan as plan_release
 from kernelease.pipeline import rehearse
-from kernelease.privacy.accounting import Privacy
 from kernelease.sources.public import read_public
 from kernelease.table.schema import Schema
 
@@ -24,12 +24,16 @@ _MOST_REHEARSED = 1_000_000  # rows: a rehearsal then ends within minutes
 
 
 def plan(
+    *,
     schema: SchemaFile,
     rows: Annotated[
         int, typer.Option(metavar="N", min=1, help="How many rows (or persons) the table has, or may have.")
     ],
-    epsilon: Epsilon,
-    delta: Delta,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     simulate: Annotated[
         Path | None,
         typer.Option(metavar="FILE", exists=True, help="Rehearse on this PUBLIC table, and print the errors."),
@@ -43,7 +47,13 @@ def plan(
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
     declared = Schema.load(schema)
-    privacy = Privacy(epsilon=epsilon, delta=delta)
+    privacy = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+    )
     expected = plan_release(declared, privacy=privacy, rows=rows)
     privacy.warn_if_weak(rows)
     screen = Screen(json=as_json, quiet=quiet)
@@ -68,7 +78,7 @@ def _shown(expected: Plan, all_pairs: bool) -> list[RenderableType]:
         shown += [line(""), grid(("pair", *header), map(_row, listed))]
     if len(listed) < len(pairs):
         shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
-    return [*shown, line(""), _curve(expected.settings)]
+    return [*shown, line(""), _curve(expected.settings), line(""), *map(line, expected.advice)]
 
 
 def _facts(expected: Plan) -> list[tuple[str, object]]:
@@ -125,6 +135,7 @@ def _fields(expected: Plan) -> dict[str, Any]:
         "neighbours": expected.privacy.relation.value,
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
+        "advice": list(expected.advice),
         "pairs": expected.pairs,
         "pairs_chosen": expected.chosen,
         "noisy_numbers": expected.numbers,

@@ -8,8 +8,6 @@ import typer
 
 from kernelease.cli.options import (
     Data,
-    Delta,
-    Epsilon,
     Json,
     LedgerPath,
     Out,
@@ -24,6 +22,7 @@ from kernelease.cli.options import (
     SigningKey,
     Target,
 )
+from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
@@ -43,9 +42,12 @@ def release(
     data: Data,
     *,
     schema: SchemaFile,
-    epsilon: Epsilon,
-    delta: Delta,
     out: Out,
+    epsilon: Epsilon = None,
+    delta: Delta = None,
+    advantage: Advantage = None,
+    true_positive: TruePositive = None,
+    false_positive: FalsePositive = None,
     method: Annotated[
         MethodName,
         typer.Option(
@@ -66,6 +68,10 @@ def release(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     rows: Rows = None,
+    fast: Annotated[
+        bool,
+        typer.Option("--fast", help="A first look in seconds: same budget, coarser fit. `fit` refines it for free."),
+    ] = False,
     query: Query = None,
     records: RecordEnds = None,
     key: SigningKey = None,
@@ -89,8 +95,13 @@ def release(
         query=query,
         records=records,
         schema=schema,
-        epsilon=epsilon,
-        delta=delta,
+        privacy=promise(
+            epsilon=epsilon,
+            delta=delta,
+            advantage=advantage,
+            true_positive=true_positive,
+            false_positive=false_positive,
+        ),
         ledger=ledger,
         seed=seed,
         out=out,
@@ -102,8 +113,12 @@ def release(
         published=published_rows,
     )
     with screen.progress() as progress:
-        result = request.release(rows, progress)
+        result = request.release(rows, progress, fast=fast)
     show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
+    if fast:
+        screen.note(
+            f"A first look. Better rows from the same measurements, at no cost: kernelease fit {out} --out BETTER"
+        )
 
 
 def choose(method: MethodName, public: Path | None, published: Path | None) -> tuple[MethodName, str]:

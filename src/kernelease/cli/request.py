@@ -53,8 +53,7 @@ class Request:
         query: str | None,
         records: Records | None = None,
         schema: Path,
-        epsilon: float,
-        delta: float,
+        privacy: Privacy,
         ledger: Path | None,
         seed: int,
         out: Path,
@@ -67,7 +66,7 @@ class Request:
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
         declared = Schema.load(schema).with_records(records)
-        privacy = Privacy(epsilon=epsilon, delta=delta, neighbours=Neighbours(declared.neighbours))
+        promised = privacy.under(Neighbours(declared.neighbours))
         subject = Subject(dataset=declared.name, unit=declared.unit)
         check_target(out, overwrite=overwrite)
         method = _method(declared, target=target, public=public, published=published, seed=seed)
@@ -75,8 +74,8 @@ class Request:
         return cls(
             source=open_declared(data, declared, query=query),
             schema=declared,
-            privacy=privacy,
-            ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=privacy),
+            privacy=promised,
+            ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),
             seed=PublicSeed(seed).value,
             out=out,
             key=None if key is None else load_private_key(key),
@@ -89,9 +88,9 @@ class Request:
         """Read, charge, add noise, and save at once."""
         return measure(self.source, method=self.method, progress=progress, **self._order)
 
-    def release(self, rows: int | None, progress: Progress) -> Release:
+    def release(self, rows: int | None, progress: Progress, *, fast: bool = False) -> Release:
         """The same, then make rows of what was measured, and put the release in its place."""
-        return release(self.source, method=self.method, rows=rows, progress=progress, **self._order)
+        return release(self.source, method=self.method, rows=rows, fast=fast, progress=progress, **self._order)
 
     @property
     def _order(self) -> dict[str, Any]:

@@ -88,6 +88,7 @@ def check(
     loaded = Schema.load(file)
     Interactions().check(TableDomain(loaded))
     atoms = sum(loaded.sizes)
+    derived = [(one, loaded.structure.derivations[one.name].column) for one in loaded.derived]
     fields: dict[str, Any] = {
         "name": loaded.name,
         "neighbours": loaded.neighbours,
@@ -98,6 +99,9 @@ def check(
         "columns": [
             {"name": item.name, "type": item.tag, "atoms": item.size, "nullable": item.nullable} for item in loaded
         ],
+        "derived": [
+            {"name": item.name, "type": item.tag, "told": one.told, "nullable": item.nullable} for one, item in derived
+        ],
     }
     about = facts(
         [
@@ -107,7 +111,8 @@ def check(
             ("atoms", f"{atoms:,} of all columns"),
         ]
     )
-    rows = [(item.name, item.tag, "yes" if item.nullable else "no", item.size) for item in loaded]
+    rows = [(item.name, item.tag, "yes" if item.nullable else "no", f"{item.size:,}") for item in loaded]
+    rows += [(item.name, item.tag, "yes" if item.nullable else "no", one.told) for one, item in derived]
     Screen(json=as_json, quiet=quiet).result(
         fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3))
     )

@@ -8,12 +8,11 @@ from typing import Any, final
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from rich.progress import Progress as Bars
 from rich.table import Table
 from rich.text import Text
 
-from kernelease.progress import Progress
+from kernelease.bars import shown
+from kernelease.progress import SILENT, Progress
 
 _WIDTH = 120  # of what goes to a file or a pipe, so that it is the same everywhere
 
@@ -50,33 +49,8 @@ class Screen:
     @contextmanager
     def progress(self) -> Iterator[Progress]:
         """Bars for the stages of a long call, on a terminal; nothing elsewhere."""
-        console = _console(stderr=True)
-        columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
-        hidden = self.quiet or not console.is_terminal
-        with Bars(*columns, TimeRemainingColumn(), console=console, disable=hidden, transient=True) as bars:
-            yield _Stages(bars)
-
-
-@final
-class _Stages:
-    """Stages as bars, one below the other."""
-
-    __slots__ = ("_bars", "_task")
-
-    def __init__(self, bars: Bars) -> None:
-        self._bars = bars
-        self._task: TaskID | None = None
-
-    def stage(self, name: str, steps: int | None = None) -> None:
-        """The stage before is done; a new bar begins, which only pulses where nobody knows the number of steps."""
-        if self._task is not None:
-            self._bars.update(self._task, total=1, completed=1)
-        self._task = self._bars.add_task(name, total=steps)
-
-    def step(self) -> None:
-        """The bar grows."""
-        if self._task is not None:
-            self._bars.advance(self._task)
+        with shown(SILENT if self.quiet else None, console=_console(stderr=True)) as progress:
+            yield progress
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> Table:

@@ -28,7 +28,7 @@ _NUMBERS = (
 )
 _OBJECTS: tuple[object, ...] = (
     *(None, True, "", "no such category", "1e999", "nan", "\ud800", "\x00", "x" * 100_000, b"\xff", 10**400),
-    *(decimal.Decimal("sNaN"), 1j, (), [], {}, object(), np.datetime64("NaT")),
+    *(decimal.Decimal("sNaN"), 1j, (), [], {}, object(), np.datetime64("NaT", "s")),
 )
 
 

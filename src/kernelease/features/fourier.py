@@ -47,7 +47,7 @@ class Fourier(FeatureMap):
 
     frequencies: Floats = field(repr=False)
     resolution: tuple[float, ...]
-    _turns: NDArray[np.uint64] = field(init=False, repr=False)
+    turns: NDArray[np.uint64] = field(init=False, repr=False)  # frequencies in turns per grid step, in units of 2⁻⁶⁴
 
     def __post_init__(self) -> None:
         frequencies = np.array(self.frequencies, dtype=np.float64)
@@ -61,7 +61,7 @@ class Fourier(FeatureMap):
         counts = np.rint(frequencies * scale)
         if not np.isfinite(counts).all():
             raise ParameterError("Fourier: frequencies must be finite, and so must frequencies·resolution·2⁶⁴.")
-        for name, value in (("frequencies", counts / scale), ("_turns", _wrapped(counts))):
+        for name, value in (("frequencies", counts / scale), ("turns", _wrapped(counts))):
             value.setflags(write=False)
             object.__setattr__(self, name, value)
         object.__setattr__(self, "resolution", resolution)
@@ -169,7 +169,7 @@ class Fourier(FeatureMap):
         columns = grid_columns(rows, self.resolution, "Fourier").view(np.uint64)
         for block in block_slices(columns.shape[1], ROWS_PER_SUM):
             for pairs in block_slices(len(self.frequencies), max(1, _CELLS // (block.stop - block.start))):
-                yield block, pairs, _nearest_angles(self._turns[pairs], columns[:, block])
+                yield block, pairs, _nearest_angles(self.turns[pairs], columns[:, block])
 
     def evaluate(self, points: Rows) -> Floats:
         """φ of public points: (m, d) → (m, J)."""

@@ -12,7 +12,7 @@ from kernelease.kernels.kernel import Kernel
 
 _NUMBERS = (np.nan, np.inf, -np.inf, -0.0, 0.0, 5e-324, -2.2e-308, 1e-160, 1e150, -1e308, 1.0 + 2.0**-52)
 _OBJECTS: tuple[Any, ...] = (
-    *(None, True, 10**400, -(10**400), 1j, np.float32("nan"), np.datetime64("NaT"), object()),
+    *(None, True, 10**400, -(10**400), 1j, np.float32("nan"), np.datetime64("NaT", "s"), object()),
     *("", "text", "nan", "1e999", " 7 ", "\ud800", "\x02\x03\x00", "é" * 5000, b"", b"\xff\x00"),
     *((), [], [1.0], {}, {"a": 1}, np.zeros(3), ([],)),
 )

@@ -6,7 +6,6 @@ from typing import final
 
 import numpy as np
 from scipy.special import ndtri
-from scipy.stats import qmc
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -86,6 +85,8 @@ class Gaussians:
         dimension = self.centres.shape[1]
         parts = []
         for centre, width, number in zip(self.centres, self.widths, numbers, strict=True):
+            from scipy.stats import qmc  # noqa: PLC0415  # half of the time that all of kernelease takes to load
+
             sequence = qmc.Sobol(dimension, rng=generator)
             even = sequence.random_base2(math.ceil(math.log2(number)))[:number]
             parts.append(centre + width * ndtri(np.clip(even, _TAIL, 1.0 - _TAIL)))

@@ -22,16 +22,21 @@ from kernelease.privacy.calibration import (
     Calibration,
     check_epsilon_delta,
     gaussian_delta,
+    gaussian_epsilon,
     mu_for,
     pure_mu,
 )
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.risk import risk_of
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e3  # below, releases are noise alone; above, a guarantee means nothing
 SMALLEST_SCALE = 2.0**35  # steps of the noise grid per standard deviation, at least
 LOG_RATIO = 128.0**2 + 1.0  # η/τ: noise beyond 128 standard deviations has probability 2e⁻⁸¹⁹²
 GAUSSIAN_SHARE = 0.99  # of δ: what Gaussian steps may use
 OUTRIGHT_SHARE = 0.009  # of δ: what (ε, δ) steps may add outright; the rest is for the grid of the noise
+UNSAID = float("nan")  # a δ that nobody gave: refused, since pure privacy must not be a slip
+RISK_DELTA = 1e-9  # the δ of a promise that is made as a risk: on a Gaussian curve any δ names the same noise
+RISK_NUMBERS = 2**30  # noisy numbers of a release whose risk is promised, at most: more than anyone draws
 ROUNDING = 2.0**-41  # a sum of charges may pass its limit by this (0.1 + 0.2): mechanisms round noise up by more
 
 
@@ -119,6 +124,21 @@ class Loss:
         unlikely = 1.0 - math.exp(-self.pure_epsilon) * max(0.0, 1.0 - rate - self.delta_zero)
         return min(1.0, gaussian, likely, unlikely)
 
+    @property
+    def advantage(self) -> float:
+        """The most by which the rate of true alarms of any test for one row exceeds its rate of false ones.
+
+        It is the largest gap of the curve of `attacker` over the diagonal, the total variation: 2Φ(μ/2) − 1 of the
+        Gaussian curve, with δ₀ and 2τ added; (e^ε − 1 + 2δ₀)/(e^ε + 1) where all steps are pure but for δ₀.
+
+        >>> round(Loss.pure(1.0).advantage, 4), round(Loss.gaussian(0.25).advantage, 4)
+        (0.4621, 0.0995)
+        """
+        gaussian = math.erf(self.mu / math.sqrt(8.0)) + 2.0 * self.tau + self.delta_zero
+        half = min(self.pure_epsilon, 700.0) / 2
+        pure = math.tanh(half) + 2.0 * self.delta_zero / (1.0 + math.exp(2.0 * half))
+        return min(1.0, gaussian, 1.0 if self.pure_epsilon == math.inf else pure)
+
     def fits(self, total: "Loss") -> bool:
         """Whether this loss lies within `total`, part by part (the condition of a privacy filter)."""
         if total.pure_epsilon < math.inf:
@@ -139,19 +159,24 @@ def _delta_by_ratio(mu: float, delta_zero: float, tau: float, epsilon: float) ->
 class Privacy:
     """The guarantee that the owner asks for: (ε, δ) under a neighbour relation.
 
-    δ = 0 asks for pure differential privacy (Laplace noise). Take δ well below 1/N. `neighbours` None: not said. Then
-    a schema's relation holds, and replace-one where there is no schema.
+    δ must be said. Take it well below 1/N; δ = 0 asks for pure differential privacy (Laplace noise, and more of it).
+    `neighbours` None: not said. Then a schema's relation holds, and replace-one where there is no schema.
 
     >>> Privacy(epsilon=1.0, delta=1e-6).relation
     <Neighbours.REPLACE_ONE: 'replace-one'>
     """
 
     epsilon: float
-    delta: float = 0.0
+    delta: float = UNSAID
     neighbours: Neighbours | None = None
     calibration: Calibration = Calibration.ANALYTIC
 
     def __post_init__(self) -> None:
+        if self.delta is UNSAID:
+            raise ParameterError(
+                f"Privacy: say delta, too. Privacy(epsilon={self.epsilon!r}, delta=1e-6) suits tables of fewer than a "
+                "million rows (delta far below 1/rows); delta=0 asks for pure differential privacy, with more noise."
+            )
         check_epsilon_delta(self.epsilon, self.delta)
         if not SMALLEST_EPSILON <= self.epsilon <= LARGEST_EPSILON:
             raise ParameterError(
@@ -160,6 +185,36 @@ class Privacy:
             )
         if self.calibration is Calibration.CLASSIC and self.delta > 0:
             mu_for(self.calibration, self.epsilon, self.delta)  # refuses where the formula does not hold
+
+    @classmethod
+    def from_risk(
+        cls,
+        *,
+        advantage: float | None = None,
+        true_positive: float | None = None,
+        false_positive: float | None = None,
+        delta: float = RISK_DELTA,
+        neighbours: Neighbours | None = None,
+    ) -> "Privacy":
+        """The weakest guarantee under which no test for one row (or person) does better than this.
+
+        Either `advantage`, the most by which the rate of true alarms may exceed that of false ones, for every test; or
+        `true_positive`, the highest rate of true alarms at the rate `false_positive` of false ones. It is exact: the
+        noise is that of the trade-off curve which touches the risk, less rounding and the part of δ that is kept beside
+        Gaussian noise. δ then only names the point of the curve at which ε is written (the noise hardly depends
+        on it); with δ = 0 noise is Laplace, and the curve that of pure privacy. docs/proofs/risk.md.
+
+        >>> Privacy.from_risk(advantage=0.1, delta=1e-6).total(100).advantage <= 0.1
+        True
+        >>> round(Privacy.from_risk(true_positive=0.05, false_positive=0.01, delta=0.0).epsilon, 4)  # ln(0.05/0.01)
+        1.6094
+        """
+        check_epsilon_delta(1.0, delta)
+        risk = risk_of(advantage, true_positive, false_positive)
+        if delta == 0.0:
+            return cls(epsilon=risk.epsilon, delta=0.0, neighbours=neighbours)
+        left = risk.less(OUTRIGHT_SHARE * delta, rounding_tau(RISK_NUMBERS))
+        return cls(epsilon=gaussian_epsilon(left.mu, GAUSSIAN_SHARE * delta), delta=delta, neighbours=neighbours)
 
     @property
     def pure(self) -> bool:
@@ -174,7 +229,7 @@ class Privacy:
     def under(self, declared: Neighbours) -> "Privacy":
         """The same guarantee under the relation that a schema declares. Refused if another one was asked for here.
 
-        >>> Privacy(epsilon=1.0).under(Neighbours.ADD_REMOVE).relation
+        >>> Privacy(epsilon=1.0, delta=0.0).under(Neighbours.ADD_REMOVE).relation
         <Neighbours.ADD_REMOVE: 'add-remove'>
         """
         if self.neighbours not in {None, declared}:
@@ -222,8 +277,11 @@ class Privacy:
             return False
         return loss.mu_squared <= self._most_mu**2 * (1 + ROUNDING) and self._allows_grid(loss.tau)
 
-    def warn_if_weak(self, rows: int) -> None:
-        """Warn where δ ≥ 1/N: publishing one row at random would satisfy such a guarantee. `rows` must be public."""
+    def warn_if_weak(self, rows: float) -> None:
+        """Warn where δ ≥ 1/N: publishing one row at random would satisfy such a guarantee.
+
+        `rows` must be public: N under replace-one, a noisy count under add-remove.
+        """
         if self.delta * rows >= 1.0:
             warnings.warn(
                 f"delta = {self.delta!r} is not below 1/N = {1 / rows:.1e}: such a guarantee allows a mechanism that "

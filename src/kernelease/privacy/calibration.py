@@ -22,6 +22,7 @@ _SPECIAL_ERROR = (
     2.0**-48
 )  # bounds the relative error of the special functions below, checked against mpmath by the tests
 _MU_RANGE = (1e-30, 1e6)  # where μ is looked for; an ε and δ that need another are refused
+_LARGEST_MU = 40.0  # of those whose ε is looked for: an attacker who faces more is never wrong
 
 
 @final
@@ -94,6 +95,22 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
         lambda x: gaussian_delta(math.exp(x), epsilon) - delta, math.log(low), math.log(high), xtol=1e-14, rtol=1e-14
     )
     return _step_until(math.exp(log_mu), -1.0, lambda mu: gaussian_delta(mu, epsilon) <= delta)
+
+
+def gaussian_epsilon(mu: float, delta: float) -> float:
+    """The largest ε whose (ε, δ) allows no μ above this one, rounded down: the inverse of `gaussian_mu`.
+
+    >>> round(gaussian_epsilon(gaussian_mu(1.0, 1e-6), 1e-6), 9)
+    1.0
+    """
+    _check_delta(delta)
+    if not 0.0 < mu <= _LARGEST_MU:
+        raise ParameterError(f"gaussian_epsilon: mu must be above 0 and at most {_LARGEST_MU:g}, got {mu!r}.")
+    if gaussian_delta(mu, 0.0) <= delta:
+        raise ParameterError(f"delta = {delta!r} alone allows mu = {mu!r}, at every epsilon. Take a smaller delta.")
+    high = mu * mu / 2 + 40.0 * mu  # there δ_μ(ε) < Φ(−37.7) or so, below every delta
+    root = brentq(lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14)
+    return _step_until(root, -1.0, lambda epsilon: gaussian_mu(epsilon, delta) <= mu)
 
 
 def classic_mu(epsilon: float, delta: float) -> float:

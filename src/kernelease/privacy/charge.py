@@ -73,9 +73,9 @@ def counted_loss(cap: Privacy, charge: Charge) -> Loss:
 
     The converse is refused too: replace-one says nothing about the number of rows, which add-remove protects.
 
-    >>> asked = Privacy(epsilon=0.5, neighbours=Neighbours.ADD_REMOVE)
+    >>> asked = Privacy(epsilon=0.5, delta=0.0, neighbours=Neighbours.ADD_REMOVE)
     >>> step = Charge(loss=Loss.pure(0.5), asked=asked, subject=Subject(), purpose="a doctest")
-    >>> counted_loss(Privacy(epsilon=1.0), step) == Loss.pure(1.0)
+    >>> counted_loss(Privacy(epsilon=1.0, delta=0.0), step) == Loss.pure(1.0)
     True
     """
     loss = charge.loss

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Protocol, final
 
+from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
@@ -111,7 +112,7 @@ def _beyond(cap: Privacy, spent: Loss, charge: Charge) -> str:
 def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
     """The largest ε of one more release, at the δ of the cap and in its relation, that still fits. 0: none does.
 
-    >>> round(remaining_epsilon(Privacy(epsilon=1.0), Loss.pure(0.25)), 9)
+    >>> round(remaining_epsilon(Privacy(epsilon=1.0, delta=0.0), Loss.pure(0.25)), 9)
     0.75
     """
 
@@ -134,7 +135,7 @@ def remaining_epsilon(cap: Privacy, spent: Loss) -> float:
 def remaining_in_words(cap: Privacy, spent: Loss) -> str:
     """What is left, rounded down to three digits, for messages.
 
-    >>> remaining_in_words(Privacy(epsilon=1.0), Loss.pure(0.25))
+    >>> remaining_in_words(Privacy(epsilon=1.0, delta=0.0), Loss.pure(0.25))
     'left: one release of epsilon up to 0.75 at delta = 0'
     """
     epsilon = remaining_epsilon(cap, spent)
@@ -145,12 +146,28 @@ def remaining_in_words(cap: Privacy, spent: Loss) -> str:
     return f"left: one release of epsilon up to {rounded:.3g} at delta = {cap.delta:g}"
 
 
+def books_in_html(subject: Subject, cap: Privacy, entries: Sequence[Receipt]) -> str:
+    """The books for a notebook: what was asked for, and what is left, in the same words."""
+    spent = entries[-1].spent if entries else Loss()
+    about = [
+        ("data set", entries[-1].dataset if entries else subject.dataset),
+        ("protects", subject.unit_in_words),
+        ("cap", f"epsilon {cap.epsilon:g}, delta {cap.delta:g}, {cap.relation.value} neighbours"),
+        ("budget", remaining_in_words(cap, spent)),
+    ]
+    asked = [
+        (e.number, e.time, e.charge.purpose, f"{e.charge.asked.epsilon:g}", f"{e.charge.asked.delta:g}")
+        for e in entries
+    ]
+    return html.card("Ledger", html.facts(about), html.grid(("entry", "time", "purpose", "epsilon", "delta"), asked))
+
+
 @final
 @dataclass(slots=True)
 class MemoryLedger:
     """A ledger that lives as long as the process: for experiments, tests and single releases.
 
-    >>> ledger = MemoryLedger(Privacy(epsilon=1.0))
+    >>> ledger = MemoryLedger(Privacy(epsilon=1.0, delta=0.0))
     >>> charge = Charge(loss=Loss.pure(1.0), asked=ledger.cap, subject=Subject(), purpose="a doctest")
     >>> ledger.charge(charge).number
     1
@@ -189,3 +206,6 @@ class MemoryLedger:
     def spent(self) -> Loss:
         """All entries, added up."""
         return self.entries[-1].spent if self.entries else Loss()
+
+    def _repr_html_(self) -> str:
+        return books_in_html(self.subject, self.cap, self.entries)

@@ -28,6 +28,7 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.charge import Charge, refuse_other_subject
 from kernelease.privacy.ledger import (
     Receipt,
+    books_in_html,
     next_receipt,
     now,
     refuse_beyond,
@@ -74,8 +75,10 @@ class LedgerFile:
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = LedgerFile.create(Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0))
-    >>> asked = Privacy(epsilon=0.75)
+    >>> ledger = LedgerFile.create(
+    ...     Path(folder.name) / "ledger.sqlite", dataset="census", cap=Privacy(epsilon=1.0, delta=0.0)
+    ... )
+    >>> asked = Privacy(epsilon=0.75, delta=0.0)
     >>> charge = Charge(loss=Loss.pure(0.75), asked=asked, subject=ledger.subject, purpose="a doctest")
     >>> ledger.charge(charge).number, LedgerFile.open(ledger.path).remaining()
     (1, 'left: one release of epsilon up to 0.25 at delta = 0')
@@ -183,6 +186,9 @@ class LedgerFile:
     def remaining(self) -> str:
         """The same, in words."""
         return remaining_in_words(self.cap, self.spent())
+
+    def _repr_html_(self) -> str:
+        return books_in_html(self.subject, self.cap, self.entries())
 
     def check_subject(self, subject: Subject) -> None:
         """Raise `BudgetError` if a release is about another data set or unit: known before any row is read."""

@@ -40,7 +40,9 @@ def open_ledger(path: str | Path, *, subject: Subject, cap: Privacy) -> Ledger:
 
     >>> import tempfile
     >>> folder = tempfile.TemporaryDirectory()
-    >>> ledger = open_ledger(Path(folder.name, "l.sqlite"), subject=Subject(dataset="census"), cap=Privacy(epsilon=1.0))
+    >>> ledger = open_ledger(
+    ...     Path(folder.name, "l.sqlite"), subject=Subject(dataset="census"), cap=Privacy(epsilon=1.0, delta=0.0)
+    ... )
     >>> type(ledger).__name__, list(Path(folder.name).iterdir())
     ('NewLedger', [])
     >>> folder.cleanup()

@@ -10,10 +10,10 @@ import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any, Protocol, final
 
 import numpy as np
-import opendp.prelude as dp
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import CapacityError, ParameterError
@@ -57,14 +57,26 @@ def check_scale(scale: float, largest: float = LARGEST_GAUSSIAN_SCALE) -> None:
 
 
 @functools.cache
-def _enable_samplers() -> None:
-    """OpenDP asks for consent to constructors whose proofs are not yet vetted by its own process."""
-    dp.enable_features("contrib")
+def _samplers() -> Any:
+    """OpenDP's samplers, loaded with the first draw: its prelude would take scikit-learn and a second along.
 
+    OpenDP asks for consent to constructors whose proofs are not yet vetted by its own process.
+    """
+    from opendp import domains, measurements, measures, metrics, mod  # noqa: PLC0415
 
-def _vectors() -> Any:
-    """Vectors of 64-bit integers. OpenDP's `int` alone means 32 bits, and saturates noise there without a word."""
-    return dp.vector_domain(dp.atom_domain(T="i64"))
+    mod.enable_features("contrib")
+    # Vectors of 64-bit integers: OpenDP's `int` alone means 32 bits, and saturates noise there without a word.
+    vectors = domains.vector_domain(domains.atom_domain(T="i64"))
+    return SimpleNamespace(
+        gaussian=functools.partial(measurements.make_gaussian, vectors, metrics.l2_distance(T="f64")),
+        laplace=functools.partial(measurements.make_laplace, vectors, metrics.l1_distance(T="i64")),
+        noisy_max=functools.partial(
+            measurements.make_noisy_max,
+            vectors,
+            metrics.linf_distance(T="i64"),
+            measures.zero_concentrated_divergence(),
+        ),
+    )
 
 
 @final
@@ -82,22 +94,17 @@ class SystemNoise:
     def gaussian(self, scale: float, size: int) -> Integers:
         """Independent discrete Gaussian integers."""
         check_scale(scale)
-        _enable_samplers()
-        return self._draw(dp.m.make_gaussian(_vectors(), dp.l2_distance(T="f64"), scale=float(scale)), size)
+        return self._draw(_samplers().gaussian(scale=float(scale)), size)
 
     def laplace(self, scale: float, size: int) -> Integers:
         """Independent discrete Laplace integers."""
         check_scale(scale, LARGEST_LAPLACE_SCALE)
-        _enable_samplers()
-        return self._draw(dp.m.make_laplace(_vectors(), dp.l1_distance(T="i64"), scale=float(scale)), size)
+        return self._draw(_samplers().laplace(scale=float(scale)), size)
 
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
         """Gumbel noisy max, which is the exponential mechanism."""
         check_scale(scale)
-        _enable_samplers()
-        measure = dp.zero_concentrated_divergence()
-        select = dp.m.make_noisy_max(_vectors(), dp.linf_distance(T="i64"), measure, scale=float(scale))
-        return int(select(list(scores)))
+        return int(_samplers().noisy_max(scale=float(scale))(list(scores)))
 
     def _draw(self, measurement: Any, size: int) -> Integers:
         blocks = [s.stop - s.start for s in block_slices(size, _BLOCK)]

@@ -65,7 +65,7 @@ class PrivateArray(PrivateRows):
 
     def public_count(self, neighbours: Neighbours) -> int | None:
         """N under replace-one."""
-        return _public(len(self._rows), neighbours)
+        return public_number(len(self._rows), neighbours)
 
     def array(self) -> Rows:
         """As they were given."""
@@ -117,7 +117,8 @@ class PrivateTable(PrivateRows):
         return self._counts
 
 
-def _public(count: int, neighbours: Neighbours) -> int | None:
+def public_number(count: int, neighbours: Neighbours) -> int | None:
+    """N where the relation makes it public, and then not 0; else None."""
     if neighbours is Neighbours.ADD_REMOVE:
         return None
     if count == 0:  # N is public under replace-one, so this says nothing private

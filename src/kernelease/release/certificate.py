@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
+from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
 from kernelease.measured.measured import Measured
@@ -123,6 +124,16 @@ class Certificate:
             f"({self.epsilon:g}, {self.delta:g})-differentially private for {self.unit}, "
             f"{self.neighbours.value} neighbours"
         )
+
+    def _repr_html_(self) -> str:
+        best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        about = [
+            ("method", self.method),
+            ("noisy numbers", f"{self.coordinates:,} in {len(self.steps)} steps"),
+            ("attacker finds a given row", f"at best in {best}"),
+            ("ledger", str(self.entry)),
+        ]
+        return html.card(self.headline, html.facts(about), "<i>Not promised</i>", html.lines(NOT_PROMISED))
 
     def __str__(self) -> str:
         lines = [self.headline, f"method: {self.settings}"]

@@ -122,6 +122,7 @@ def _data(certificate: Certificate, schema: Schema | None) -> Lines:
     yield "read off the private rows."
     yield from ("", "| column | type | declared | NULL |", "| --- | --- | --- | --- |")
     yield from (_column(column) for column in schema)
+    yield from _structure(schema)
     yield from (
         "",
         f"All of it is in schema.json, whose SHA-256 is {hashlib.sha256(schema_document(schema)).hexdigest()}.",
@@ -129,6 +130,17 @@ def _data(certificate: Certificate, schema: Schema | None) -> Lines:
     if schema.constraints:
         rules = "; ".join(_plain(rule.text) for rule in schema.constraints)
         yield from ("", f"Every synthetic row keeps these rules: {rules}.")
+
+
+def _structure(schema: Schema) -> Lines:
+    """What was declared about how columns hang together: it was not measured, and holds in every row."""
+    if not schema.structure.made:
+        return
+    yield from ("", "These hold in every synthetic row by construction. They were not measured, and cost nothing:", "")
+    yield from (f"- {_plain(one.name)} ({one.type}) is {_plain(one.told)}." for one in schema.derived)
+    for one in schema.declared:
+        if one.null_when is not None:
+            yield f"- {_plain(one.name)} is NULL where {_plain(one.null_when)}."
 
 
 def _column(column: Column) -> str:

@@ -16,6 +16,7 @@ from kernelease.fit.points.thinning import thin
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
 from kernelease.release.export import export_table
+from kernelease.release.pandas_frame import described, pandas_frame
 from kernelease.release.reading import CountsReading, NoReading, reading
 from kernelease.release.released import Released
 from kernelease.release.replicates import Samples, point_samples, table_samples
@@ -51,11 +52,21 @@ class Frames:
         return self.table if weights else self.rows
 
     def to_pandas(self: Exported, *, weights: bool = True) -> Any:
-        """The rows as a pandas data frame."""
-        try:
-            return (self.table if weights else self.rows).to_pandas()
-        except ImportError:
-            raise ParameterError("to_pandas: needs pandas, which is not installed.") from None
+        """The rows as a pandas data frame, with types as declared: Int64 where NULL may be, dates, categories.
+
+        The column `weight` has mean 1, so that scikit-learn takes it as it is.
+        """
+        return pandas_frame(self.table if weights else self.rows, self.schema)
+
+    def describe(self: Exported) -> Any:
+        """What the columns of the synthetic rows hold, as a pandas data frame, one line per column.
+
+        A first look, without the intervals that `mean`, `quantile` and `probability` give.
+        """
+        return described(self.table, self.schema)
+
+    def __len__(self: Exported) -> int:
+        return int(self.table.num_rows)
 
     def to_polars(self: Exported, *, weights: bool = True) -> Any:
         """The rows as a polars data frame."""

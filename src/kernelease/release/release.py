@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from kernelease import html
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.points.herding import herd
@@ -146,6 +147,16 @@ class Release(Comparisons, Estimates, Frames):
     def __repr__(self) -> str:
         return f"Release({self.table.num_rows} rows; {self.certificate.headline})"
 
+    def _repr_html_(self) -> str:
+        sampled = self.table.slice(0, 5).to_pylist()
+        names = self.table.column_names
+        first = html.grid(names, [[_cell(row[name]) for name in names] for row in sampled])
+        about = [
+            ("guarantee", self.certificate.headline),
+            ("rows", f"{self.table.num_rows:,} of {len(names) - 1} columns"),
+        ]
+        return html.card("Release", html.facts(about), first)
+
     def _measured(self, what: str) -> NoisyEmbedding:
         if self.solution is None:
             raise ParameterError(f"{what}: needs a release that was just fitted to a noisy embedding.")
@@ -158,3 +169,8 @@ class Release(Comparisons, Estimates, Frames):
         solution = replace(self.solution, synthetic=synthetic, distance=distance, outcome=Outcome.CONVERTED)
         table = self.domain.weighted(synthetic.points, synthetic.weights, np.random.default_rng(0))
         return replace(self, table=table, settings=None, solution=solution)
+
+
+def _cell(value: object) -> str:
+    """A cell of a row in a notebook: numbers in four digits."""
+    return "" if value is None else f"{value:.4g}" if isinstance(value, float) else str(value)

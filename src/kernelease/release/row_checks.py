@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Listed
 from kernelease.table.domain import WEIGHT
 from kernelease.table.schema import Schema
 
@@ -20,17 +21,23 @@ def row_problems(table: pa.Table, schema: Schema | None) -> list[str]:
 
 
 def _against(table: pa.Table, schema: Schema) -> Iterator[str]:
-    if table.column_names != [*schema.names, WEIGHT]:
+    if table.column_names != [*schema.order, WEIGHT]:
         yield "the columns are not those of the schema, in its order, and weight"
         return
-    for column in schema:
+    odd = [c for c in (*schema.columns, *schema.structure.columns) if table.column(c.name).type != c.arrow_type]
+    for column in odd:
+        found = table.column(column.name).type
+        yield f"column {column.name!r} is of type {found}, declared is {column.arrow_type}"
+    for column in (one for one in schema if one not in odd):
         values = table.column(column.name)
-        if values.type != column.arrow_type:
-            yield f"column {column.name!r} is of type {values.type}, declared is {column.arrow_type}"
-        elif values.null_count and not column.nullable:
+        if values.null_count and not column.nullable:
             yield f"column {column.name!r} holds NULLs, but is not nullable"
         elif not _within(column, values):
             yield f"column {column.name!r} holds values outside its declaration"
+    if odd:
+        return
+    for name in schema.structure.broken(table.select(schema.order)):
+        yield f"column {name!r} does not hold what its row says"
     for rule in schema.constraints:
         if not rule.holds(table).all():
             yield f"a row breaks the constraint {rule.text!r}"
@@ -38,6 +45,8 @@ def _against(table: pa.Table, schema: Schema) -> Iterator[str]:
 
 def _within(column: Column, values: pa.ChunkedArray) -> bool:
     """Whether every value is one that the column could have decoded."""
+    if isinstance(column, Listed):
+        return bool(pc.all(pc.is_in(values, value_set=column.every_value), min_count=0).as_py())
     low, high = getattr(column, "min", None), getattr(column, "max", None)
     if low is None or high is None:
         again = column.decode(column.encode(values), np.random.default_rng(0))

@@ -37,9 +37,9 @@ class Association:
 
 def association(marginal: Marginal, level: float = CONFIDENCE) -> Association | None:
     """From the finest counts of a pair of columns; None where a column has but one value that can be seen."""
-    finest = max(marginal.views, key=lambda view: len(view.values))
-    if len(finest.values) != marginal.size:
+    if min(marginal.shape) < 2:
         return None
+    finest = max(marginal.views, key=lambda view: len(view.values))
     rows = float(marginal.counts.sum())
     counts = finest.values[finest.index].reshape(marginal.shape)
     variance = float(np.mean(1.0 / finest.precision))

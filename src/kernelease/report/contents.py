@@ -40,11 +40,12 @@ def _of_table(release: Release) -> dict[str, Any]:
     """What only a declared table has; of vectors, and of features measured together, the lists are empty."""
     schema, measured = release.schema, release.measured
     if schema is None:
-        return {"columns": [], "marginals": [], "pairs": [], "means": {}, "disagreements": None}
+        return {"columns": [], "derived": [], "marginals": [], "pairs": [], "means": {}, "disagreements": None}
     codes = Encoder(schema).encode(release.rows).astype(np.int64)
     counted = isinstance(measured, NoisyBlocks)
     return {
         "columns": column_records(release, schema, codes),
+        "derived": [one.name for one in schema.derived],
         "marginals": marginal_records(measured, codes, release.weights) if isinstance(measured, NoisyBlocks) else [],
         "pairs": pair_records(release),
         "means": mean_records(release, schema),

@@ -69,6 +69,8 @@ class DuckDialect(Dialect):
         if isinstance(column, Integer):
             return _steps(column, cell.sql if cell.kind is Kind.INTEGER else self._floor(column, cell))
         value, most = f"CAST({cell.sql} AS DOUBLE)", column.cell_count - 2 * column.points - 1
+        if (cuts := column.cuts) is not None:
+            return _bisected(value, [self.double(cut) for cut in cuts.tolist()])
         clamped = f"LEAST(GREATEST({value}, {self.double(column.low)}), {self.double(column.high)})"
         scaled = f"floor(({clamped} - {self.double(column.origin)}) / {self.double(column.width)})"
         between = f"CAST(LEAST(GREATEST({scaled}, 0), {most}) AS BIGINT) + {column.points}"
@@ -130,6 +132,8 @@ def _read_time(declared: str, x: str) -> tuple[Kind | None, str]:
 
 def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
     """The formula of `Stepped` on ticks that are `scale` times as fine as those of the column."""
+    if (starts := column.starts) is not None:
+        return _bisected(ticks, [str(start * scale) for start in starts.tolist()])
     low, second, top, origin, step = (
         tick * scale for tick in (column.low, column.low + column.tick, column.top, column.origin, column.step)
     )
@@ -139,3 +143,16 @@ def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
         return cell
     last = column.cell_count - 1
     return f"CASE WHEN {ticks} < {second} THEN 0 WHEN {ticks} >= {top} THEN {last} ELSE {cell} + {column.points} END"
+
+
+def _bisected(value: str, starts: Sequence[str], first: int = 0) -> str:
+    """How many of these, in rising order, are not above a value, and `first` more: a tree of comparisons.
+
+    >>> _bisected("x", ["1", "5"])
+    'CASE WHEN x < 5 THEN CASE WHEN x < 1 THEN 0 ELSE 1 END ELSE 2 END'
+    """
+    if not starts:
+        return str(first)
+    half = len(starts) // 2
+    below, above = _bisected(value, starts[:half], first), _bisected(value, starts[half + 1 :], first + half + 1)
+    return f"CASE WHEN {value} < {starts[half]} THEN {below} ELSE {above} END"

@@ -7,11 +7,13 @@ from kernelease.table.columns import (
     Column,
     Date,
     Datetime,
+    Hierarchy,
     Integer,
     Number,
     Ordinal,
     String,
 )
+from kernelease.table.derived import Computed, Derived, Determined
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.encode import Encoder
 from kernelease.table.jsonschema import json_schema
@@ -25,10 +27,14 @@ __all__ = [
     "Category",
     "Codes",
     "Column",
+    "Computed",
     "Date",
     "Datetime",
     "Decoder",
+    "Derived",
+    "Determined",
     "Encoder",
+    "Hierarchy",
     "Integer",
     "Number",
     "Ordinal",

@@ -36,6 +36,8 @@ def _likeness(column: Column) -> Floats:
     likeness = np.eye(column.size)
     places = column.centres()
     ordinary = np.flatnonzero(~np.isnan(places))
+    if getattr(column, "scale", "linear") == "log":  # its cells are equally far apart
+        places[ordinary] = np.arange(len(ordinary))
     if not column.ordered or len(ordinary) < 2:
         return likeness
     span = float(np.ptp(places[ordinary]))

@@ -2,8 +2,13 @@
 
 from typing import Any
 
+from kernelease.table.columns.celled import SCALES
 from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.hierarchy import MOST_VALUES
 from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
+from kernelease.table.columns.written import MOST_DECIMALS
+from kernelease.table.derived.computed import Computed
+from kernelease.table.derived.determined import Determined
 from kernelease.table.records import Records
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
 
@@ -25,7 +30,15 @@ _COMMON: dict[str, dict[str, Any]] = {
     "cells": {"type": "integer", "minimum": 1, "maximum": MOST_ATOMS, "description": "the most cells to use"},
     "other": {"type": ["boolean", "string", "integer"], "description": "a bucket for other values, or its label"},
     "max_length": {"type": "integer", "minimum": 1, "description": "the most characters of free text"},
+    "decimals": {"type": "integer", "minimum": 0, "maximum": MOST_DECIMALS, "description": "digits after the point"},
+    "scale": {"enum": list(SCALES), "description": "log where numbers span decades: cells widen with the value"},
+    "null_when": {"type": "string", "description": "a condition under which a released value is NULL"},
+    "prefix": {"type": "integer", "minimum": 1, "description": "how many characters of a value say its group"},
+    "groups": {"type": "array", "items": {"type": ["string", "integer"]}, "description": "the group of each value"},
+    "level": {"type": "string", "description": "the column of the code book that says the group of each value"},
+    "codebook": {"type": "string", "description": "a CSV file beside this one that lists the values, by column name"},
 }
+_SCALAR = {"type": ["string", "integer", "number", "boolean"]}
 _BOUND = {"integer": _INTEGER, "number": _NUMBER, "date": _DATE, "datetime": _DATETIME}
 _DEFAULT = {**_BOUND, "boolean": {"type": "boolean"}, "string": {"type": "string"}}
 _RESOLUTION = {"integer": _INTEGER, "number": _NUMBER, "date": _INTEGER, "datetime": _NUMBER}
@@ -50,7 +63,9 @@ def json_schema() -> dict[str, Any]:
             "columns": {
                 "type": "object",
                 "minProperties": 1,
-                "additionalProperties": {"oneOf": [_column(tag) for tag in COLUMN_TYPES]},
+                "additionalProperties": {
+                    "oneOf": [*(_column(tag) for tag in COLUMN_TYPES), _computed(), _determined()]
+                },
             },
         },
     }
@@ -91,7 +106,47 @@ def _column(tag: str) -> dict[str, Any]:
     }
     if tag == "string":
         result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
+    elif tag in ("category", "ordinal", "hierarchy"):
+        result["properties"]["codebook"] = _COMMON["codebook"]
+        result["required"] = ["type"]
+        result["oneOf"] = [{"required": ["values"]}, {"required": ["codebook"]}]
+        if tag == "hierarchy":
+            result["properties"] |= {"level": _COMMON["level"], "values": {**_VALUES, "maxItems": MOST_VALUES}}
     return result
+
+
+def _computed() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["type", "computed"],
+        "properties": {
+            "type": {"enum": list(Computed.types)},
+            "computed": {"type": "string", "examples": ["principal + interest", "year(admitted)"]},
+            "decimals": _COMMON["decimals"],
+            "min": {"type": ["number", "string"]},
+            "max": {"type": ["number", "string"]},
+            "null_when": _COMMON["null_when"],
+        },
+    }
+
+
+def _determined() -> dict[str, Any]:
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["type", "determined_by"],
+        "properties": {
+            "type": {"enum": list(Determined.types)},
+            "determined_by": {"type": "string", "description": "the column whose value says this one's"},
+            "mapping": {"type": "object", "additionalProperties": _SCALAR, "minProperties": 1},
+            "values": _VALUES,
+            "codebook": _COMMON["codebook"],
+            "nullable": _COMMON["nullable"],
+            "null_when": _COMMON["null_when"],
+        },
+        "oneOf": [{"required": ["mapping"]}, {"required": ["codebook"]}],
+    }
 
 
 def _property(tag: str, key: str) -> dict[str, Any]:

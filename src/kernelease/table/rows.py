@@ -33,12 +33,14 @@ class Decoder:
     schema: Schema
 
     def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> pa.Table:
-        """A row for each row of codes: (n, columns) → n rows."""
+        """A row for each row of codes, complete with what is derived: (n, measured columns) → n rows."""
         array = np.asarray(codes)
         if array.ndim != 2 or array.shape[1] != len(self.schema):
             raise ParameterError(f"Decoder: codes must be (n, {len(self.schema)}), got shape {array.shape}.")
         columns = [column.decode(array[:, i], generator) for i, column in enumerate(self.schema)]
-        return pa.Table.from_arrays(columns, schema=self.schema.arrow_schema())
+        released, names = self.schema.arrow_schema(), self.schema.names
+        drawn = pa.Table.from_arrays(columns, schema=pa.schema([released.field(name) for name in names]))
+        return self.schema.structure.complete(drawn).select(self.schema.order).cast(released)
 
 
 def lawful_rows(
@@ -52,7 +54,7 @@ def lawful_rows(
     decoder = Decoder(schema)
     parts: list[pa.Table] = []
     missing = count
-    for _ in range(_ROUNDS if schema.constraints else 1):
+    for _ in range(_ROUNDS if _may_break(schema) else 1):
         table = decoder.decode(draw(missing), generator)
         parts.append(table.filter(pa.array(_lawful(schema, table))))
         missing = count - sum(part.num_rows for part in parts)
@@ -74,7 +76,7 @@ def decode_lawfully(schema: Schema, codes: Integers, generator: np.random.Genera
     decoder = Decoder(schema)
     table = decoder.decode(codes, generator)
     lawful = _lawful(schema, table)
-    for _ in range(_ROUNDS if schema.constraints else 0):
+    for _ in range(_ROUNDS if _may_break(schema) else 0):
         if lawful.all():
             break
         again, keep = decoder.decode(codes, generator), pa.array(lawful)
@@ -84,8 +86,13 @@ def decode_lawfully(schema: Schema, codes: Integers, generator: np.random.Genera
     return table, lawful
 
 
+def _may_break(schema: Schema) -> bool:
+    """Whether a drawn row may break what is declared: a rule, or bounds of what is computed."""
+    return bool(schema.constraints or schema.derived)
+
+
 def _lawful(schema: Schema, table: pa.Table) -> Flags:
-    lawful = np.ones(table.num_rows, dtype=bool)
+    lawful = schema.structure.lawful(table)
     for rule in schema.constraints:
         lawful &= rule.holds(table)
     return lawful

@@ -5,7 +5,7 @@ import datetime
 import re
 import tomllib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from pathlib import Path
 from typing import Any, final
 
@@ -13,10 +13,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from kernelease import html
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.registry import column_from_dict, column_to_dict
 from kernelease.table.columns.spelling import nearest
+from kernelease.table.derived.codebook import with_codebooks
+from kernelease.table.derived.declaration import declared_from_dict, declared_to_dict
+from kernelease.table.derived.derived import Derived
+from kernelease.table.derived.structure import Structure
 from kernelease.table.expressions.logic import Condition
 from kernelease.table.expressions.parser import parse
 from kernelease.table.expressions.tokens import shown
@@ -75,6 +79,8 @@ class Schema:
     `neighbours` is "replace-one" (the number of rows is public) or "add-remove" (it is not). `unit` names the column
     of the source that identifies a person; it is never released, and `max_rows_per_unit` caps what a person adds.
     `records` says where a record of a CSV file ends: None stands for `Records.QUOTED`, and is not written down.
+    `columns` are read and measured. `derived` ones are neither: `structure` makes them from the others in every row;
+    `order` names all of them as they are released, the derived ones last where it is left out.
     Everything here must be known without looking at private rows.
 
     >>> schema = Schema.parse('''
@@ -106,10 +112,16 @@ class Schema:
     rows_without_unit: str = "drop"
     constraints: tuple[Rule, ...] = ()
     records: Records | None = None
+    derived: tuple[Derived, ...] = ()
+    order: tuple[str, ...] = ()
+    structure: Structure = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "derived", tuple(self.derived))
         self._check_columns()
+        self._check_order()
+        object.__setattr__(self, "structure", Structure.of(self.columns, self.derived))
         if not isinstance(self._given("name"), str) or not self.name:
             raise _error("name", f"name must be a non-empty string, got {self.name!r}.")
         if self.neighbours not in NEIGHBOURS:
@@ -126,13 +138,23 @@ class Schema:
     def _check_columns(self) -> None:
         if not self.columns:
             raise SchemaError("A schema needs at least one column: [columns.age] and so on.", path=("columns",))
+        for kind, given in ((Column, self.columns), (Derived, self.derived)):
+            for column in given:
+                if not isinstance(column, kind):
+                    told = f"must be {kind.__name__} objects, got {type(column).__name__}."
+                    raise SchemaError(f"{'columns' if kind is Column else 'derived'} {told}", path=("columns",))
         seen: set[str] = set()
-        for column in self.columns:
-            if not isinstance(column, Column):
-                raise SchemaError(f"columns must be Column objects, got {type(column).__name__}.", path=("columns",))
+        every: list[Column | Derived] = [*self.columns, *self.derived]
+        for column in every:
             if column.name in seen:
                 raise column.error("type", "declared twice. Remove one of the two.")
             seen.add(column.name)
+
+    def _check_order(self) -> None:
+        every = (*self.names, *(one.name for one in self.derived))
+        object.__setattr__(self, "order", tuple(self.order) or every)
+        if sorted(self.order) != sorted(every):
+            raise SchemaError(f"order must name every column once, got {', '.join(self.order)}.", path=("columns",))
 
     def _check_unit(self) -> None:
         if self.rows_without_unit not in ROWS_WITHOUT_UNIT:
@@ -145,7 +167,7 @@ class Schema:
             return
         if not isinstance(self._given("unit"), str) or not self.unit:
             raise _error("unit", f"unit must be the name of a column of the source, got {self.unit!r}.")
-        if any(column.name == self.unit for column in self.columns):
+        if self.unit in self.order:
             raise _error(
                 "unit", f"unit {self.unit!r} identifies persons and can't be released. Remove [columns.{self.unit}]."
             )
@@ -168,7 +190,8 @@ class Schema:
         given = self._given("constraints")
         if not isinstance(given, tuple | list):
             raise _error("constraints", f"constraints must be a list of strings, got {given!r}.")
-        rules = (Rule.parse(rule.text if isinstance(rule, Rule) else rule, self.columns) for rule in given)
+        columns = (*self.columns, *self.structure.columns)
+        rules = (Rule.parse(rule.text if isinstance(rule, Rule) else rule, columns) for rule in given)
         object.__setattr__(self, "constraints", tuple(rules))
 
     def __iter__(self) -> Iterator[Column]:
@@ -179,7 +202,7 @@ class Schema:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of the columns, in order."""
+        """The names of the columns that are read and measured, in order."""
         return tuple(column.name for column in self.columns)
 
     @property
@@ -192,6 +215,10 @@ class Schema:
         for column in self.columns:
             if column.name == name:
                 return column
+        for one in self.derived:
+            if one.name == name:
+                asked = " and ".join(self.structure.origins(name))
+                raise SchemaError(f"Column {name!r} is {one.told}, and was not measured. Ask about {asked} instead.")
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
 
     @property
@@ -219,9 +246,17 @@ class Schema:
             )
         return dataclasses.replace(self, records=records)
 
+    def _repr_html_(self) -> str:
+        about = [("protects", self.unit_in_words), ("neighbours", self.neighbours)]
+        rows = [(c.name, c.tag, "yes" if c.nullable else "no", f"{c.size:,}") for c in self.columns]
+        listed = html.grid(("column", "type", "nullable", "cells, at most"), rows)
+        rules = html.lines(rule.text for rule in self.constraints)
+        return html.card(f"Schema of {self.name}", html.facts(about), listed, rules)
+
     def arrow_schema(self) -> pa.Schema:
-        """The names and types of decoded rows, in order."""
-        return pa.schema([pa.field(column.name, column.arrow_type, column.nullable) for column in self.columns])
+        """The names and types of released rows, in order."""
+        every = {column.name: column for column in (*self.columns, *self.structure.columns)}
+        return pa.schema([pa.field(name, every[name].arrow_type, every[name].nullable) for name in self.order])
 
     @classmethod
     def load(cls, path: str | Path) -> "Schema":
@@ -232,11 +267,11 @@ class Schema:
             raise SchemaError(f"{path}: can't be read ({error.strerror}). Check the name of the schema file.") from None
         except UnicodeDecodeError as error:
             raise SchemaError(f"{path}: is not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
-        return cls.parse(text, source=Path(path).name)
+        return cls.parse(text, source=Path(path).name, folder=Path(path).parent)
 
     @classmethod
-    def parse(cls, text: str, *, source: str = "schema") -> "Schema":
-        """The schema in a TOML text; `source` names it in messages."""
+    def parse(cls, text: str, *, source: str = "schema", folder: Path | None = None) -> "Schema":
+        """The schema in a TOML text; `source` names it in messages, and `folder` has its code books."""
         try:
             data = tomllib.loads(text)
         except tomllib.TOMLDecodeError as error:
@@ -246,14 +281,14 @@ class Schema:
         except RecursionError:
             raise SchemaError(f"{source}: has arrays or tables nested too deep to be read.") from None
         try:
-            return cls._from_toml(data)
+            return cls._from_toml(data, folder)
         except SchemaError as error:
             line = locate(text, error.path)
             where = source if line is None else f"{source}, line {line}"
             raise SchemaError(f"{where}: {error}", path=error.path) from None
 
     @classmethod
-    def _from_toml(cls, data: Mapping[str, Any]) -> "Schema":
+    def _from_toml(cls, data: Mapping[str, Any], folder: Path | None) -> "Schema":
         for key in data:
             if key not in (known := ("table", "source", "columns")):
                 hint = " It belongs in [table]." if key in _TABLE_KEYS else nearest(key, known)
@@ -265,11 +300,11 @@ class Schema:
             raise SchemaError(f"table must be a table: [table], got {table!r}.", path=("table",))
         if not isinstance(columns, dict):
             raise SchemaError(f"columns must be tables: [columns.age], got {columns!r}.", path=("columns",))
-        read = [column_from_dict(name, body) for name, body in columns.items()]
+        read = [declared_from_dict(name, body) for name, body in with_codebooks(columns, folder).items()]
         return cls._build(table, data.get("source", {}), read)
 
     @classmethod
-    def _build(cls, table: Mapping[str, Any], source: object, columns: list[Column]) -> "Schema":
+    def _build(cls, table: Mapping[str, Any], source: object, declared: list[Column | Derived]) -> "Schema":
         for key in table:
             if key not in _TABLE_KEYS:
                 hint = " It belongs in [source]." if key in _SOURCE_KEYS else nearest(str(key), _TABLE_KEYS)
@@ -279,7 +314,10 @@ class Schema:
         for key in source:
             if key not in _SOURCE_KEYS:
                 raise SchemaError(f"[source]: unknown key {key!r}; known is records.", path=("source", str(key)))
-        return cls(tuple(columns), **table, **source)
+        columns = tuple(one for one in declared if isinstance(one, Column))
+        derived = tuple(one for one in declared if isinstance(one, Derived))
+        order = tuple(one.name for one in declared) if len({one.name for one in declared}) == len(declared) else ()
+        return cls(columns, derived=derived, order=order, **table, **source)
 
     @classmethod
     def from_dict(cls, data: object) -> "Schema":
@@ -290,24 +328,33 @@ class Schema:
         for body in data["columns"]:
             if not isinstance(body, Mapping) or not isinstance(body.get("name"), str):
                 raise SchemaError("Each column of a schema must be an object with a name.")
-            columns.append(column_from_dict(body["name"], {key: body[key] for key in body if key != "name"}))
+            columns.append(declared_from_dict(body["name"], {key: body[key] for key in body if key != "name"}))
         table = {key: value for key, value in data.items() if key not in ("columns", "source")}
         return cls._build(table, data.get("source", {}), columns)
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON can hold it: strings, numbers, lists and objects."""
-        columns = [{"name": column.name, **column_to_dict(column)} for column in self.columns]
+        columns = [{"name": column.name, **declared_to_dict(column)} for column in self.declared]
         bodies = [{k: _jsonable(v) for k, v in body.items()} for body in columns]
         return {**self._table(), **({"source": self._source()} if self._source() else {}), "columns": bodies}
 
     def to_toml(self) -> str:
         """The schema as a TOML file that `parse` reads back."""
         parts = [("table", self._table()), *([("source", self._source())] if self._source() else [])]
-        parts += [(f"columns.{toml_key(column.name)}", column_to_dict(column)) for column in self.columns]
+        for column in self.declared:
+            header, body = f"columns.{toml_key(column.name)}", declared_to_dict(column)
+            parts.append((header, {key: value for key, value in body.items() if not isinstance(value, dict)}))
+            parts += [(f"{header}.{key}", value) for key, value in body.items() if isinstance(value, dict)]
         return "\n".join(
-            f"[{header}]\n" + "".join(f"{key} = {toml_value(value)}\n" for key, value in body.items())
+            f"[{header}]\n" + "".join(f"{toml_key(key)} = {toml_value(value)}\n" for key, value in body.items())
             for header, body in parts
         )
+
+    @property
+    def declared(self) -> tuple[Column | Derived, ...]:
+        """Every column as it was declared, in the order of release."""
+        every: list[Column | Derived] = [*self.columns, *self.derived]
+        return tuple(sorted(every, key=lambda one: self.order.index(one.name)))
 
     def _source(self) -> dict[str, Any]:
         return {} if self.records is None else {"records": self.records.value}

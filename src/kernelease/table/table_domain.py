@@ -25,7 +25,7 @@ class TableDomain(Domain):
     declared: Schema
 
     def __post_init__(self) -> None:
-        if WEIGHT in self.declared.names:
+        if WEIGHT in self.declared.order:
             raise SchemaError(
                 f"column {WEIGHT!r}: a release has a column of this name itself. Rename it in the source."
             )

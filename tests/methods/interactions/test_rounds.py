@@ -171,6 +171,6 @@ def test_a_budget_whose_noise_cannot_be_drawn_is_refused_before_the_charge(delta
 def test_extreme_pure_budgets_end_in_a_result(epsilon: float) -> None:
     columns = [Category(name=f"c{i}", values=tuple(range(4))) for i in range(4)]
     noise = HostileNoise(np.random.default_rng(0), 1.0, 0.0)
-    noisy, budget = run(columns, counts_of([4] * 4, 300, 10, 0), Privacy(epsilon=epsilon), noise)
+    noisy, budget = run(columns, counts_of([4] * 4, 300, 10, 0), Privacy(epsilon=epsilon, delta=0.0), noise)
     assert share_spent(budget) == pytest.approx(1.0, rel=1e-9) or epsilon == 1e3  # where noise can't be less
     assert Interactions(solver=CRUDE).fit(noisy, PublicSeed(0)).mixture.weights.sum() == pytest.approx(1.0)

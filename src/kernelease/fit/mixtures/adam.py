@@ -7,8 +7,13 @@ from numpy.typing import NDArray
 
 Single: TypeAlias = NDArray[np.float32]  # half the memory traffic; noise is far above its precision
 
-_MEMORY, _LONG_MEMORY = np.float32(0.9), np.float32(0.99)  # a run has a few hundred steps: 0.999 would outlast it
-_LEAST = np.float32(1e-12)
+MEMORY, LONG_MEMORY = np.float32(0.9), np.float32(0.99)  # a run has a few hundred steps: 0.999 would outlast it
+LEAST = np.float32(1e-12)
+
+
+def correction(step: int) -> float:
+    """What makes up for averages that start at 0, at a step counted from 1: √(1 − γᵗ)/(1 − βᵗ)."""
+    return float(np.sqrt(1.0 - LONG_MEMORY**step) / (1.0 - MEMORY**step))
 
 
 @final
@@ -26,22 +31,21 @@ class Adam:
     def update(self, gradients: tuple[Single, ...], rate: float) -> None:
         """One step downhill. The gradients' arrays are used up: they hold no gradient afterwards."""
         self._steps += 1
-        correction = np.sqrt(1.0 - _LONG_MEMORY**self._steps) / (1.0 - _MEMORY**self._steps)
         for arrays in zip(self._parameters, self._moments, self._squares, gradients, strict=True):
-            _step(*arrays, np.float32(rate * correction))
+            _step(*arrays, np.float32(rate * correction(self._steps)))
 
 
 def _step(parameter: Single, moment: Single, square: Single, gradient: Single, rate: np.float32) -> None:
     """All in place: m ← βm + (1 − β)g, v ← γv + (1 − γ)g², parameter ← parameter − rate·m/√v."""
     moment -= gradient
-    moment *= _MEMORY
+    moment *= MEMORY
     moment += gradient
     gradient *= gradient
     square -= gradient
-    square *= _LONG_MEMORY
+    square *= LONG_MEMORY
     square += gradient
     np.sqrt(square, out=gradient)
-    gradient += _LEAST
+    gradient += LEAST
     np.divide(moment, gradient, out=gradient)
     gradient *= rate
     parameter -= gradient

@@ -16,6 +16,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Adam, Single
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.schedule import Schedule
 from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.solution import Outcome
 from kernelease.measured.blocks import NoisyBlocks
@@ -26,16 +27,7 @@ FEWEST, MOST = 400, 2000  # limit: components: more change no error on any table
 _WORK = 720_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
 _FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
 _STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
-# research: Tables: one constant at a time. Of the steps, before which the penalty only rises: χ² is still falling
-_SETTLING = 0.5
-# research: Tables: one constant at a time. Of the penalty's logarithm, per step and unit of χ² above or below its goal
-_GAIN = 0.15
-_MOST_CHANGE = 0.3  # research: Tables: one constant at a time. Of the penalty's logarithm in one step
-# research: Tables: one constant at a time. Steps between looks at single blocks, once they are at the goal together
-_LEANING = 8
-# research: Tables: one constant at a time. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
-_FIRST, _FALL = 5.0, 0.18
-_RANGE = 16.0  # research: Tables: one constant at a time. By which it may leave its first value, either way
+_QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -80,13 +72,14 @@ class MixtureSolver:
 
     None for `components`, `steps` or `goal` takes what suits the cells that were measured and their *signal*, the
     number of rows over the noise of a count: the larger it is, the more can be seen, and the more of the noise a
-    faithful model has to explain along with it.
+    faithful model has to explain along with it. With `device="cuda"` the steps are made on a GPU.
     """
 
     components: int | None = None
     steps: int | None = None
     goal: float | None = None
     rate: float = 0.2
+    device: str | None = None
 
     def __post_init__(self) -> None:
         numbers = (1 if self.components is None else self.components, 1 if self.steps is None else self.steps)
@@ -95,6 +88,12 @@ class MixtureSolver:
                 "MixtureSolver: components and steps must be at least 1, goal and rate positive, got "
                 f"{self.components!r}, {self.steps!r}, {self.goal!r} and {self.rate!r}."
             )
+        if self.device not in (None, "cuda"):
+            raise ParameterError(f"MixtureSolver: device must be None or 'cuda', got {self.device!r}.")
+
+    def quick(self) -> "MixtureSolver":
+        """The same for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
+        return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
 
     def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
         """The mixture whose blocks are nearest to the noisy ones."""
@@ -107,7 +106,14 @@ class MixtureSolver:
         if components == 1:
             logits = np.log(objective.prior)[None].copy()
         weight_logits = np.zeros(components, dtype=np.float32)
-        self._descend(objective, logits, weight_logits, steps, progress)
+        signal = objective.signal
+        schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal), signal=signal)
+        if self.device is None:
+            _descend(objective, logits, weight_logits, schedule, progress)
+        else:
+            from kernelease.fit.mixtures.device_descent import DeviceDescent  # noqa: PLC0415  # an engine apart
+
+            logits, weight_logits = DeviceDescent(objective, logits, weight_logits, schedule).run(progress)
         chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
         weights = w.astype(np.float64)
@@ -134,19 +140,16 @@ class MixtureSolver:
         """χ² per number at which to end: the fit follows a part of the noise that grows with what it can see."""
         return 1.0 - 0.01 * min(signal, 1e4) ** 0.35 if self.goal is None else self.goal
 
-    def _descend(
-        self, objective: Objective, logits: Single, weight_logits: Single, steps: int, progress: Progress
-    ) -> None:
-        """Move the logits downhill, in place: at one rate for two thirds of the steps, then ever less."""
-        optimiser, goal = Adam((logits, weight_logits)), self.aim(objective.signal)
-        kappa = first = _FIRST * max(1.0, objective.signal) ** (1.0 - _FALL)
-        for step in range(steps):
-            chi_squared, gradients = objective.gradients(logits, weight_logits, kappa)
-            optimiser.update(gradients, self.rate * min(1.0, 3.0 * (1.0 - step / steps)))
-            error = min(_MOST_CHANGE, max(-_MOST_CHANGE, goal - chi_squared))
-            if step > _SETTLING * steps or error > 0.0:
-                kappa *= math.exp(_GAIN * error)
-                kappa = min(_RANGE * first, max(first / _RANGE, kappa))
-            if step > _SETTLING * steps and step % _LEANING == 0 and chi_squared < 1.1:
-                objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
-            progress.step()
+
+def _descend(
+    objective: Objective, logits: Single, weight_logits: Single, schedule: Schedule, progress: Progress
+) -> None:
+    """Move the logits downhill, in place."""
+    optimiser, kappa = Adam((logits, weight_logits)), schedule.first
+    for step in range(schedule.steps):
+        chi_squared, gradients = objective.gradients(logits, weight_logits, kappa)
+        optimiser.update(gradients, schedule.rate_at(step))
+        kappa = schedule.next_penalty(kappa, chi_squared, step)
+        if schedule.leans(step) and chi_squared < schedule.near:
+            objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
+        progress.step()

@@ -16,14 +16,14 @@ from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
-_FLOOR = np.float32(1e-12)  # smallest probability of a cell
+FLOOR = np.float32(1e-12)  # smallest probability of a cell
 # research: Tables: one constant at a time. Power of the evidence by which a block pulls harder, and the least and the
 # most pull
 _TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0
 # research: Tables: one constant at a time. Standard deviations taken off the evidence first; the signal from which on
 # trust fades out
 _DOUBT, _CERTAIN = 2.0, 600.0
-_NO_CHANCE, _MOST_LEAN, _LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
+_NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
 
@@ -88,8 +88,8 @@ class Objective:
         sums = np.add.reduceat(q, self._starts, axis=1)
         q /= self._spread(sums)
         logits -= self._spread(np.log(sums))
-        np.maximum(logits, np.log(_FLOOR), out=logits)
-        floored: Single = np.maximum(q, _FLOOR, out=q)
+        np.maximum(logits, np.log(FLOOR), out=logits)
+        floored: Single = np.maximum(q, FLOOR, out=q)
         return floored
 
     def gradients(self, logits: Single, weight_logits: Single, kappa: float) -> tuple[float, tuple[Single, Single]]:
@@ -140,10 +140,10 @@ class Objective:
         χ² at its goal on average may hide single pairs that are far above it: columns that determine each other.
         """
         for misfit, trusts in zip(self.misfits(q, w), self.trusts, strict=True):
-            above = misfit.chi_squared - 1.0 - _NO_CHANCE * math.sqrt(2.0 / misfit.numbers)
-            if above > 0.0:
+            factor = leaning(misfit.chi_squared, misfit.numbers)
+            if factor > 1.0:
                 for held in trusts:
-                    np.minimum(held * np.float32(math.exp(min(_MOST_LEAN, above))), _LAST_TRUST, out=held)
+                    np.minimum(held * np.float32(factor), LAST_TRUST, out=held)
 
     def atoms(self, q: Single) -> tuple[Floats, ...]:
         """Each column's distributions over atoms: (M, atoms)."""
@@ -154,11 +154,17 @@ class Objective:
         return tuple(spread)
 
 
+def leaning(chi_squared: float, numbers: int) -> float:
+    """By what factor to trust a block more: above 1 where χ² per number is above 1 by more than chance explains."""
+    above = chi_squared - 1.0 - _NO_CHANCE * math.sqrt(2.0 / numbers)
+    return math.exp(min(_MOST_LEAN, max(0.0, above)))
+
+
 def softmax_weights(logits: Single) -> Single:
     """w on the simplex: (M,)."""
     w = np.exp(logits - logits.max())
     w /= w.sum()
-    floored: Single = np.maximum(w, _FLOOR, out=w)
+    floored: Single = np.maximum(w, FLOOR, out=w)
     return floored
 
 

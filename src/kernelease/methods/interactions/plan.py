@@ -11,6 +11,7 @@ from typing import final
 
 import numpy as np
 
+from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions, count_noise
@@ -24,6 +25,8 @@ from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 
 EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # convention: those that the plan compares
+ANSWERED = 4.0  # convention: a share of so many standard deviations has a 95 % interval within half of it
+ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
 # Rough costs on two cores of an ordinary machine.
@@ -59,6 +62,20 @@ class Setting:
     pair: float | None  # None where there is one column only
     attacker: dict[float, float]
 
+    @classmethod
+    def of(cls, epsilon: float, floors: tuple[Floor, ...], attacker: dict[float, float]) -> "Setting":
+        """What the floors say of single columns and of pairs."""
+        single = [floor.share for floor in floors if len(floor.columns) == 1]
+        paired = [floor.share for floor in floors if len(floor.columns) > 1]
+        pair = float(np.median(paired)) if paired else None
+        return cls(epsilon=epsilon, column=float(np.median(single)), pair=pair, attacker=attacker)
+
+    @property
+    def answers(self) -> str:
+        """The smallest shares that can be told from noise, in words."""
+        single = f"shares of one column {_down_to(self.column)}"
+        return single if self.pair is None else f"{single}, of two columns together {_down_to(self.pair)}"
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,6 +93,34 @@ class Plan:
     memory: float  # bytes
     size: float  # bytes of the bundle
     settings: tuple[Setting, ...]
+
+    def _repr_html_(self) -> str:
+        best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        about = [
+            ("rows", f"{self.rows:,}"),
+            ("attacker finds a given row", f"at best in {best}"),
+            ("noisy numbers", f"{self.numbers:,}"),
+            ("time and memory", f"about {self.seconds:.0f} s on two cores, {self.memory / 1e6:.0f} MB"),
+        ]
+        rows = [
+            (f"{s.epsilon:g}", s.answers, *(f"{power:.1%}" for power in s.attacker.values())) for s in self.settings
+        ]
+        compared = html.grid(("epsilon", "answers", "found at 1 %", "found at 5 %"), rows)
+        title = f"Plan for epsilon = {self.privacy.epsilon:.3g}, delta = {self.privacy.delta:g}"
+        return html.card(title, html.facts(about), html.lines(self.advice), compared)
+
+    @property
+    def advice(self) -> tuple[str, ...]:
+        """What the promise is good for, and which one of those compared would show shares of one percent, in words.
+
+        A share is answered where the 95 % interval that noise alone makes is within half of it: 4 standard deviations.
+        """
+        columns = len({name for floor in self.floors for name in floor.columns})
+        here = Setting.of(self.privacy.epsilon, self.floors, self.attacker)
+        what = (
+            f"With {self.rows:,} rows and {columns} column{'s' * (columns > 1)}, epsilon = {self.privacy.epsilon:.3g}"
+        )
+        return f"{what} answers {here.answers}.", _enough(self.settings)
 
 
 def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
@@ -159,14 +204,30 @@ def _attacker(total: Loss) -> dict[float, float]:
 def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting:
     total = method.reserve(schema.columns).total(privacy)
     floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
-    single = [floor.share for floor in floors if len(floor.columns) == 1]
-    paired = [floor.share for floor in floors if len(floor.columns) > 1]
-    return Setting(
-        epsilon=privacy.epsilon,
-        column=float(np.median(single)),
-        pair=float(np.median(paired)) if paired else None,
-        attacker=_attacker(total),
-    )
+    return Setting.of(privacy.epsilon, floors, _attacker(total))
+
+
+def _down_to(noise: float) -> str:
+    """A share of four standard deviations of the noise, to two digits.
+
+    >>> _down_to(0.00514), _down_to(0.3)
+    ('down to 2.1 %', 'not at all: they drown in noise')
+    """
+    share = ANSWERED * noise
+    return f"down to {100 * share:.2g} %" if share < 1.0 else "not at all: they drown in noise"
+
+
+def _enough(settings: tuple[Setting, ...]) -> str:
+    """The smallest ε of those compared at which pairs of columns (or the only one) show shares of one percent."""
+    paired = any(setting.pair is not None for setting in settings)
+    noise = [(setting.epsilon, setting.pair if paired else setting.column) for setting in settings]
+    enough = [epsilon for epsilon, value in noise if value is not None and ANSWERED * value <= ONE_PERCENT]
+    what = "two columns together" if paired else "one column"
+    if not enough:
+        return (
+            f"No epsilon up to {settings[-1].epsilon:g} shows shares of 1 % of {what}; fewer columns or more rows do."
+        )
+    return f"For shares of 1 % of {what}, epsilon = {min(enough):g} is enough."
 
 
 def _fit_cells(blocks: tuple[Block, ...]) -> int:

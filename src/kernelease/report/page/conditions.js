@@ -46,6 +46,7 @@ function conditionOf(text) {
     if (token.kind === "value") return { value: typeof token.value === "number" ? sign * token.value : token.value };
     if (token.kind === "word" && ["true", "false"].includes(token.text)) return { value: token.text === "true" };
     if (token.kind === "name") {
+      if (peek().text === "(" || DATA.derived.includes(token.text)) throw new NotHere("What is computed from columns is answered by the command line.");
       const column = DATA.columns.findIndex((one) => one.name === token.text);
       if (column < 0) throw new Unreadable(`There is no column “${short(token.text)}”. Text goes in single quotes.`);
       return { column };
@@ -140,6 +141,7 @@ function keyOf(column, value, sign) {
   if (column.low === undefined) {
     if (!column.ordered && !["==", "!="].includes(sign)) throw new Unreadable(`“${short(column.name)}” knows == and != only.`);
     const found = column.values.findIndex((one) => one === value);
+    if (found < 0 && column.type === "hierarchy") throw new NotHere("Groups of a hierarchy are answered by the command line.");
     if (found < 0 || value === null) throw new Unreadable(`“${short(String(value))}” is not one of the values of “${short(column.name)}”.`);
     return found;
   }

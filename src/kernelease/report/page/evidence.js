@@ -22,7 +22,7 @@ class Marginal {
       return { index: Int32Array.from(view.index), values: Float64Array.from(view.values), precision };
     });
     this.finest = this.views.find((view) => view.values.length === this.size);
-    this.variances = Float64Array.from(this.finest.index, (place) => 1 / this.finest.precision[place]);
+    this.variances = Float64Array.from(this.finest?.index ?? [0], (place) => (this.finest ? 1 / this.finest.precision[place] : 0)); /* none: one cell */
     this.sums = new Float64Array(this.size);
     for (const { index, values, precision } of this.views) {
       for (let cell = 0; cell < this.size; cell++) this.sums[cell] += precision[index[cell]] * values[index[cell]];

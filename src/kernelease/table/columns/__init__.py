@@ -3,6 +3,7 @@
 from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.registry import (
@@ -29,6 +30,7 @@ __all__ = [
     "Column",
     "Date",
     "Datetime",
+    "Hierarchy",
     "Integer",
     "Listed",
     "Number",

@@ -10,9 +10,11 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
-from kernelease.table.columns.levels import Levels
+from kernelease.table.columns.levels import FEWEST, Levels, LogLevels
+from kernelease.table.columns.spelling import nearest
 
 MOST_CELLS = 256  # where `cells` is not declared
+SCALES = ("linear", "log")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,29 @@ class Celled(Column):
     def _check_cells(self) -> None:
         if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
             raise self.error("cells", f"cells must be an integer from 1 to {MOST_ATOMS}, got {self.cells!r}.")
+
+    def _check_default(self, low: float, high: float) -> None:
+        default = self._given("default")
+        if default is not None and not low <= default <= high:
+            raise self.error("default", f"default must be from min to max, got {default}.")
+
+    def _check_scale(self, low: float, least: float | None) -> None:
+        """`least` is the distance of legal values, where there is one: the first value above 0 where `low` is 0."""
+        scale = self._given("scale")
+        if scale not in SCALES:
+            raise self.error(
+                "scale", f"scale must be {' or '.join(SCALES)}, got {scale!r}.{nearest(str(scale), SCALES)}"
+            )
+        if scale == "linear":
+            return
+        if low < 0:
+            raise self.error("min", f"a scale of logarithms begins at 0 or above, got min = {low}.")
+        if low == 0 and least is None:
+            raise self.error(
+                "scale", "a scale of logarithms from 0 on needs decimals or a resolution: the first value above 0."
+            )
+        if self._most_cells < FEWEST:
+            raise self.error("cells", f"a scale of logarithms needs at least {FEWEST} cells, got {self.cells}.")
 
     @property
     def _size_key(self) -> str:
@@ -122,7 +147,7 @@ class Stepped(Celled):
         points + (v − origin) DIV step   otherwise
 
     and this is all that another engine needs. The cells between the points are `step` ticks wide, the last of them
-    perhaps less.
+    perhaps less. On a scale of logarithms they widen, and the code is the number of `starts` that are not above v.
     """
 
     @property
@@ -141,8 +166,13 @@ class Stepped(Celled):
         """`resolution` in ticks: legal values are low, low + tick, … ≤ high."""
 
     @property
-    def _levels(self) -> Levels:
+    def _levels(self) -> Levels | LogLevels:
         return Levels((self.high - self.low) // self.tick + 1, self._most_cells)
+
+    @property
+    def starts(self) -> Integers | None:
+        """The first tick of each cell but the first, where cells widen with the value; else None."""
+        return self.bounds()[0][1:] if isinstance(self._levels, LogLevels) else None
 
     @property
     def cell_count(self) -> int:
@@ -156,8 +186,10 @@ class Stepped(Celled):
 
     @property
     def step(self) -> int:
-        """The width of a cell between the points in ticks."""
-        return self._levels.run * self.tick
+        """The width of a cell between the points in ticks, where it is the same for all."""
+        levels = self._levels
+        assert isinstance(levels, Levels)
+        return levels.run * self.tick
 
     @property
     def origin(self) -> int:
@@ -210,6 +242,8 @@ class Stepped(Celled):
 
     def _codes(self, ticks: Integers) -> Codes:
         """The cells of ticks that are already clamped."""
+        if (starts := self.starts) is not None:
+            return np.searchsorted(starts, ticks, side="right").astype(np.int32)
         codes = ticks - self.origin
         if self.step > 1:
             codes //= self.step  # rounds down: −1 below the origin

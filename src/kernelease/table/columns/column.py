@@ -31,6 +31,8 @@ class Column(ABC):
 
     name: str
     nullable: bool = False
+    null_when: str | None = None
+    """A condition on the row under which a released value is NULL, whatever was drawn."""
 
     tag: ClassVar[str]
     """The word for this type in a schema file."""
@@ -40,7 +42,7 @@ class Column(ABC):
     """Columns of one family can be compared in a constraint."""
 
     def __post_init__(self) -> None:
-        if not _is_name(self._given("name")):
+        if not is_name(self._given("name")):
             raise SchemaError(f"A column's name must be a non-empty string, got {self.name!r}.", path=("columns",))
         if not isinstance(self._given("nullable"), bool):
             raise self.error("nullable", f"nullable must be true or false, got {self.nullable!r}.")
@@ -48,11 +50,14 @@ class Column(ABC):
             raise self.error(
                 "default", "a nullable column has no default: what is missing is NULL. Remove one of them."
             )
+        if self.null_when is not None and not isinstance(self._given("null_when"), str):
+            raise self.error("null_when", f"null_when must be a condition in text, got {self.null_when!r}.")
         self._check()
         if self.size > MOST_ATOMS:
+            remedy = " Values in groups are of type hierarchy." if self._size_key == "values" else ""
             raise self.error(
                 self._size_key,
-                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.",
+                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.{remedy}",
             )
 
     def _given(self, key: str) -> Any:
@@ -165,5 +170,6 @@ class Column(ABC):
         return SchemaError(f"column {self.name!r}: {message}", path=("columns", self.name, key))
 
 
-def _is_name(value: object) -> bool:
+def is_name(value: object) -> bool:
+    """Whether a column may be called so."""
     return isinstance(value, str) and value != "" and is_encodable(value)

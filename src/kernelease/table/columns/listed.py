@@ -96,7 +96,23 @@ class Listed(Column):
     @property
     def size(self) -> int:
         """Values, `other`, NULL."""
-        return len(self.vocabulary) + self._has_other + self.nullable
+        return self.value_atoms + self._has_other + self.nullable
+
+    @property
+    def value_atoms(self) -> int:
+        """The number of atoms that stand for values: one for each."""
+        return len(self.vocabulary)
+
+    @property
+    def value_codes(self) -> tuple[int, ...]:
+        """The code of each value."""
+        return tuple(range(len(self.vocabulary)))
+
+    @property
+    def every_value(self) -> pa.Array:
+        """All that may be released: values, the label of `other`, NULL."""
+        values: list[Value | None] = [*self.vocabulary]
+        return pa.array(values + [self.other_label] * self._has_other + [None] * self.nullable, self.arrow_type)
 
     @property
     def missing(self) -> int:
@@ -104,13 +120,13 @@ class Listed(Column):
         if self.nullable:
             return self.size - 1
         if self.default is not None:
-            return self.vocabulary.index(self.default)
-        return len(self.vocabulary) if self._has_other else 0
+            return self.value_codes[self.vocabulary.index(self.default)]
+        return self.value_atoms if self._has_other else 0
 
     @property
     def unknown(self) -> int:
         """`other`, else as for a missing cell."""
-        return len(self.vocabulary) if self._has_other else self.missing
+        return self.value_atoms if self._has_other else self.missing
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -144,7 +160,7 @@ class Listed(Column):
 
     def _from_text(self, texts: pa.Array) -> Codes:
         known = [str(value).encode() for value in self.vocabulary]
-        codes = list(range(len(known)))
+        codes = list(self.value_codes)
         if b"" not in known:
             known, codes = [*known, b""], [*codes, self.missing]
         found = pc.index_in(texts, value_set=pa.array(known, texts.type))
@@ -157,7 +173,8 @@ class Listed(Column):
 
     def _from_numbers(self, numbers: Floats, absent: int) -> Codes:
         """Numbers by value; the first of two declared texts that say the same number has it."""
-        read = [(parse_number(str(value).encode()), code) for code, value in enumerate(self.vocabulary)]
+        coded = zip(self.value_codes, self.vocabulary, strict=True)
+        read = [(parse_number(str(value).encode()), code) for code, value in coded]
         known = {number: code for number, code in reversed(read) if not math.isnan(number)}
         keys = pa.array(numbers + 0.0)  # −0 is 0
         found = pc.index_in(keys, value_set=pa.array(list(known), pa.float64()))
@@ -168,7 +185,8 @@ class Listed(Column):
     def _from_flags(self, array: pa.Array) -> Codes:
         """Booleans by the values "true" and "false" in any case, else by those that say 1 and 0."""
         flags = read_numbers(array)
-        named = {str(value).lower(): code for code, value in reversed(list(enumerate(self.vocabulary)))}
+        coded = zip(self.value_codes, self.vocabulary, strict=True)
+        named = {str(value).lower(): code for code, value in reversed(list(coded))}
         if "true" in named or "false" in named:
             codes = (named.get("false", self.unknown), named.get("true", self.unknown))
             return np.array(codes, dtype=np.int32)[flags.astype(np.intp)]
@@ -181,9 +199,7 @@ class Listed(Column):
         return table.take(positions)
 
     def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
-        values: list[Value | None] = [*self.vocabulary]
-        values += [self.other_label] * self._has_other + [None] * self.nullable
-        return pa.array(values, self.arrow_type).take(pa.array(codes))
+        return self.every_value.take(pa.array(codes))
 
     def keys(self, array: Any) -> Any:
         return pc.cast(array, self.arrow_type)
@@ -195,7 +211,7 @@ class Listed(Column):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Required(Listed):
+class Required(Listed):
     """A listed column that must declare its values."""
 
     values: tuple[Value, ...]
@@ -214,7 +230,7 @@ class _Required(Listed):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Category(_Required):
+class Category(Required):
     """Names without an order. Declare `values` from public knowledge: a value that one person has gives them away.
 
     >>> work = Category(name="workclass", values=("Private", "State-gov"), other=True, nullable=True)
@@ -230,7 +246,7 @@ class Category(_Required):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ordinal(_Required):
+class Ordinal(Required):
     """Names in an order, lowest first. `centres` are the ranks 0, 1, …; `other` and NULL have none.
 
     >>> Ordinal(name="pain", values=("none", "some", "much"), nullable=True).centres()

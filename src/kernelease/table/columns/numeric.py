@@ -2,19 +2,27 @@
 
 import math
 from dataclasses import dataclass
-from decimal import Decimal
 from fractions import Fraction
-from itertools import pairwise
-from typing import Any, ClassVar, final
+from typing import ClassVar, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from kernelease.arrays import LARGEST, Floats, Integers
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Codes
-from kernelease.table.columns.levels import Levels, points_in
+from kernelease.table.columns.levels import Levels, LogLevels, levels_of, log_cuts, points_in
+from kernelease.table.columns.written import (
+    MOST_DECIMALS,
+    decimals_of,
+    digits_within,
+    fraction,
+    interval_labels,
+    is_finite,
+    number_key,
+    number_keys,
+    printed,
+)
 from kernelease.table.reading.arrow import dense
 from kernelease.table.reading.numbers import read_numbers
 
@@ -27,7 +35,7 @@ class Integer(Stepped):
     """Whole numbers from `min` to `max`, `resolution` apart.
 
     Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
-    those between. A number with a fraction is rounded down.
+    those between; with `scale` "log", cells whose logarithms are equal. A number with a fraction is rounded down.
 
     >>> age = Integer(name="age", min=17, max=90)
     >>> age.size, age.encode(pa.array([3, 17, None, 40, 1000])).tolist()
@@ -42,6 +50,7 @@ class Integer(Stepped):
     min: int
     max: int
     resolution: int = 1
+    scale: str = "linear"
     default: int | None = None
 
     tag: ClassVar[str] = "integer"
@@ -60,7 +69,14 @@ class Integer(Stepped):
         if not 1 <= self.resolution <= self.max - self.min:
             raise self.error("resolution", f"resolution must be from 1 to max - min, got {self.resolution}.")
         self._check_cells()
-        _check_default(self)
+        self._check_scale(self.min, self.resolution)
+        self._check_default(self.min, self.max)
+
+    @property
+    def _levels(self) -> Levels | LogLevels:
+        return levels_of(
+            Fraction(self.min), Fraction(self.max), Fraction(self.resolution), self._most_cells, self.scale
+        )
 
     @property
     def arrow_type(self) -> pa.DataType:
@@ -100,10 +116,10 @@ class Integer(Stepped):
         return codes
 
     def keys(self, array: pa.Array) -> pa.Array:
-        return _number_keys(array)
+        return number_keys(array)
 
     def key(self, literal: object) -> float:
-        return _number_key(self, literal)
+        return number_key(self, literal)
 
 
 @final
@@ -121,7 +137,11 @@ class Number(Celled):
     Without a `resolution`, the first atom is `min` alone, the last `max` alone, those between are equal cells of what
     lies strictly between, and a decoded value is uniform in its cell. With one, legal values are min,
     min + resolution, … ≤ max: a cell of a table counts as the nearest of them, a cell of the range holds a run of
-    them, and one of those is decoded.
+    them, and one of those is decoded. `decimals` stand for the resolution that they are: 2 for 0.01. Where neither is
+    declared, values are printed with three digits more than tell cells apart.
+
+    With `scale` "log", the cells between the points are those whose logarithms are equal, and the code is the number
+    of `cuts` that are not above x. These are decimals, computed once: what is compared is the same everywhere.
 
     >>> share = Number(name="share", min=0.0, max=1.0, cells=6, nullable=True)
     >>> share.encode(pa.array([-1.0, 0.0, 1e-300, 0.5, 0.999, 1.0, float("inf"), float("nan")])).tolist()
@@ -130,11 +150,15 @@ class Number(Celled):
     ('0.0', '(0, 0.25)', '[0.25, 0.5)', '[0.5, 0.75)', '[0.75, 1)', '1.0', 'NULL')
     >>> Number(name="height", min=0.0, max=2.5, resolution=0.5).labels()
     ('0.0', '0.5', '1.0', '1.5', '2.0', '2.5')
+    >>> Number(name="income", min=1.0, max=1e6, cells=8, scale="log").labels()
+    ('1.0', '(1, 10)', '[10, 100)', '[100, 1000)', '[1000, 10000)', '[10000, 100000)', '[100000, 1e+06)', '1000000.0')
     """
 
     min: float
     max: float
     resolution: float | None = None
+    decimals: int | None = None
+    scale: str = "linear"
     default: float | None = None
 
     tag: ClassVar[str] = "number"
@@ -145,24 +169,39 @@ class Number(Celled):
             value = getattr(self, key)
             if value is None and key in ("resolution", "default"):
                 continue
-            if not _is_finite(value):
+            if not is_finite(value):
                 raise self.error(key, f"{key} must be a finite number, at most {LARGEST} in size, got {value!r}.")
             object.__setattr__(self, key, float(value))
         if self.min >= self.max:
             raise self.error("max", f"min must be below max, got {self.min} and {self.max}. Widen the range.")
         self._check_cells()
+        self._check_decimals()
         self._check_resolution()
-        _check_default(self)
+        self._check_scale(self.min, self.spacing)
+        self._check_default(self.min, self.max)
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
 
-    def _check_resolution(self) -> None:
-        if self.resolution is None:
+    def _check_decimals(self) -> None:
+        if self.decimals is None:
             return
-        if self.resolution <= 0.0 or self._levels.number < 2:
-            raise self.error("resolution", f"resolution must be positive and at most max - min, got {self.resolution}.")
-        if self._levels.number > 2**50 or self.resolution < 16 * math.ulp(max(abs(self.min), abs(self.max))):
-            raise self.error("resolution", f"resolution {self.resolution} is finer than float64 can hold here.")
+        if type(self.decimals) is not int or not 0 <= self.decimals <= MOST_DECIMALS:
+            raise self.error(
+                "decimals", f"decimals must be an integer from 0 to {MOST_DECIMALS}, got {self.decimals!r}."
+            )
+        if self.resolution is not None:
+            raise self.error("decimals", "decimals and resolution say the same thing. Remove one of them.")
+        if max(decimals_of(self.min), decimals_of(self.max)) > self.decimals:
+            raise self.error("decimals", f"min and max must have at most {self.decimals} decimals themselves.")
+
+    def _check_resolution(self) -> None:
+        spacing, key = self.spacing, "resolution" if self.decimals is None else "decimals"
+        if spacing is None:
+            return
+        if spacing <= 0.0 or self._number_of_levels < 2:
+            raise self.error(key, f"{key} must be positive and at most max - min, got {spacing}.")
+        if self._number_of_levels > 2**50 or spacing < 16 * math.ulp(max(abs(self.min), abs(self.max))):
+            raise self.error(key, f"{key}: {spacing} is finer than float64 can hold here.")
 
     def _distinguishable(self) -> bool:
         with np.errstate(all="ignore"):  # a width of 0 is one of the things to find out
@@ -184,46 +223,84 @@ class Number(Celled):
         return self.max
 
     @property
-    def _levels(self) -> Levels:
+    def spacing(self) -> float | None:
+        """How far legal values are apart, by `resolution` or `decimals`; None for a continuum."""
+        return self.resolution if self.decimals is None else float(f"1e-{self.decimals}")
+
+    @property
+    def digits(self) -> int | None:
+        """How many digits follow the point where values are printed; None where no number of them is enough."""
+        if self.spacing is None:
+            most = int(self._digits.max())
+            return most if most <= MOST_DECIMALS else None
+        return max(decimals_of(self.min), decimals_of(self.spacing))
+
+    @property
+    def _digits(self) -> Integers:
+        """For a continuum: of the values in each cell, three more than tell cells apart: (cell_count,)."""
+        widths = np.diff(self.edges())
+        return digits_within(widths if self.scale == "log" else np.full_like(widths, widths.max()))
+
+    @property
+    def _number_of_levels(self) -> int:
+        low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
+        return int((high - low) // spacing) + 1
+
+    @property
+    def _levels(self) -> Levels | LogLevels:
         """The legal values, counted in the decimals that the owner wrote."""
-        low, high, resolution = (_fraction(x) for x in (self.min, self.max, self.resolution or 1.0))
-        return Levels((high - low) // resolution + 1, self._most_cells)
+        low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
+        return levels_of(low, high, spacing, self._most_cells, self.scale)
 
     @property
     def cell_count(self) -> int:
         """The number of cells."""
-        return self._most_cells if self.resolution is None else self._levels.cells
+        return self._most_cells if self.spacing is None else self._levels.cells
 
     @property
     def points(self) -> int:
         """1 if `min` and `max` are points beside cells of several values, else 0."""
-        return points_in(self._most_cells) if self.resolution is None else self._levels.points
+        return points_in(self._most_cells) if self.spacing is None else self._levels.points
+
+    @property
+    def cuts(self) -> Floats | None:
+        """Where each cell but the first begins, where cells widen with the value; else None: (cell_count − 1,)."""
+        if self.spacing is not None:
+            levels = self._levels
+            first = levels.bounds()[0][1:].tolist() if isinstance(levels, LogLevels) else None
+            return None if first is None else np.array([self._halfway(level) for level in first])
+        if self.scale == "linear":
+            return None
+        inner = log_cuts(fraction(self.min), fraction(self.max), self._most_cells - 2)
+        return np.array([self.bottom, *map(float, inner), self.max])
 
     @property
     def width(self) -> float:
-        """The width of a cell between the points."""
-        if self.resolution is None:
+        """The width of a cell between the points, where it is the same for all."""
+        if self.spacing is None:
             return (self.max - self.min) / (self.cell_count - 2 * self.points)
-        return float(_fraction(self.resolution) * self._levels.run)
+        levels = self._levels
+        assert isinstance(levels, Levels)
+        return float(fraction(self.spacing) * levels.run)
 
     @property
     def origin(self) -> float:
         """Where the first cell begins that is no point."""
-        return self.min if self.resolution is None else self._halfway(self.points)
+        return self.min if self.spacing is None else self._halfway(self.points)
 
     @property
     def bottom(self) -> float:
         """The smallest number that does not count as `min`."""
-        return math.nextafter(self.min, math.inf) if self.resolution is None else self._halfway(1)
+        return math.nextafter(self.min, math.inf) if self.spacing is None else self._halfway(1)
 
     @property
     def top(self) -> float:
         """The smallest number that counts as the highest legal value."""
-        return self.max if self.resolution is None else self._halfway(self._levels.number - 1)
+        return self.max if self.spacing is None else self._halfway(self._number_of_levels - 1)
 
     def _halfway(self, level: int) -> float:
         """From where on numbers are nearest to a legal value, up to rounding."""
-        return float(_fraction(self.min) + _fraction(self.resolution or 1.0) * (2 * level - 1) / 2)
+        return float(fraction(self.min) + fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
 
     @property
     def _default_code(self) -> int:
@@ -231,6 +308,8 @@ class Number(Celled):
 
     def _cells(self, numbers: Floats) -> Codes:
         """The formula above; numbers must not be NaN."""
+        if (cuts := self.cuts) is not None:
+            return np.searchsorted(cuts, numbers, side="right").astype(np.int32)
         scaled = np.clip(numbers, self.low, self.high)
         scaled -= self.origin
         scaled /= self.width
@@ -252,13 +331,15 @@ class Number(Celled):
 
     def edges(self) -> Floats:
         """Where the cells begin, and `max`, up to rounding: (cell_count + 1,). Points of a continuum have no width."""
+        if (cuts := self.cuts) is not None:
+            return np.concatenate([[self.min, self.min if self.spacing is None else cuts[0]], cuts[1:], [self.max]])
         inner = np.arange(self.cell_count + 1 - 2 * self.points)
         edges = np.clip(self.origin + inner * self.width, self.min, self.max)
         return np.concatenate([[self.min], edges[:-1], [self.top, self.max]]) if self.points else edges
 
     def bounds(self) -> tuple[Floats, Floats]:
         """The lowest and the highest value of each cell, up to rounding: (cell_count,) each."""
-        if self.resolution is not None:
+        if self.spacing is not None:
             first, last = self._levels.bounds()
             return self._values(first), self._values(last)
         edges = self.edges()
@@ -269,46 +350,45 @@ class Number(Celled):
 
     def _values(self, levels: Integers) -> Floats:
         """min + level · resolution, without the dust that binary fractions leave behind decimals."""
-        resolution = self.resolution or 1.0
-        digits = max(_decimals(self.min), _decimals(resolution))
-        values = self.min + levels.astype(np.float64) * resolution
+        spacing = self.spacing or 1.0
+        digits = max(decimals_of(self.min), decimals_of(spacing))
+        values = self.min + levels.astype(np.float64) * spacing
         rounded: Floats = values if digits > 15 else np.round(values, digits)
         return np.clip(rounded, self.min, self.max)
 
     def _cell_centres(self) -> Floats:
-        if self.resolution is None:
+        if self.spacing is None and self.scale == "log":
+            edges = self.edges()
+            return edges[:-1] + np.diff(edges) / 2
+        if self.spacing is None:
             inner = np.arange(self.cell_count) - self.points
             return np.clip(self.origin + (inner + 0.5) * self.width, self.min, self.max)
         first, last = self._levels.bounds()
-        return np.minimum(self.min + (first + last) / 2 * self.resolution, self.max)
+        return np.minimum(self.min + (first + last) / 2 * self.spacing, self.max)
 
     def _cell_labels(self) -> tuple[str, ...]:
-        if self.resolution is None:
-            return self._interval_labels()
+        if self.spacing is None:
+            return interval_labels(self.edges(), self.points)
         return tuple(
             f"{a}" if a == b else f"{a}..{b}" for a, b in zip(*(b.tolist() for b in self.bounds()), strict=True)
         )
 
-    def _interval_labels(self) -> tuple[str, ...]:
-        edges = _distinct(self.edges())
-        labels = [f"[{a}, {b})" for a, b in pairwise(edges)]
-        if not self.points:
-            return (*labels[:-1], f"[{edges[-2]}, {edges[-1]}]")
-        return (f"{self.min}", f"({labels[1][1:]}", *labels[2:-1], f"{self.max}")
-
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Floats:
-        if self.resolution is not None:
+        if self.spacing is not None:
             first, last = self._levels.bounds()
             return self._values(generator.integers(first[cells], last[cells], endpoint=True))
-        places = cells - self.points + generator.random(len(cells))
-        values = np.clip(self.origin + places * self.width, self.min, self.max)
-        return np.where(self._cells(values) == cells, values, self._cell_centres()[cells])  # rounding may cross an edge
+        edges, share = self.edges(), generator.random(len(cells))
+        values = printed(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
+        centres = self._cell_centres()
+        rounded = printed(centres, self._digits)
+        middle = np.where(self._cells(rounded) == np.arange(self.cell_count), rounded, centres)
+        return np.where(self._cells(values) == cells, values, middle[cells])  # rounding may cross an edge
 
     def keys(self, array: pa.Array) -> pa.Array:
-        return _number_keys(array)
+        return number_keys(array)
 
     def key(self, literal: object) -> float:
-        return _number_key(self, literal)
+        return number_key(self, literal)
 
 
 def _int64(array: pa.Array) -> Integers:
@@ -316,46 +396,3 @@ def _int64(array: pa.Array) -> Integers:
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(2 * LARGEST_INTEGER))
     return values.astype(np.int64, copy=False)
-
-
-def _is_finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= LARGEST
-
-
-def _distinct(numbers: Floats) -> list[str]:
-    """Numbers as short text: six digits, or as many as it takes to tell them apart."""
-    written: list[str] = []
-    for digits in range(6, 18):
-        written = [f"{number:.{digits}g}" for number in numbers]
-        if len(set(written)) == len(set(numbers)):
-            break
-    return written
-
-
-def _fraction(number: float) -> Fraction:
-    """The decimal that was written, exactly."""
-    return Fraction(Decimal(repr(number)))
-
-
-def _decimals(number: float) -> int:
-    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
-    return max(0, -int(exponent))
-
-
-def _check_default(column: Integer | Number) -> None:
-    if column.default is not None and not column.min <= column.default <= column.max:
-        raise column.error("default", f"default must be from min to max, got {column.default}.")
-
-
-def _number_keys(array: Any) -> Any:
-    numbers = array.cast(pa.float64(), safe=False)  # integers beyond 2⁵³ are rounded, not refused
-    return pc.if_else(pc.is_nan(numbers), pa.scalar(None, pa.float64()), numbers)
-
-
-def _number_key(column: Integer | Number, literal: object) -> float:
-    if isinstance(literal, bool) or not isinstance(literal, int | float):
-        raise column.error("type", f"holds numbers and can't be compared with {literal!r}.")
-    try:
-        return float(literal)
-    except OverflowError:  # an integer of more than 308 digits is beyond every cell
-        return math.inf if literal > 0 else -math.inf

@@ -7,6 +7,7 @@ from typing import Any
 from kernelease.errors import SchemaError
 from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.columns.listed import Category, Ordinal
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.spelling import nearest
@@ -14,8 +15,25 @@ from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
 
 COLUMN_TYPES: Mapping[str, type[Column]] = {
-    kind.tag: kind for kind in (Integer, Number, Category, Ordinal, Boolean, Date, Datetime, String)
+    kind.tag: kind for kind in (Integer, Number, Category, Ordinal, Hierarchy, Boolean, Date, Datetime, String)
 }
+_ORDER = (
+    *(
+        "type",
+        "min",
+        "max",
+        "resolution",
+        "decimals",
+        "scale",
+        "cells",
+        "values",
+        "prefix",
+        "groups",
+        "max_length",
+        "other",
+    ),
+    *("nullable", "default", "null_when"),
+)
 FILL_IN = "FILL IN"
 """What a draft puts where the owner must decide."""
 
@@ -64,8 +82,7 @@ def column_to_dict(column: Column) -> dict[str, Any]:
         value = getattr(column, field.name)
         if field.name != "name" and value != field.default:
             result[field.name] = list(value) if isinstance(value, tuple) else value
-    order = ("type", "min", "max", "resolution", "cells", "values", "max_length", "other", "nullable", "default")
-    return {key: result[key] for key in order if key in result}
+    return {key: result[key] for key in _ORDER if key in result}
 
 
 def _check_keys(name: str, kind: type[Column], keys: Mapping[str, object]) -> None:

@@ -10,7 +10,8 @@
                 | "(" condition ")"
     term        factor { ("+" | "-") factor }
     factor      sign { ("*" | "/") sign }
-    sign        ["+" | "-"] sign | column | literal | "(" term ")"
+    sign        ["+" | "-"] sign | part "(" column ")" | column | literal | "(" term ")"
+    part        "year" | "month" | "day" | "weekday" | "hour" | "minute"
 
 Literals are numbers, 'text' (dates are text: '2024-12-31'), true and false. A column whose name is no plain word, or is
 a word of the language, goes in double quotes or backticks. Logic is that of SQL: a test of NULL is neither true nor
@@ -22,8 +23,8 @@ The tree has no more kinds than it needs: `x in (a, b)` is `x == a or x == b`, `
 
 from kernelease.table.expressions.comparisons import Compared, Computed, Missing
 from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
-from kernelease.table.expressions.parser import DEEPEST, MOST_SIGNS, parse
-from kernelease.table.expressions.terms import Arithmetic, Literal, Term
+from kernelease.table.expressions.parser import DEEPEST, MOST_SIGNS, parse, parse_term
+from kernelease.table.expressions.terms import Arithmetic, Extracted, Literal, Term
 from kernelease.table.expressions.tokens import LONGEST, shown
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "Compared",
     "Computed",
     "Condition",
+    "Extracted",
     "Joined",
     "Leaf",
     "Literal",
@@ -41,5 +43,6 @@ __all__ = [
     "Negated",
     "Term",
     "parse",
+    "parse_term",
     "shown",
 ]

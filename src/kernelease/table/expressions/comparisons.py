@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Leaf
-from kernelease.table.expressions.terms import Arithmetic, Literal, Term, check_number, columns_of, numbers, written
+from kernelease.table.expressions.terms import Calculated, Literal, Term, columns_of, numbers, unit_of, written
+from kernelease.table.expressions.tokens import shown
 
 _COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
     "==": pc.equal,
@@ -59,7 +60,7 @@ class Compared(Leaf):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Computed(Leaf):
-    """`left operator right` between numbers, one of which at least is computed. They are equal up to rounding."""
+    """`left operator right` between numbers or dates, one of them at least computed. They are equal up to rounding."""
 
     left: Term
     operator: str
@@ -67,9 +68,10 @@ class Computed(Leaf):
 
     def __post_init__(self) -> None:
         _check_operator(self.operator)
-        for side in (self.left, self.right):
-            check_number(side)
-        if not isinstance(self.left, Arithmetic) and not isinstance(self.right, Arithmetic):
+        left, right = unit_of(self.left), unit_of(self.right)
+        if left != right:
+            raise ParameterError(f"{shown(str(self))}: a {left} and a {right} do not compare.")
+        if not isinstance(self.left, Calculated) and not isinstance(self.right, Calculated):
             raise ParameterError(f"{self} computes nothing.")
 
     @property

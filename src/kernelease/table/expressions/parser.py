@@ -1,6 +1,6 @@
 """From a text to the tree of its condition."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import TypeAlias
 
 from kernelease.errors import ParameterError
@@ -9,7 +9,16 @@ from kernelease.table.columns.column import Column
 from kernelease.table.columns.spelling import closest
 from kernelease.table.expressions.comparisons import OPERATORS, Compared, Computed, Missing
 from kernelease.table.expressions.logic import Condition, Joined, Negated
-from kernelease.table.expressions.terms import Arithmetic, Term, computed, read_number, signed, written
+from kernelease.table.expressions.terms import (
+    PARTS,
+    Calculated,
+    Extracted,
+    Term,
+    computed,
+    read_number,
+    signed,
+    written,
+)
 from kernelease.table.expressions.tokens import END, SHOWN, Kind, Token, shown, spell_text, tokens, unreadable
 
 DEEPEST = 100  # parentheses, negations and signs within each other
@@ -37,7 +46,36 @@ def parse(text: object, columns: Iterable[Column]) -> Condition:
     >>> print(parse("total in (7, 8) or not (total - part != rest)", columns))
     (total == 7 or total == 8) or not total - part != rest
     """
-    return _Parser(list(tokens(text)), {column.name: column for column in columns}).parse()
+    return _condition(_Parser(list(tokens(text)), {column.name: column for column in columns}).parse())
+
+
+def parse_term(text: object, columns: Iterable[Column]) -> Term:
+    """What a text computes from some columns, or a `ParameterError` that says what is wrong with it.
+
+    >>> from kernelease.table.columns import Number
+    >>> columns = [Number(name=name, min=0.5, max=300) for name in ("weight_kg", "height_m")]
+    >>> print(parse_term("weight_kg / (height_m * height_m)", columns))
+    weight_kg / (height_m * height_m)
+    """
+    part = _Parser(list(tokens(text)), {column.name: column for column in columns}).parse()
+    if isinstance(part, Condition):
+        raise ParameterError(f"{_told(part)} is true or false: that is computed for a column of type boolean.")
+    return part
+
+
+def names_in(text: object, known: Collection[str]) -> tuple[str, ...]:
+    """The known columns that a text names, in order of appearance, whether or not it can be read.
+
+    >>> names_in("year(born) + day * 2", ("day", "born", "year"))
+    ('born', 'day')
+    """
+    found = list(tokens(text))
+    named = [
+        token.text
+        for token, after in zip(found, [*found[1:], END], strict=True)
+        if token.kind in (Kind.WORD, Kind.QUOTED, Kind.TICKED) and token.text in known and after != (Kind.SIGN, "(")
+    ]
+    return tuple(dict.fromkeys(named))
 
 
 class _Parser:
@@ -49,11 +87,11 @@ class _Parser:
         self._depth = 0
         self._signs = 0
 
-    def parse(self) -> Condition:
+    def parse(self) -> Part:
         whole = self._expression(_ALL)
         if self._tokens:
             raise unreadable(f"{self._next()} is not expected there")
-        return _condition(whole)
+        return whole
 
     def _expression(self, strength: int) -> Part:
         """All that binds more strongly than `strength`."""
@@ -132,7 +170,7 @@ class _Parser:
 
     def _equal(self, column: Column) -> Condition:
         value = self._expression(_TEST)
-        if isinstance(value, Condition | Column | Arithmetic):
+        if isinstance(value, Condition | Column | Calculated):
             raise unreadable(f"in (…) takes values, not {_told(value)}")
         return Compared(left=column, operator="==", right=value)
 
@@ -146,10 +184,18 @@ class _Parser:
                 return token.text == "true"
             case Kind.KEYWORD if token.text == "null":
                 raise unreadable("nothing compares with null: ask for is null or is not null")
+            case Kind.WORD if token.text in PARTS and self._next() == (Kind.SIGN, "("):
+                return self._extracted(token)
             case Kind.WORD | Kind.QUOTED | Kind.TICKED:
                 return self._column(token)
         hint = "; a column of that name goes in double quotes" if token.kind is Kind.KEYWORD else ""
         raise unreadable(f"a column or a value is expected, not {token}{hint}")
+
+    def _extracted(self, token: Token) -> Term:
+        self._expect(Kind.SIGN, "(")
+        column = self._column(self._take())
+        self._expect(Kind.SIGN, ")")
+        return Extracted(part=token.text, column=column)
 
     def _column(self, token: Token) -> Column:
         name = token.text
@@ -202,7 +248,7 @@ def _compared(left: Part, operator: str, other: Part) -> Condition:
     if isinstance(left, Condition):
         raise unreadable(f"{operator!r} is not expected there: join comparisons with and, a <= b and b <= c")
     right = _operand(other, operator)
-    if isinstance(left, Arithmetic) or isinstance(right, Arithmetic):
+    if isinstance(left, Calculated) or isinstance(right, Calculated):
         return Computed(left=left, operator=operator, right=right)
     if isinstance(left, Column):
         return Compared(left=left, operator=operator, right=right)

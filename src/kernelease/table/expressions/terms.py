@@ -1,29 +1,71 @@
 """What stands on either side of a comparison: a column, a value, or numbers computed from them."""
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TypeAlias, TypeGuard, final
+from typing import Any, TypeAlias, TypeGuard, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.rounded import Rounded
-from kernelease.table.expressions.tokens import spell_name, spell_text
+from kernelease.table.expressions.tokens import shown, spell_name, spell_text
 
 Literal: TypeAlias = str | int | float | bool
 
 _MOST_DIGITS = 15  # of an integer: those are exact as float64
 _STRENGTH = {"+": 1, "-": 1, "*": 2, "/": 2}
+_PER_UNIT = {"date": 86_400_000_000, "datetime": 1_000_000}  # microseconds of a day and of a second
+_PARTS: Mapping[str, Callable[[Any], Any]] = {
+    "year": pc.year,
+    "month": pc.month,
+    "day": pc.day,
+    "weekday": lambda times: pc.day_of_week(times, count_from_zero=False),
+    "hour": pc.hour,
+    "minute": pc.minute,
+}
+PARTS = tuple(_PARTS)
+_OF_THE_DAY = ("hour", "minute")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Extracted:
+    """`year(column)` and the like: a number that a date or an instant, in UTC, says. Monday is weekday 1."""
+
+    part: str
+    column: Column
+
+    def __post_init__(self) -> None:
+        if self.part not in PARTS:
+            raise ParameterError(f"there is no {self.part}(…); there are {', '.join(PARTS)}.")
+        if self.column.family != "time":
+            raise ParameterError(
+                f"{self.part}(…) is of a date or a datetime, and column {self.column.name!r} is of type "
+                f"{self.column.tag}."
+            )
+        if self.column.tag == "date" and self.part in _OF_THE_DAY:
+            raise ParameterError(f"{self.part}(…) is of a datetime; a date like {self.column.name!r} has none.")
+
+    def numbers(self, table: pa.Table) -> Any:
+        """The number of each row; null for NULL."""
+        return _PARTS[self.part](table.column(self.column.name))
+
+    def __str__(self) -> str:
+        return f"{self.part}({spell_name(self.column.name)})"
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arithmetic:
-    """`left sign right`, with the sign + - * or /: a number computed from the numbers of a row. NULL makes it NULL.
+    """`left sign right`, with the sign + - * or /: what is computed from the numbers of a row. NULL makes it NULL.
 
-    At least one column is in it: what is computed from numbers alone is a number.
+    At least one column is in it: what is computed from numbers alone is a number. A date counts in days and a datetime
+    in seconds: a date and a number add up to a date, and two dates are apart by a number.
     """
 
     left: "Term"
@@ -33,10 +75,24 @@ class Arithmetic:
     def __post_init__(self) -> None:
         if self.sign not in _STRENGTH:
             raise ParameterError(f"arithmetic has + - * and /, not {self.sign!r}.")
-        for part in (self.left, self.right):
-            check_number(part)
         if not self.columns:
             raise ParameterError(f"{self} holds no column. Write the number that it is.")
+        _ = self.unit
+
+    @property
+    def unit(self) -> str:
+        """number, date or datetime; an error where these do not go together."""
+        left, right = unit_of(self.left), unit_of(self.right)
+        if right == "number" and (left == "number" or self.sign in "+-"):
+            return left
+        if left == "number" and self.sign == "+":
+            return right
+        if left == right and self.sign == "-":
+            return "number"
+        raise ParameterError(
+            f"{shown(str(self))}: a {left} {self.sign} a {right} is nothing. Numbers go with numbers; a number of days "
+            "or seconds is added to a date or datetime, or is between two of them."
+        )
 
     @property
     def columns(self) -> tuple[Column, ...]:
@@ -52,39 +108,52 @@ class Arithmetic:
         return f"{left} {self.sign} {right}"
 
 
-Term: TypeAlias = Column | Literal | Arithmetic
+Calculated: TypeAlias = Arithmetic | Extracted
+Term: TypeAlias = Column | Literal | Calculated
 
 
 def columns_of(term: Term) -> tuple[Column, ...]:
     """The columns of a term."""
     if isinstance(term, Arithmetic):
         return term.columns
+    if isinstance(term, Extracted):
+        return (term.column,)
     return (term,) if isinstance(term, Column) else ()
 
 
-def check_number(term: Term) -> None:
-    """A `ParameterError` where a term is not a number."""
-    if isinstance(term, Column):
-        if term.family != "number":
-            raise ParameterError(f"column {term.name!r} is of type {term.tag}, and arithmetic is between numbers.")
-    elif not isinstance(term, Arithmetic) and not _is_number(term):
+def unit_of(term: Term) -> str:
+    """What arithmetic takes a term for: a number, a date (in days) or a datetime (in seconds); else an error."""
+    if isinstance(term, Arithmetic):
+        return term.unit
+    if isinstance(term, Extracted) or _is_number(term):
+        return "number"
+    if not isinstance(term, Column):
         raise ParameterError(f"{written(term)} is no number, and arithmetic is between numbers.")
+    if term.family not in ("number", "time"):
+        raise ParameterError(f"column {term.name!r} is of type {term.tag}, and arithmetic is between numbers.")
+    return "number" if term.family == "number" else term.tag
 
 
 def numbers(term: Term, table: pa.Table) -> Rounded:
     """A term's number in each row of a table with the types of the schema: (n,), or () if it is the same in all."""
     if isinstance(term, Arithmetic):
         return numbers(term.left, table).combine(term.sign, numbers(term.right, table))
+    if isinstance(term, Extracted):
+        return Rounded.written(_floats(term.numbers(table)))
     if isinstance(term, Column):
-        keys = term.keys(table.column(term.name))
-        return Rounded.written(np.asarray(keys.to_numpy(zero_copy_only=False), dtype=np.float64))
+        keys = _floats(term.keys(table.column(term.name)))
+        return Rounded.written(keys / _PER_UNIT[term.tag] if term.tag in _PER_UNIT else keys)
     return Rounded.written(np.asarray(float(term)))
+
+
+def _floats(array: Any) -> Floats:
+    return np.asarray(array.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def computed(left: Term, sign: str, right: Term) -> Term:
     """`left sign right`: a number where both are, rounded to 15 digits unless it is whole."""
     for part in (left, right):
-        check_number(part)
+        _ = unit_of(part)
     if not _is_number(left) or not _is_number(right):
         return Arithmetic(left=left, sign=sign, right=right)
     value = _value(left, sign, right)
@@ -95,7 +164,8 @@ def computed(left: Term, sign: str, right: Term) -> Term:
 
 def signed(sign: str, term: Term) -> Term:
     """`+ term`, which is the term, or `- term`, which is 0 − term."""
-    check_number(term)
+    if unit_of(term) != "number":
+        raise ParameterError(f"{sign}{written(term)}: a sign is of a number, not of a date.")
     if sign == "+":
         return term
     return -term if _is_number(term) else Arithmetic(left=0, sign="-", right=term)

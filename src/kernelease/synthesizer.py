@@ -1,0 +1,162 @@
+"""A release in the manner of scikit-learn: settings, `fit`, `sample`."""
+
+import dataclasses
+import datetime
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+from kernelease.arguments import LedgerLike, SchemaLike, schema_of
+from kernelease.errors import ParameterError
+from kernelease.pipeline import fit, release
+from kernelease.privacy.accounting import UNSAID, Privacy
+from kernelease.release.pandas_frame import pandas_frame
+from kernelease.release.release import Release
+from kernelease.sources.frames import is_frame
+from kernelease.sources.opening import open_source
+from kernelease.table.columns.boolean import Boolean
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Category
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.schema import Schema
+
+Bound: TypeAlias = Sequence[Any] | type[bool]
+
+
+@final
+@dataclass(kw_only=True, eq=False)
+class Synthesizer:
+    """Synthetic rows by `fit` and `sample`, with a guarantee: `Synthesizer(schema=…, epsilon=1, delta=1e-6)`.
+
+    What is public must be said, and is never read off the rows: a `schema` (or the path of one), or `bounds` of every
+    column to release: (low, high) of two integers, numbers, dates or datetimes; a list of the values of a category; or
+    `bool`. Columns with bounds may hold NULL; columns without are not released.
+
+    Each `fit` is a release of its own, and costs (ε, δ): without a `ledger`, nobody adds them up. `release_` is the
+    release itself, for intervals, certificate and bundle.
+
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": [30, 41, 52] * 40, "sex": ["f", "m", "f"] * 40})
+    >>> made = Synthesizer(bounds={"age": (0, 110), "sex": ["f", "m"]}, epsilon=1, delta=1e-6).fit(table)
+    >>> made.sample(5).num_rows, made.schema_.names
+    (5, ('age', 'sex'))
+    """
+
+    schema: SchemaLike | None = None
+    bounds: Mapping[str, Bound] | None = None
+    epsilon: float = 1.0
+    delta: float = UNSAID
+    target: str | None = None
+    ledger: LedgerLike | None = None
+    seed: int = 0
+    release_: Release | None = field(default=None, init=False, repr=False)
+    _pandas: bool = field(default=False, init=False, repr=False)
+
+    def fit(self, X: Any, y: None = None) -> "Synthesizer":  # scikit-learn's name
+        """Release `X`: a data frame, or whatever else is a table. Spends the budget once."""
+        if y is not None:
+            raise ParameterError("fit: y must be a column of X; name it with Synthesizer(target=…).")
+        declared = self._declared(X)
+        self.release_ = release(
+            X,
+            schema=declared,
+            privacy=Privacy(epsilon=self.epsilon, delta=self.delta),
+            target=self.target,
+            ledger=self.ledger,
+            seed=self.seed,
+        )
+        self._pandas = is_frame(X)
+        return self
+
+    def sample(self, n: int | None = None, *, seed: int = 0) -> Any:
+        """`n` synthetic rows (None: as many as were fitted): a pandas data frame if `fit` had one, else Arrow. Free."""
+        made = self._fitted
+        if n is None or n == len(made):
+            rows = made.rows
+        elif n < len(made):
+            rows = made.sample(n, seed=seed)
+        else:
+            rows = fit(made.measurements, rows=n, seed=seed).rows
+        return pandas_frame(rows, made.schema) if self._pandas else rows
+
+    def fit_sample(self, X: Any, n: int | None = None) -> Any:
+        """`fit`, then `sample`."""
+        return self.fit(X).sample(n)
+
+    @property
+    def schema_(self) -> Schema:
+        """What was declared."""
+        declared = self._fitted.schema
+        assert declared is not None  # `fit` always has one
+        return declared
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The settings, for scikit-learn's `clone` and its searches."""
+        return {item.name: getattr(self, item.name) for item in dataclasses.fields(self) if item.init}
+
+    def set_params(self, **settings: Any) -> "Synthesizer":
+        """Change settings, as scikit-learn does."""
+        for name, value in settings.items():
+            if name not in self.get_params():
+                raise ParameterError(
+                    f"set_params: there is no setting {name!r}; there are {', '.join(self.get_params())}."
+                )
+            setattr(self, name, value)
+        return self
+
+    @property
+    def _fitted(self) -> Release:
+        if self.release_ is None:
+            raise ParameterError("Synthesizer: call fit first.")
+        return self.release_
+
+    def _declared(self, data: Any) -> Schema:
+        if (self.schema is None) == (self.bounds is None):
+            raise ParameterError(
+                "Synthesizer: say what is public about the columns, with schema= or with bounds=, one of the two: "
+                'bounds={"age": (0, 110), "sex": ["female", "male"]}. Bounds read off private rows would leak them; '
+                "ke.draft makes a schema to begin with."
+            )
+        if self.schema is not None:
+            return schema_of(self.schema)
+        bounds = dict(self.bounds or {})
+        if isinstance(data, str | Path) or not bounds:
+            return bounded(bounds)
+        names = open_source(data).names()
+        return bounded({name: bounds.pop(name) for name in names if name in bounds} | bounds)
+
+
+def bounded(bounds: Mapping[str, Bound]) -> Schema:
+    """The schema that bounds declare, every column nullable.
+
+    >>> [column.tag for column in bounded({"age": (0, 9), "weight": (0.5, 9.5), "sex": ["f", "m"], "ill": bool})]
+    ['integer', 'number', 'category', 'boolean']
+    """
+    if not bounds:
+        raise ParameterError("bounds: name at least one column.")
+    return Schema(tuple(_column(name, bound) for name, bound in bounds.items()))
+
+
+def _column(name: str, bound: Bound) -> Column:
+    if bound is bool:
+        return Boolean(name=name, nullable=True)
+    if isinstance(bound, list):
+        return Category(name=name, values=tuple(bound), nullable=True)
+    if isinstance(bound, tuple) and len(bound) == 2:
+        low, high = bound
+        for kinds, column in _RANGES:
+            if all(isinstance(end, kinds) and not isinstance(end, bool) for end in (low, high)):
+                return column(name=name, min=low, max=high, nullable=True)
+    raise ParameterError(
+        f"bounds of {name!r} must be (low, high) of two numbers or dates, a list of values, or bool, got {bound!r}."
+    )
+
+
+_RANGES: tuple[tuple[Any, Callable[..., Column]], ...] = (
+    (int, Integer),
+    (int | float, Number),
+    (datetime.datetime, Datetime),
+    (datetime.date, Date),
+)
