@@ -119,6 +119,12 @@ class Release(Associations, Comparisons, Estimates, Frames):
 
         return save(self, path, key=key, overwrite=overwrite)
 
+    def report(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release explorer: one .html file that opens in any browser, without a network."""
+        from kernelease.report.page import report_release  # noqa: PLC0415  # the page is made of releases
+
+        return report_release(self, path, overwrite=overwrite)
+
     def uniform(self, count: int) -> "Release":
         """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""
         noisy = self._measured("uniform")
