@@ -175,7 +175,9 @@ def test_rows_that_do_not_hold_what_was_measured_are_warned_of() -> None:
     first = np.random.default_rng(0).integers(0, 6, 5000)
     codes = np.stack([first, first, first // 2, *parity(5000)[:3]])
     found = measured(codes, [6, 6, 3, 2, 2, 2])
-    with pytest.warns(UserWarning, match=r"do not hold.* is [0-9.]+ for c[0-9] × c[0-9].*, above it for [0-9]+") as said:
+    with pytest.warns(
+        UserWarning, match=r"do not hold.* is [0-9.]+ for c[0-9] × c[0-9].*, above it for [0-9]+"
+    ) as said:
         fit(found, method=Interactions(solver=MixtureSolver(components=1)))
     assert len(said) == 1
 

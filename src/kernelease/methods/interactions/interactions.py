@@ -70,7 +70,7 @@ class FittedTable:
         ]
         more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
         return (
-            f"Synthetic rows do not hold all that was measured: χ² per number, about 1 where noise alone is in the way, "
+            "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
             f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
         )
 
@@ -248,7 +248,7 @@ class Interactions(Method):
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
         most = selection.affordable(pairs, together, rows, noise)
-        if most == pairs:
+        if most == pairs or noise(together / pairs) <= selection.FAINT_IF_ALL * rows:
             return shares
         return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
 

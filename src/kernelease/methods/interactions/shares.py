@@ -37,8 +37,8 @@ class Shares:
         """Shares by the number of columns and the `signal`: rows over the noise of all atoms' counts together.
 
         Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
-        small, they are cheap: their share falls as 1/√signal. Pairs and sets of three part the rest: there are more such
-        sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
+        small, they are cheap: their share falls as 1/√signal. Pairs and sets of three part the rest: there are more
+        such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
         """
         size = 0.0 if known_rows else SIZE
         if columns == 1:

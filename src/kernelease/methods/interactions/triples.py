@@ -56,9 +56,7 @@ def candidates(
     return tuple(blocks), most
 
 
-def _promising(
-    sets: Sequence[tuple[int, ...]], dependence: Floats, widths: Sequence[int]
-) -> list[tuple[int, ...]]:
+def _promising(sets: Sequence[tuple[int, ...]], dependence: Floats, widths: Sequence[int]) -> list[tuple[int, ...]]:
     """`MOST_CANDIDATES` of the sets."""
 
     def dependent(one: tuple[int, ...]) -> float:
