@@ -8,8 +8,8 @@ from typing import final
 # convention: standard deviations of χ² per number: of a thousand blocks at the noise floor none passes it by chance
 _DOUBT = 5.0
 _TOLERANCE = 0.25  # convention: a χ² that is higher by so little is no sign of a model that can't hold the block
-# research: Tables: what to measure. Standard deviations of χ² up to which chance explains it: of all blocks together,
-# and of the worst of many
+# research: Tables: all pairs, and sets of three. Standard deviations of χ² up to which chance explains it: of all
+# blocks together, and of the worst of many
 _CHANCE, _WORST = 2.5, 5.0
 
 

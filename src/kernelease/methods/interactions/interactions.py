@@ -247,10 +247,10 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most = selection.affordable(pairs, together, rows, noise)
-        if most == pairs or noise(together / pairs) <= selection.FAINT_IF_ALL * rows:
+        most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
+        if most == pairs or (most <= forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows):
             return shares
-        return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
+        return shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise

@@ -6,7 +6,7 @@ from typing import final
 
 SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
-# research: Tables: what sets of three may take. What a set of three gets of the budget, over what a pair gets
+# research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
 TRIPLE = 0.5
 # research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
 SINGLES_BESIDE_TARGET = 0.75

@@ -60,7 +60,7 @@ def _promising(sets: Sequence[tuple[int, ...]], dependence: Floats, widths: Sequ
     """`MOST_CANDIDATES` of the sets."""
 
     def dependent(one: tuple[int, ...]) -> float:
-        return sum(sorted(dependence[i, j] for i, j in itertools.combinations(one, 2))[1:])
+        return float(sum(sorted(dependence[i, j] for i, j in itertools.combinations(one, 2))[1:]))
 
     strongest = sorted(sets, key=lambda one: -dependent(one))
     half, others = strongest[: MOST_CANDIDATES // 2], strongest[MOST_CANDIDATES // 2 :]
