@@ -14,7 +14,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Adam, Single
-from kernelease.fit.mixtures.misfit import Misfit, all_by_chance
+from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.solution import Outcome
@@ -24,7 +24,7 @@ from kernelease.seeds import PublicSeed
 
 FEWEST, MOST = 400, 2000  # limit: components: more change no error on any table that was tried
 _WORK = 720_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
-_FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit, and of one product
+_FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
 _STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
 # research: Tables: one constant at a time. Of the steps, before which the penalty only rises: χ² is still falling
 _SETTLING = 0.5
@@ -97,22 +97,16 @@ class MixtureSolver:
             )
 
     def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
-        """The mixture whose blocks are nearest to the noisy ones; one product where chance explains all they show."""
+        """The mixture whose blocks are nearest to the noisy ones."""
         objective = Objective.of(noisy)
         components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
         progress.stage("fitting", steps)
-        if components > 1 and self.components is None:
-            product = self._fitted(objective, _independent(objective), _FEW_STEPS, SILENT)
-            if all_by_chance(product.misfits):
-                return product
         generator = seed.generator("mixture start")
         prior = [objective.prior[place].astype(np.float64) for place in objective.places]
-        rows = blurred_rows(noisy, prior, objective.cells, components, generator)
-        return self._fitted(objective, rows if components > 1 else _independent(objective), steps, progress)
-
-    def _fitted(self, objective: Objective, logits: Single, steps: int, progress: Progress) -> Mixture:
-        """The mixture that these components (M, C) become."""
-        weight_logits = np.zeros(len(logits), dtype=np.float32)
+        logits = blurred_rows(noisy, prior, objective.cells, components, generator)
+        if components == 1:
+            logits = np.log(objective.prior)[None].copy()
+        weight_logits = np.zeros(components, dtype=np.float32)
         self._descend(objective, logits, weight_logits, steps, progress)
         chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
@@ -156,9 +150,3 @@ class MixtureSolver:
             if step > _SETTLING * steps and step % _LEANING == 0 and chi_squared < 1.1:
                 objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
             progress.step()
-
-
-def _independent(objective: Objective) -> Single:
-    """The logits of one component that has the single columns' distributions: (1, C)."""
-    logits: Single = np.log(objective.prior)[None].copy()
-    return logits

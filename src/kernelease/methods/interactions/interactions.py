@@ -248,7 +248,7 @@ class Interactions(Method):
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
         most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
-        if most == pairs or (most <= forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows):
+        if most == pairs or (most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows):
             return shares
         return shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
 
