@@ -1,5 +1,6 @@
 """Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -39,6 +40,7 @@ from kernelease.table.domain import Domain
 
 # research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
 NEARLY_ALL = 0.95
+SHOWN = 3  # convention: sets of columns that a warning names
 
 
 @final
@@ -50,9 +52,27 @@ class FittedTable:
     rows: float
 
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count)."""
+        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
+
+        Warns of columns that the mixture does not hold together as they were measured.
+        """
+        if domain.schema is not None and self.mixture.poorly_held:
+            warnings.warn(self.poorly_held(domain.schema.names), stacklevel=2)
         wanted = max(1, round(self.rows)) if count is None else count
         return domain.drawn(lambda number: draw_rows(self.mixture, number, generator).T, wanted, generator)
+
+    def poorly_held(self, names: Sequence[str]) -> str:
+        """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
+        poor = self.mixture.poorly_held
+        told = [
+            f"{misfit.chi_squared:.1f} for {' × '.join(names[column] for column in misfit.columns)}"
+            for misfit in poor[:SHOWN]
+        ]
+        more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
+        return (
+            "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
+            f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
+        )
 
 
 @final
@@ -227,10 +247,10 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most = selection.affordable(pairs, together, rows, noise)
-        if most == pairs:
+        most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
+        if most == pairs or (most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows):
             return shares
-        return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
+        return shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
