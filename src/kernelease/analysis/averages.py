@@ -33,9 +33,11 @@ from kernelease.analysis.inference import (
     critical_value,
 )
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
+from kernelease.analysis.offset_sums import OffsetPart
+from kernelease.analysis.representatives import LEAST, CellValues, cell_values, middles, representatives, weighted
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.table.columns.celled import Celled
 from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
@@ -187,6 +189,7 @@ class RatioEstimator:
     target: Target
     possible: Interval  # the least and the greatest numerator where the denominator is 1
     divisor: float | None = None  # a public number in place of the sum of denominators
+    offset: OffsetPart | None = None  # what the numerator is beyond its value at the middle of each cell
 
     @property
     def within(self) -> Interval:
@@ -199,15 +202,19 @@ class RatioEstimator:
     def width(self) -> float:
         """About how long the interval of the numerator's sum would be on evenly filled cells, whatever was measured."""
         low, high = self.functions.least(0.0)[0], self.functions.greatest(0.0)[0]
-        error = math.sqrt(max(0.0, float(self.marginal.joint([self.functions.middle()[0]])[1][0, 0])))
+        error = math.sqrt(max(0.0, self.ratio(self.functions.middle(), Target.TABLE).variances[0]))
         rows = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
         return 4.0 * error + rows * float((high - low).mean())
 
     def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None) -> Ratio:
         """The ratio of two functions of the cells, with the covariance of their errors."""
         values, covariance = self.marginal.joint(pair)
-        if (self.target if target is None else target) is Target.POPULATION:
+        sampled = (self.target if target is None else target) is Target.POPULATION
+        if sampled:
             covariance = covariance + self.marginal.sampling(pair)
+        if self.offset is not None:
+            values[0] += self.offset.value
+            covariance[0, 0] += self.offset.variance + (self.offset.sampling if sampled else 0.0)
         if self.divisor is not None:
             values[1], covariance[1, :], covariance[:, 1] = self.divisor, 0.0, 0.0
         return Ratio.of(values, covariance)
@@ -290,8 +297,8 @@ class RatioLimits(ConfidenceLimits):
 
 def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
-    every = (_ratio_estimator(evidence, estimand, marginal) for marginal in measured)
-    found = [one for one in every if one is not None]
+    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
+    found = [one for one in [*every, _offset_estimator(evidence, estimand)] if one is not None]
     if not found:
         return None
     # By the noise and the cells alone: a choice in sight of the noisy counts would favour lucky ones.
@@ -322,6 +329,66 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal)
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
     )
+
+
+def _offset_estimator(evidence: Evidence, estimand: Estimand) -> RatioEstimator | None:
+    """The mean of a number whose offsets were measured, alone or beside one other column; None for other questions.
+
+    Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
+    are meant must follow from the cells of the other column.
+    """
+    part, tabulated = estimand.numerator, evidence.tabulated
+    if not isinstance(part, NumericValue) or not isinstance(part.column, Celled) or tabulated is None:
+        return None
+    columns, name = evidence.positions(estimand.columns), part.column.name
+    index = evidence.schema.names.index(name)
+    others = [column for column in columns if column != index]
+    if len(others) > 1 or name in part.where.columns:
+        return None
+    marginal = tabulated.aligned(columns, (index,))
+    sums = (
+        tabulated.moments.beside(index, part.column, others[0])
+        if others
+        else tabulated.moments.alone(index, part.column)
+    )
+    if marginal is None or sums is None:
+        return None
+    axes = []
+    for column, groups in zip(marginal.columns, marginal.groups, strict=True):
+        declared = evidence.schema.columns[column]
+        points = (
+            middles(part.column, groups, sums[1])
+            if column == index
+            else weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        )
+        axes.append((declared.name, points, groups))
+    chosen = cell_values([axis for axis in axes if axis[0] != name], part.where, None) if others else None
+    if chosen is not None and not chosen.exact:
+        return None
+    function = np.ones(sums[0].size) if chosen is None else chosen.middle()[0]
+    functions = cell_values(axes, part, estimand.denominator)
+    if functions.possible is None:
+        return None
+    low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
+    return RatioEstimator(
+        marginal=marginal,
+        functions=functions,
+        target=evidence.target,
+        possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
+        divisor=_divisor(evidence, estimand),
+        offset=OffsetPart.of(sums[0], function, _within(evidence, part.column, index, marginal, functions)),
+    )
+
+
+def _within(evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues) -> float:
+    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count."""
+    cells, shares = marginal.groups[marginal.columns.index(index)], evidence.shares(index) + LEAST
+    centres = np.nan_to_num(column.centres())
+    held, first, second = (np.bincount(cells, shares * part) for part in (1.0, centres, centres**2))
+    variance = np.maximum(second / held - (first / held) ** 2, 0.0)
+    axis = [-1 if other == index else 1 for other in marginal.columns]
+    spread = np.broadcast_to(variance.reshape(axis), marginal.shape).ravel()
+    return evidence.total * float(marginal.shares @ (spread * functions.middle()[1]))
 
 
 def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:

@@ -15,7 +15,7 @@ from kernelease.analysis.conditions import InCell, parse_condition
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
+from kernelease.analysis.marginal import BlockCounts, Marginal, Tabulation, tabulation
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -118,6 +118,11 @@ class Evidence:
     def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
         """What was measured of some columns jointly, by each round that did; none where none did."""
         return tabulation(self.measured).marginals(columns) if isinstance(self.measured, NoisyBlocks) else ()
+
+    @property
+    def tabulated(self) -> Tabulation | None:
+        """All noisy counts and moments of a table; None where there are none."""
+        return tabulation(self.measured) if isinstance(self.measured, NoisyBlocks) else None
 
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""

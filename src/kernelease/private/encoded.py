@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from kernelease.arrays import Integers
 from kernelease.private.private import Private
 
-Batch: TypeAlias = tuple[NDArray[Any], Integers | None]  # codes (columns, n), integer weights (n,) or None for 1 each
+# codes (columns, n), with those of finer cells below them; integer weights (n,) or None for 1 each
+Batch: TypeAlias = tuple[NDArray[Any], Integers | None]
 
 MOST_KEPT = 2**28  # bytes: rows beyond it are read again from their source
 
@@ -22,12 +23,20 @@ class EncodedRows(Private):
     256 MiB (a byte or two a cell) is read once; a larger one is read from its source in every pass.
     """
 
-    __slots__ = ("_kept", "_read", "_type", "weighted")
+    __slots__ = ("_kept", "_read", "_type", "fine", "weighted")
 
-    def __init__(self, read: Callable[[], Iterator[Batch]], sizes: tuple[int, ...], *, weighted: bool = False) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Iterator[Batch]],
+        sizes: tuple[int, ...],
+        *,
+        weighted: bool = False,
+        fine: tuple[int, ...] = (),
+    ) -> None:
         self.weighted = weighted  # whether rows are parts of persons
+        self.fine = fine  # the columns whose codes on a finer grid follow all atoms, in this order
         self._read = read
-        self._type = np.uint8 if max(sizes) <= 2**8 else np.uint16
+        self._type = np.uint8 if max(sizes) <= 2**8 and not fine else np.uint16
         self._kept: list[Batch] | None = None
 
     def batches(self) -> Iterator[Batch]:

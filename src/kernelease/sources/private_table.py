@@ -13,7 +13,7 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder
+from kernelease.table.encode import Encoder, finer_columns
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
 
@@ -31,13 +31,14 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
     Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
     weighted = schema.unit is not None
     unit = UnitCap.of(schema, seed).total if weighted else 1
-    rows = EncodedRows(lambda: _batches(source, schema, seed), schema.sizes, weighted=weighted)
+    fine = tuple(finer_columns(schema))
+    rows = EncodedRows(lambda: _batches(source, schema, seed), schema.sizes, weighted=weighted, fine=fine)
     return PrivateTable(ExactCounts.of(rows, schema.sizes, unit=unit), rows)
 
 
 def _batches(source: Source, schema: Schema, seed: PublicSeed) -> Iterator[Batch]:
-    """One pass: codes (columns, n), and the rows' weights where persons have several."""
-    encoder = Encoder(schema)
+    """One pass: codes (columns, n), those of finer cells below them, and rows' weights where persons have several."""
+    encoder = Encoder(schema, fine=True)
     batches = source.batches([*schema.names, *([schema.unit] if schema.unit else [])])
     if schema.unit is None:
         return one_ahead((encoder.encode(batch).T, None) for batch in batches)

@@ -79,7 +79,7 @@ class UnitCap:
 
     def apply(self, batches: Iterable[pa.RecordBatch], encoder: Encoder) -> Iterator[tuple[Codes, Integers]]:
         """Blocks of encoded rows and their weights: ((n, columns) int32, (n,)). Reads all batches before the first."""
-        kept = _Kept(self, len(encoder.schema))
+        kept = _Kept(self, encoder.width)
         for batch in batches:
             kept.add(batch.column(self.column), encoder.encode(batch))
         yield from kept.blocks()
