@@ -23,6 +23,7 @@ ON_TRUST = {
     "certificate.json:entry.spent.delta_zero": "the same, where there is a ledger",
     "certificate.json:entry.spent.tau": "the same, where there is a ledger",
     "certificate.json:seed": "nothing was drawn with it: SmallDatabase has no public randomness",
+    "measurements.json:measured.moments.*.measurement.integers": "noise that nobody else saw: no row follows it",
     "schema.json:name": "a name",
     "schema.json:rows_without_unit": "how the private rows were read",
     "schema.json:columns.*.default": "how the private rows were read",

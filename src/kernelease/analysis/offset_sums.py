@@ -47,8 +47,7 @@ class OffsetSums:
     λ·Σ_v G_vᵀP_v y_v with M λ = h, M = Σ_v G_vᵀ P_v G_v, and two of them the covariance λ_h·k.
     """
 
-    def __init__(self, key: tuple[int, ...], size: int, views: Sequence[OffsetView], *, laplace: bool) -> None:
-        self.columns = key
+    def __init__(self, size: int, views: Sequence[OffsetView], *, laplace: bool) -> None:
         self.size = size
         self.views = tuple(views)
         self.laplace = laplace
@@ -116,6 +115,7 @@ class Moments:
 
     def __init__(self, moments: Sequence[NoisyBlock], first: int) -> None:
         self._numbered = tuple(enumerate(moments, first))
+        self._found: dict[tuple[int, ...], tuple[OffsetSums, Offsets] | None] = {}  # so that each is made once
         self._cells = {
             noisy.block.columns[0]: noisy.block.groups[0] for noisy in moments if len(noisy.block.columns) == 1
         }
@@ -126,11 +126,11 @@ class Moments:
 
     def alone(self, column: int, declared: Celled) -> tuple[OffsetSums, Offsets] | None:
         """The offsets of a column in each of its cells."""
-        return self._sums(column, declared, None)
+        return self._known(column, declared, None)
 
     def beside(self, column: int, declared: Celled, other: int) -> tuple[OffsetSums, Offsets] | None:
         """The offsets of a column in each cell of another one; None where that was not measured."""
-        return self._sums(column, declared, other)
+        return self._known(column, declared, other)
 
     def product(self, one: int, first: Celled, other: int, second: Celled) -> OffsetSums | None:
         """The sum of the products of two columns' offsets."""
@@ -140,8 +140,14 @@ class Moments:
                 scale = np.array([self._width(one, first, block, 0) * self._width(other, second, block, 1)])
                 only = np.zeros(1, dtype=np.int64)
                 view = OffsetView.of(position, noisy, only, only, scale)
-                return OffsetSums((one, other, one, other), 1, [view], laplace=_laplace(noisy))
+                return OffsetSums(1, [view], laplace=_laplace(noisy))
         return None
+
+    def _known(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
+        key = (column,) if other is None else (column, other)
+        if key not in self._found:
+            self._found[key] = self._sums(column, declared, other)
+        return self._found[key]
 
     def _width(self, column: int, declared: Celled, block: Block, axis: int) -> float:
         ramp = block.ramps[axis]
@@ -161,8 +167,7 @@ class Moments:
             return None
         size = len(own.middle) if other is None else int(held[0].max()) + 1
         views = [self._view(item, own, other, size) for item in about]
-        key = (column, column) if other is None else (column, other, column)
-        return OffsetSums(key, size, views, laplace=any(_laplace(noisy) for _, noisy in about)), own
+        return OffsetSums(size, views, laplace=any(_laplace(noisy) for _, noisy in about)), own
 
     @staticmethod
     def _view(item: tuple[int, NoisyBlock], own: Offsets, other: int | None, size: int) -> OffsetView:

@@ -129,7 +129,8 @@ def tilted(distribution: Floats, noisy: NoisyBlocks, column: int) -> Floats:
                 shares = result[atoms] / result[atoms].sum()
                 inside = _moved(shares, float(total) / held, moment.sigma / held)
                 result[atoms] = inside * (held / noisy.rows)
-    return result / result.sum()
+    whole: Floats = result / result.sum()
+    return whole
 
 
 def _moved(shares: Floats, measured: float, error: float) -> Floats:
