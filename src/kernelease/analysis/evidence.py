@@ -16,6 +16,7 @@ from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.marginal import BlockCounts, Marginal, Tabulation, tabulation
+from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -123,6 +124,11 @@ class Evidence:
     def tabulated(self) -> Tabulation | None:
         """All noisy counts and moments of a table; None where there are none."""
         return tabulation(self.measured) if isinstance(self.measured, NoisyBlocks) else None
+
+    @property
+    def moments(self) -> Moments | None:
+        """The sums of offsets within cells; None where there are none."""
+        return moments_of(self.measured) if isinstance(self.measured, NoisyBlocks) else None
 
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""

@@ -13,7 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
-from kernelease.analysis.offset_sums import Moments
+from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.measured.block import Block
@@ -223,7 +223,6 @@ class Tabulation:
 
     def __init__(self, noisy: NoisyBlocks) -> None:
         self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
-        self.moments = Moments(noisy.moments, len(self.counts))
         self.sigmas = tuple(block.sigma for block in noisy.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
         self._marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = {}
@@ -241,22 +240,20 @@ class Tabulation:
             self._marginals[columns] = found
         return found
 
-    def aligned(self, columns: tuple[int, ...], numbers: tuple[int, ...]) -> Marginal | None:
-        """The marginal of some columns in which the cells of `numbers` are those of their moments, if there is one.
+    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> Marginal | None:
+        """The marginal of some columns in which some have these cells; None if there is none.
 
-        A single column may have been counted in finer cells, too: they are added up.
+        A single column may have been counted in finer cells: they are added up.
         """
-        cells = {column: self.moments.cells(column) for column in numbers}
         for found in self.marginals(columns):
             groups = dict(zip(columns, found.groups, strict=True))
-            if all(own is not None and np.array_equal(own, groups[column]) for column, own in cells.items()):
+            if all(np.array_equal(own, groups[column]) for column, own in cells.items()):
                 return found
-        own = cells.get(columns[0])
-        if len(columns) > 1 or own is None:
+        if len(columns) > 1:
             return None
         key = (columns[0], columns[0])
         if key not in self._marginals:
-            self._marginals[key] = (self._marginal(columns, 0, (own,)),)
+            self._marginals[key] = (self._marginal(columns, 0, (cells[columns[0]],)),)
         return self._marginals[key][0]
 
     def _marginal(self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None) -> Marginal:
@@ -266,28 +263,12 @@ class Tabulation:
 
 def tabulation(noisy: NoisyBlocks) -> Tabulation:
     """The counts of a release, read once: questions that follow find them, and what was computed from them."""
-    return _tabulation(_Same(noisy))
+    return _tabulation(Identity(noisy))
 
 
 @lru_cache(maxsize=KEPT)
-def _tabulation(noisy: "_Same") -> Tabulation:
-    return Tabulation(noisy.blocks)
-
-
-@final
-class _Same:
-    """A key that only the very same object equals. It holds the object, whose identity no other can take meanwhile."""
-
-    __slots__ = ("blocks",)
-
-    def __init__(self, blocks: NoisyBlocks) -> None:
-        self.blocks = blocks
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.blocks is other.blocks
-
-    def __hash__(self) -> int:
-        return id(self.blocks)
+def _tabulation(noisy: Identity[NoisyBlocks]) -> Tabulation:
+    return Tabulation(noisy.held)
 
 
 def _marginal(

@@ -2,19 +2,21 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
+from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Offsets, offsets
 from kernelease.privacy.step import Law
 from kernelease.table.columns.celled import Celled
 
+KEPT = 8  # releases whose moments stay read
 _KNOWN = 1e-3  # of the largest unit: offsets in a cell of one value are 0, to so many times less than in the widest
 
 
@@ -178,6 +180,16 @@ class Moments:
         finest = alone if other is None else noisy.block.columns[1:] == (other,)
         index, spread = (np.arange(n) if finest else np.zeros(n, dtype=np.int64) for n in (size, noisy.block.cells))
         return OffsetView.of(position, noisy, index, spread, scale)
+
+
+def moments_of(noisy: NoisyBlocks) -> Moments:
+    """The moments of a release, read once."""
+    return _moments(Identity(noisy))
+
+
+@lru_cache(maxsize=KEPT)
+def _moments(noisy: Identity[NoisyBlocks]) -> Moments:
+    return Moments(noisy.held.moments, len(noisy.held.blocks))
 
 
 def _laplace(noisy: NoisyBlock) -> bool:

@@ -193,24 +193,24 @@ class _Axis:
 
     def pieces(self, evidence: Evidence, other: "_Axis | None") -> list[Piece]:
         """Its offsets times what the other column is."""
-        tabulated = evidence.tabulated
-        if self.declared is None or tabulated is None:
+        moments = evidence.moments
+        if self.declared is None or moments is None:
             return []
         if other is None:
-            found = tabulated.moments.alone(self.column, self.declared)
+            found = moments.alone(self.column, self.declared)
             assert found is not None  # or they would not be its offsets
             return [(found[0], np.ones(found[0].size) if self.slopes is None else self.slopes)]
-        beside = tabulated.moments.beside(self.column, self.declared, other.column)
+        beside = moments.beside(self.column, self.declared, other.column)
         assert beside is not None  # every pair that is aligned has one
         return [(beside[0], other.values)]
 
 
 def _offsets(evidence: Evidence, term: Term, groups: Integers, columns: int) -> tuple[Offsets, Integers] | None:
     """The offsets of a term's numbers and their cells, where these are the marginal's, or made of a single column's."""
-    tabulated = evidence.tabulated
-    if tabulated is None or term.column is None or term.number is None:
+    moments = evidence.moments
+    if moments is None or term.column is None or term.number is None:
         return None
-    cells, found = tabulated.moments.cells(term.column), tabulated.moments.alone(term.column, term.number)
+    cells, found = moments.cells(term.column), moments.alone(term.column, term.number)
     if cells is None or found is None:
         return None
     refines = len(np.unique(np.stack([groups, cells]), axis=1).T) == int(groups.max()) + 1
@@ -219,12 +219,12 @@ def _offsets(evidence: Evidence, term: Term, groups: Integers, columns: int) -> 
 
 def _both(evidence: Evidence, columns: Sequence[_Axis]) -> list[Piece]:
     """The products of two columns' offsets."""
-    if len(columns) != 2 or evidence.tabulated is None:
+    if len(columns) != 2 or evidence.moments is None:
         return []
     (one, first), (other, second) = ((axis.column, axis.declared) for axis in columns)
     if first is None or second is None:
         return []
-    found = evidence.tabulated.moments.product(one, first, other, second)
+    found = evidence.moments.product(one, first, other, second)
     return [] if found is None else [(found, np.ones(1))]
 
 
