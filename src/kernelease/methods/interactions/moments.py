@@ -22,10 +22,10 @@ from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
 MOMENTS = 0.03  # research: Tables: moments beside counts. Of the budget, where there are numbers or dates
-ALONE = 1.0 / 3.0  # research: Tables: moments beside counts. Of that, for single columns, cell by cell
-# research: Tables: moments beside counts. Of the widest cell's share: no moment gets less
+ALONE = 1.0 / 3.0  # convention: of that, for single columns, cell by cell
+# convention: of the share of the moment with the widest cell: no moment gets less
 LEAST_PART = 0.02
-FEW = 1.0 / 16.0  # research: Tables: moments beside counts. Of all rows, in a cell of a column that is in no pair
+FEW = 1.0 / 16.0  # convention: of all rows, in a cell of a column that is in no pair
 FEWEST_BITS = 12  # limit: of weights: fewer would round offsets coarsely
 SPARE = 2  # limit: bits between the noise of a moment and the largest that can be drawn
 MOST_NUMBERS = 100_000  # limit: noisy sums: about a second of exact draws
