@@ -16,7 +16,8 @@ from kernelease.analysis.conditions import InCell, Through, parse_condition, sin
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
+from kernelease.analysis.marginal import BlockCounts, Marginal, Tabulation, tabulation
+from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -147,6 +148,16 @@ class Evidence:
     def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
         """What was measured of some columns jointly, by each round that did; none where none did."""
         return tabulation(self.measured).marginals(columns) if isinstance(self.measured, NoisyBlocks) else ()
+
+    @property
+    def tabulated(self) -> Tabulation | None:
+        """All noisy counts and moments of a table; None where there are none."""
+        return tabulation(self.measured) if isinstance(self.measured, NoisyBlocks) else None
+
+    @property
+    def moments(self) -> Moments | None:
+        """The sums of offsets within cells; None where there are none."""
+        return moments_of(self.measured) if isinstance(self.measured, NoisyBlocks) else None
 
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""

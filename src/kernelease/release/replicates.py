@@ -184,7 +184,8 @@ def _bootstrapped(weights: Floats, rows: float, target: Target, generator: np.ra
 
 def _renoised(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: np.random.Generator) -> NoisyBlocks:
     fresh = tuple(_renoised_block(block, codes, shares * blocks.rows, generator) for block in blocks.blocks)
-    result = dataclasses.replace(blocks, blocks=fresh)
+    moments = tuple(_shaken(moment, generator) for moment in blocks.moments)
+    result = dataclasses.replace(blocks, blocks=fresh, moments=moments)
     if blocks.neighbours is Neighbours.ADD_REMOVE:
         return dataclasses.replace(result, rows=estimated_rows(fresh))
     return result
@@ -198,6 +199,14 @@ def _renoised_block(block: NoisyBlock, codes: Integers, heights: Floats, generat
     bits = block.measurement.bits
     integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)
     return dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, integers=integers))
+
+
+def _shaken(moment: NoisyBlock, generator: np.random.Generator) -> NoisyBlock:
+    """A moment with its noise once more: synthetic rows follow it, so that they need not be weighed again."""
+    noise = _noise(moment.measurement.law, moment.measurement.standard_deviation, moment.block.cells, generator)
+    added = [int(math.ldexp(value, moment.measurement.bits)) for value in noise.tolist()]
+    integers = moment.measurement.integers + np.array(added, dtype=object)
+    return dataclasses.replace(moment, measurement=dataclasses.replace(moment.measurement, integers=integers))
 
 
 def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator) -> Floats:

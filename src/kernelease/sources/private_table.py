@@ -12,7 +12,7 @@ from kernelease.sources.opening import open_declared
 from kernelease.sources.partitioned import Partitioned, distant_table
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder
+from kernelease.table.encode import Encoder, finer_columns
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
 
@@ -35,11 +35,14 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 
 
 def _encoded(source: Source, schema: Schema, seed: PublicSeed) -> EncodedRows:
-    """Codes (columns, n), and the rows' weights where persons have several."""
-    encoder = Encoder(schema)
+    """Codes (columns, n), those of finer cells below them, and the rows' weights where persons have several."""
+    encoder, fine = Encoder(schema, fine=True), tuple(finer_columns(schema))
     if schema.unit is None:
         return EncodedRows(
-            lambda: source.batches(schema.names), schema.sizes, encode=lambda batch: (encoder.encode(batch).T, None)
+            lambda: source.batches(schema.names),
+            schema.sizes,
+            encode=lambda batch: (encoder.encode(batch).T, None),
+            fine=fine,
         )
     cap, columns = UnitCap.of(schema, seed), [*schema.names, schema.unit]
     return EncodedRows(
@@ -47,4 +50,5 @@ def _encoded(source: Source, schema: Schema, seed: PublicSeed) -> EncodedRows:
         schema.sizes,
         encode=lambda block: (block[0].T, block[1]),
         weighted=True,
+        fine=fine,
     )

@@ -79,7 +79,7 @@ class UnitCap:
 
     def apply(self, batches: Iterable[pa.RecordBatch], encoder: Encoder) -> Iterator[tuple[Codes, Integers]]:
         """Blocks of encoded rows and their weights: ((n, columns) int32, (n,)). Reads all batches before the first."""
-        return self.keep(((batch.column(self.column), encoder.encode(batch)) for batch in batches), len(encoder.schema))
+        return self.keep(((batch.column(self.column), encoder.encode(batch)) for batch in batches), encoder.width)
 
     def keep(self, rows: Iterable[tuple[pa.Array, Codes]], columns: int) -> Iterator[tuple[Codes, Integers]]:
         """The same of rows that are encoded already: persons' identifiers, and codes (n, columns)."""

@@ -16,8 +16,8 @@ from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.measured import Measured
+from kernelease.methods.interactions import moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
-from kernelease.methods.interactions import selection
 from kernelease.methods.interactions import triples as triple_blocks
 from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
@@ -80,6 +80,8 @@ class FittedTable:
 class Interactions(Method):
     """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
 
+    Last come sums of the offsets of numbers and dates within their cells, for means and products of numbers.
+
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
     fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
     and the model fitted to it suggests others. A `target` is a column to predict: every pair is then counted per class
@@ -112,6 +114,7 @@ class Interactions(Method):
             singles=4 * sum(sizes),
             pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
             triples=triple_blocks.most_numbers(sizes, self.triples),
+            moments=moments.most_numbers(columns),
         )
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
@@ -140,7 +143,8 @@ class Interactions(Method):
     ) -> NoisyBlocks:
         """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
         level = count_noise(budget.privacy, budget.total)
-        rounds = Rounds(counts, budget, noise, tuple(column.in_order for column in columns))
+        ordered = tuple(column.in_order for column in columns)
+        rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns))
         if rounds.rows is None:
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
@@ -148,7 +152,21 @@ class Interactions(Method):
         rounds.count(single_blocks(columns, rounds.left if alone else shares.singles))
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
+        self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
         return rounds.noisy
+
+    def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
+        """Sums of offsets with what was set aside for them; single columns once more where there are none."""
+        if moments.share(columns) == 0.0:
+            return
+        rounds.open()
+        noisy = rounds.noisy
+        distributions = [one.distribution for one in one_ways(noisy)]
+        blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, noise)
+        if blocks:
+            rounds.weigh(blocks)
+        else:
+            rounds.count(single_blocks(columns, rounds.left))
 
     def _measure_together(
         self,
@@ -244,13 +262,15 @@ class Interactions(Method):
             target=self._split(columns) is not None,
             triples=self.triples,
         )
+        aside = moments.share(columns)
         if len(columns) == 1:
-            return shares
+            return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
         most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
-        if most == pairs or (most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows):
-            return shares
-        return shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
+        all_of_them = most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows
+        if most < pairs and not all_of_them:
+            shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
+        return shares.beside(aside)
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise

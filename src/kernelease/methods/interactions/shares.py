@@ -59,6 +59,19 @@ class Shares:
             count=count,
         )
 
+    def beside(self, aside: float) -> "Shares":
+        """The same parts of what is left where so much is set aside."""
+        left = 1.0 - aside
+        return dataclasses.replace(
+            self,
+            size=self.size * left,
+            singles=self.singles * left,
+            pairs=self.pairs * left,
+            choice=self.choice * left,
+            triples=self.triples * left,
+            forest=self.forest * left,
+        )
+
     def chosen(self, most: int) -> "Shares":
         """The same where at most so many pairs can be seen: they are chosen, and there are no sets of three."""
         if most == 0:
