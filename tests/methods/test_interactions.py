@@ -124,7 +124,6 @@ def test_the_number_of_rows_is_measured_only_where_it_is_private() -> None:
     assert private.measured.rows == pytest.approx(3000.0, rel=0.1)
 
 
-@pytest.mark.filterwarnings("ignore:Synthetic rows do not hold")
 @pytest.mark.parametrize("pure", [True, False])
 def test_one_column_and_two_columns_work(pure: bool) -> None:
     privacy = Privacy(epsilon=2.0, delta=0.0 if pure else 1e-6)
