@@ -13,7 +13,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean
+.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -67,8 +67,11 @@ bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of 
 bench-rates: .venv/.plot  ## error against the number of rows, with fitted slopes
 	$(BIN)/python benchmarks/rates.py
 
-bench-pass: .venv/.core  ## the private pass of ten million rows against plain counting
-	$(BIN)/python benchmarks/private_pass.py
+bench-pass: .venv/.core  ## the private pass of ten million rows against its ceilings (OPTIONS="--largest 100000000")
+	$(BIN)/python benchmarks/private_pass.py $(OPTIONS)
+
+bench-scale: .venv/.dev  ## every engine over the same table: the table of docs/scale.md
+	$(BIN)/python benchmarks/scale.py --write $(OPTIONS)
 
 bench-tables: .venv/.bench .venv-peers/.peers  ## Adult: ours beside the peers, in one table (hours; OPTIONS=--help)
 	$(BIN)/python benchmarks/tables.py $(OPTIONS)

@@ -1,22 +1,27 @@
-"""The private pass of a table against plain counting: a generated Parquet table of 14 columns, all pairs.
+"""The private pass of a table against its ceilings: a generated table of 14 columns, all pairs.
 
-    python benchmarks/private_pass.py [--rows 10000000]
+    python benchmarks/private_pass.py [--rows 10000000] [--largest 10000000]
 
-Both in the same run: our reading, encoding and counting from the file (and the same with noise), and one
-numpy.bincount per pair of columns over the already encoded array. Prints times, their ratio, how the time grows with
-the rows, and the largest resident memory.
+In the same run: our reading, encoding and counting from a file (and the same with noise); what pyarrow takes to decode
+that file, on as many cores; and one numpy.bincount per pair of columns over the already encoded array. Then rows per
+second on one core and on all of them, and how time and memory grow with the rows, up to `--largest` of them (10⁸ take
+minutes), which are generated in batches and are never in memory or on disk all at once.
 """
 
 import itertools
-import resource
+import os
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import typer
 
@@ -25,6 +30,7 @@ from kernelease.methods.interactions.pairs import pair_blocks
 from kernelease.pipeline import measure
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_table import private_table
+from kernelease.sources.source import Source
 from kernelease.table import Category, Integer, Number, Schema
 
 SIZES = {"sector": 9, "school": 16, "marital": 7, "job": 15, "kin": 6, "origin": 42, "sex": 2, "income": 2}
@@ -44,10 +50,9 @@ SCHEMA = Schema(
 PRIVACY = Privacy(epsilon=1.0, delta=1e-9)
 
 
-def write_table(path: Path, rows: int, block: int = 500_000) -> None:
-    """Generate rows in blocks, so that making the file needs no more memory than reading it."""
+def blocks_of_rows(rows: int, block: int = 500_000) -> Iterator[pa.Table]:
+    """Generated rows in blocks, so that making them needs no more memory than reading."""
     generator = np.random.default_rng(0)
-    writer = None
     for start in range(0, rows, block):
         count = min(block, rows - start)
         columns = {
@@ -62,15 +67,51 @@ def write_table(path: Path, rows: int, block: int = 500_000) -> None:
             labels = pa.array([f"{name} {i}" for i in range(size)])
             codes = pa.array(generator.integers(0, size, count).astype(np.int32))
             columns[name] = pa.DictionaryArray.from_arrays(codes, labels)
-        table = pa.table(columns)
-        writer = writer or pq.ParquetWriter(path, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
+        yield pa.table(columns)
 
 
-def private_pass(path: Path) -> float:
-    """Seconds from the file to exact counts of every column and every pair, in cells as of a uniform table."""
+def write_table(path: Path, rows: int) -> None:
+    """A Parquet file, or a CSV file if it is called so."""
+    tables = blocks_of_rows(rows)
+    first = next(tables)
+    make = pyarrow.csv.CSVWriter if path.suffix == ".csv" else pq.ParquetWriter
+    with make(path, _plain(first, path).schema) as writer:
+        for table in itertools.chain([first], tables):
+            writer.write_table(_plain(table, path))
+
+
+def _plain(table: pa.Table, path: Path) -> pa.Table:
+    """Text in place of dictionaries, which CSV files do not have."""
+    if path.suffix != ".csv":
+        return table
+    kinds = [pa.string() if pa.types.is_dictionary(column.type) else column.type for column in table.schema]
+    return table.cast(pa.schema(list(zip(table.column_names, kinds, strict=True))))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Generated(Source):
+    """Rows that are made while they are read. One block is made, and comes again and again."""
+
+    rows: int
+
+    def names(self) -> tuple[str, ...]:
+        return SCHEMA.names
+
+    def declared_schema(self) -> None:
+        return None
+
+    def describe(self) -> str:
+        return "generated rows"
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        (block,) = blocks_of_rows(min(self.rows, 500_000))
+        for start in range(0, self.rows, block.num_rows):
+            yield from block.slice(0, min(block.num_rows, self.rows - start)).to_batches()
+
+
+def private_pass(path: Any) -> float:
+    """Seconds from a source to exact counts of every column and every pair, in cells as of a uniform table."""
     start = time.perf_counter()
     counts = private_table(path, SCHEMA, seed=PublicSeed(0)).counts()
     uniform = [np.full(size, 1.0 / size) for size in SCHEMA.sizes]
@@ -95,36 +136,63 @@ def plain_counting(path: Path) -> float:
     return time.perf_counter() - start
 
 
-def peak_memory(path: Path) -> float:
-    """The largest resident memory of a process that does the private pass alone, in MiB."""
+def decoding(path: Path) -> float:
+    """Seconds that pyarrow takes to read the file in batches and throw them away, on the cores that there are."""
+    start = time.perf_counter()
+    if path.suffix == ".csv":
+        batches: Any = pyarrow.csv.open_csv(path)
+    else:
+        batches = pq.ParquetFile(path, read_dictionary=list(SIZES), pre_buffer=False).iter_batches(batch_size=2**17)
+    for _ in batches:
+        pass
+    return time.perf_counter() - start
+
+
+def in_child(expression: str, cores: int | None = None) -> tuple[float, float]:
+    """A number that an expression gives in a process of its own, on so many cores, and that process's memory in MiB."""
+    held = "" if cores is None else f"os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:{cores}]); "
     code = (
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); import private_pass as p, pathlib, resource; "
+        f"import os, sys, resource, pathlib; {held}sys.path.insert(0, {str(Path(__file__).parent)!r}); "
+        f"import private_pass as p; value = {expression}; "
+        "print(value, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024)"
     )
-    code += f"p.private_pass(pathlib.Path({str(path)!r})); print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return int(done.stdout) / 1024
+    value, memory = done.stdout.split()[-2:]
+    return float(value), float(memory)
 
 
-def main(rows: int = 10_000_000, repeats: int = 3) -> None:
+def best(function: str, path: Path, repeats: int, cores: int | None = None) -> float:
+    """The shortest time of a function of this file, in a process of its own."""
+    return in_child(f"min(p.{function}(pathlib.Path({str(path)!r})) for _ in range({repeats}))", cores)[0]
+
+
+def show(label: str, value: str) -> None:
+    print(f"{label + ':':<48}{value}", flush=True)
+
+
+def main(rows: int = 10_000_000, repeats: int = 3, largest: int = 10_000_000) -> None:
     """Measure and print."""
-    with tempfile.TemporaryDirectory() as folder:
-        quarter, whole = Path(folder, "quarter.parquet"), Path(folder, "whole.parquet")
-        write_table(quarter, rows // 4)
-        write_table(whole, rows)
-        ours = min(private_pass(whole) for _ in range(repeats))
-        smaller = min(private_pass(quarter) for _ in range(repeats))
-        memory = peak_memory(whole)
-        noisy = min(whole_measurement(whole) for _ in range(repeats))
-        plain = min(plain_counting(whole) for _ in range(repeats))
+    cores = len(os.sched_getaffinity(0))
     pairs = len(SCHEMA) * (len(SCHEMA) - 1) // 2
-    print(f"{rows:,} rows, {len(SCHEMA)} columns, {pairs} pairs; the best of {repeats} runs each")
-    print(f"file to exact counts:              {ours:7.2f} s")
-    print(f"file to noisy counts:              {noisy:7.2f} s")
-    print(f"one bincount per pair, encoded:    {plain:7.2f} s")
-    print(f"ratio (at most 1 is asked for):    {ours / plain:7.2f}")
-    print(f"four times the rows take:          {ours / smaller:7.2f} times as long")
-    print(f"largest resident memory:           {memory:7.0f} MiB (at most 1,024 are asked for)")
-    print(f"of this process, all included:     {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024:7.0f} MiB")
+    print(f"{rows:,} rows, {len(SCHEMA)} columns, {pairs} pairs, {cores} cores; the best of {repeats} runs each")
+    with tempfile.TemporaryDirectory() as folder:
+        files = {"Parquet": (Path(folder, "rows.parquet"), rows), "CSV": (Path(folder, "rows.csv"), rows // 5)}
+        for kind, (path, count) in files.items():
+            write_table(path, count)
+            ours, ceiling = best("private_pass", path, repeats), best("decoding", path, repeats)
+            show(f"{kind}, {count:,} rows, file to exact counts", f"{ours:.2f} s, {count / ours / 1e6:.1f} M rows/s")
+            show(f"{kind}, decoded by pyarrow alone", f"{ceiling:.2f} s; ours takes {ours / ceiling:.2f} times that")
+        parquet = files["Parquet"][0]
+        show("file to noisy counts", f"{best('whole_measurement', parquet, repeats):.2f} s")
+        show("one bincount per pair, encoded", f"{best('plain_counting', parquet, repeats):.2f} s")
+        for number in sorted({1, *(2**i for i in range(1, 10) if 2**i < cores), cores}):
+            seconds = best("private_pass", parquet, repeats, number)
+            show(f"on {number} cores", f"{seconds:.2f} s, {rows / seconds / number / 1e6:.2f} M rows/s per core")
+    size = 10**6
+    while size <= largest:
+        seconds, memory = in_child(f"p.private_pass(p.Generated(rows={size}))")
+        show(f"{size:,} generated rows", f"{seconds:.2f} s, {1e9 * seconds / size:.0f} ns a row, {memory:.0f} MiB")
+        size *= 10
 
 
 if __name__ == "__main__":

@@ -1,7 +1,6 @@
 """The whole product as a few short functions: measure (private, charged), fit (public, free), release (both)."""
 
 import dataclasses
-import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -31,6 +30,7 @@ from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.subject import ROWS, Subject
+from kernelease.private.parallel import cores
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import Progress
 from kernelease.release.certificate import Certificate
@@ -39,13 +39,17 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.seeds import PublicSeed
 from kernelease.sources.device_rows import DeviceRows
+from kernelease.sources.opening import open_source
+from kernelease.sources.partitioned import Partitioned, distant_vectors
 from kernelease.sources.private_table import private_table
+from kernelease.sources.spark import is_spark_frame
 from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
 from kernelease.table.rows import decode_lawfully
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.written import Written
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB
 
@@ -218,7 +222,7 @@ def _asked(
         noise=source,
         seed=public,
         subject=subject,
-        threads=os.cpu_count() or 1,
+        threads=cores(),
     )
     chosen = method_for(domain, rows.width) if method is None else method
     return _Asked(rows=rows, method=chosen, context=context, books=books)
@@ -275,7 +279,7 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
     certificate says so; which rows those are must not depend on private values.
     """
     random = PublicSeed(seed)
-    known = private_table(public, schema=dataclasses.replace(schema, **_ROW_BY_ROW), seed=random).array()
+    known = private_table(public, schema=_row_by_row(schema), seed=random).array()
     codes = random.generator("candidates").permutation(np.unique(known, axis=0))
     lawful = decode_lawfully(schema, codes, random.generator("rows"))[1]
     if not lawful.any():
@@ -284,7 +288,11 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
     return Subspace(points=points, count=PUBLIC_POINTS, constraint=Simplex())
 
 
-_ROW_BY_ROW: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "records": None}
+def _row_by_row(schema: Schema) -> Schema:
+    """The schema of a public table: each row for itself, columns by the names of the release."""
+    columns = tuple(dataclasses.replace(column, source=None) for column in schema)
+    alone: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "source": Written()}
+    return dataclasses.replace(schema, columns=columns, **alone)
 
 
 def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, seed: int = 0) -> MarginalErrors:
@@ -298,8 +306,7 @@ def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, s
         raise ParameterError("The public table is empty: there is nothing to rehearse on.")
     drawn = PublicSeed(seed).generator("rehearsal").integers(0, public.num_rows, rows)
     sample = public.select(list(schema.names)).take(pa.array(drawn))
-    unitless = dataclasses.replace(schema, **_ROW_BY_ROW)
-    result = release(sample, schema=unitless, privacy=privacy, seed=seed, noise=SeededNoise(seed))
+    result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=SeededNoise(seed))
     return marginal_errors(encoder.encode(sample), encoder.encode(result.rows), schema.sizes)
 
 
@@ -324,4 +331,7 @@ def _rows(
         raise ParameterError("push_down: only tables are counted in a database.")
     if device == "cuda" or on_device(data):
         return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
+    if isinstance(data, Partitioned) or is_spark_frame(data):
+        source = open_source(data)
+        return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
     return PrivateArray(as_rows(data, columns=columns))

@@ -101,12 +101,23 @@ def test_check_lists_columns_and_sizes(here, run):
     assert f"{answer['atoms']:,} of all columns" in shown
 
 
+def test_check_lists_what_is_derived(here, run):
+    text = (here / "people.toml").read_text(encoding="utf-8")
+    more = "[columns.adult]\ntype = 'boolean'\ncomputed = 'age >= 18'\n"
+    (here / "more.toml").write_text(f"{text}\n{more}", encoding="utf-8")
+    answer = run.json("schema", "check", "more.toml")
+    assert answer["derived"] == [
+        {"name": "adult", "type": "boolean", "told": "computed as age >= 18", "nullable": False}
+    ]
+    assert "computed as age >= 18" in run("schema", "check", "more.toml").stdout
+
+
 def test_the_json_schema_is_printed(run):
     assert json.loads(run("schema", "json").stdout) == json_schema()
 
 
 def test_a_database_address_names_no_table(here, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.schema.open_source", lambda *_, **__: _Named())
+    monkeypatch.setattr("kernelease.cli.drafting.open_source", lambda *_, **__: _Named())
     result = run("schema", "draft", "postgresql://me:secret@host/db")
     assert 'name = "table"' in result.stdout
     assert "secret" not in result.stdout + result.stderr

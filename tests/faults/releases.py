@@ -31,7 +31,7 @@ from kernelease.errors import (
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.pipeline import fit, measure, weighting
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.private import encoded
+from kernelease.private import encoded, spool
 from kernelease.release import container
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle
@@ -140,6 +140,7 @@ class Call:
             changes.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "refuge")))
             if self.later_pass:
                 changes.enter_context(mock.patch.object(encoded, "MOST_KEPT", 0))
+                changes.enter_context(mock.patch.object(spool, "MOST_OF_DISK", 0.0))
             if not self.exchanges:
                 changes.enter_context(mock.patch.object(container, "exchange", return_value=False))
             yield folder

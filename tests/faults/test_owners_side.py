@@ -20,7 +20,7 @@ from kernelease.pipeline import measure
 from kernelease.privacy import MemoryLedger, Privacy
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.private import encoded
+from kernelease.private import encoded, spool
 from kernelease.release import bundle, container
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle
@@ -203,6 +203,7 @@ def test_a_connection_that_is_lost_midway_spends_nothing() -> None:
 def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too large to keep in memory is read again after the ledger was charged."""
     monkeypatch.setattr(encoded, "MOST_KEPT", 0)
+    monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
     ledger = MemoryLedger(PROMISE)
     with pytest.raises(
         SourceError, match=r"in a later pass over its rows. The budget is spent \(entry 1 of the ledger\)"
@@ -213,6 +214,7 @@ def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypat
 
 def test_a_file_that_changes_between_two_passes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(encoded, "MOST_KEPT", 0)
+    monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
     honest = PrivacyFilter.open.__func__
 
     def meanwhile(cls: type[PrivacyFilter], *arguments: Any, **options: Any) -> Any:

@@ -93,9 +93,10 @@ def test_rows_are_read_again_where_they_were_not_kept(monkeypatch: pytest.Monkey
         passes.append(1)
         yield codes([(0, 0, 0), (2, 1, 3)]), None
 
-    for most, expected in ((2**20, 1), (0, 3)):
+    for most, of_disk, expected in ((2**20, 0.5, 1), (0, 0.5, 1), (0, 0.0, 3)):
         passes.clear()
         monkeypatch.setattr("kernelease.private.encoded.MOST_KEPT", most)
+        monkeypatch.setattr("kernelease.private.spool.MOST_OF_DISK", of_disk)
         counts = ExactCounts.of(EncodedRows(read, SIZES), SIZES)
         noisy = [measured(counts, (plain(0, 1),)).blocks[0].values.tolist() for _ in range(2)]
         assert noisy[0] == noisy[1] == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]

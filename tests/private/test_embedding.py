@@ -64,7 +64,13 @@ def test_no_pickle_protocol_takes_it(secret: ExactEmbedding, protocol: int) -> N
 def test_no_public_attribute_holds_a_sum(secret: ExactEmbedding) -> None:
     with pytest.raises(TypeError):
         vars(secret)
-    assert {name for name in dir(secret) if not name.startswith("_")} == {"feature_map", "of", "privatise", "resume"}
+    assert {name for name in dir(secret) if not name.startswith("_")} == {
+        "feature_map",
+        "merged",
+        "of",
+        "privatise",
+        "resume",
+    }
     with pytest.raises(AttributeError):
         secret.note = 1
     with pytest.raises(TypeError):

@@ -1,7 +1,7 @@
 """Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, final
@@ -21,10 +21,12 @@ from kernelease.analysis.estimands import (
     columns_read,
     numbers_of,
 )
-from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Parts, Target
+from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
+from kernelease.analysis.grouping import grouped
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.inference import (
     CONFIDENCE,
     ConfidenceLimits,
@@ -36,6 +38,7 @@ from kernelease.analysis.inference import (
     critical_value,
 )
 from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.marginal_source import ratio_source
 from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
 from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats
@@ -49,7 +52,9 @@ EVENLY = "assumes that rows are spread within each cell as the column's own coun
 _ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
 
 
-def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str | None = None) -> Estimate | Groups:
+def mean(
+    evidence: Evidence, column: str, *, where: str | None = None, by: str | Sequence[str] | None = None
+) -> Estimate | Groups:
     """The mean of a column of numbers over the rows that have one, and for which `where` is true; booleans are 0, 1."""
     if column in evidence.schema.structure.derivations:
         return _derived_mean(evidence, column, where, by)
@@ -65,7 +70,7 @@ def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str |
 
 
 def probability(
-    evidence: Evidence, event: str, *, where: str | None = None, by: str | None = None
+    evidence: Evidence, event: str, *, where: str | None = None, by: str | Sequence[str] | None = None
 ) -> Estimate | Groups:
     """The share of rows for which `event` is true, among those for which `where` is."""
     base, hits = evidence.where(where), evidence.where(event)
@@ -77,7 +82,7 @@ def probability(
     return _asked(evidence, ratio, f"probability of {event}", where, by)
 
 
-def count(evidence: Evidence, where: str | None = None, *, by: str | None = None) -> Estimate | Groups:
+def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[str] | None = None) -> Estimate | Groups:
     """How many rows (or persons) there are for which `where` is true."""
     base = evidence.where(where)
 
@@ -92,7 +97,7 @@ def expectation(
     function: Callable[[Columns], Any],
     *,
     where: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> Estimate | Groups:
     """The mean of a function of a row, over the rows for which it is defined (not NaN) and `where` is true.
 
@@ -109,7 +114,9 @@ def expectation(
     return _asked(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
 
 
-def _derived_mean(evidence: Evidence, column: str, where: str | None, by: str | None) -> Estimate | Groups:
+def _derived_mean(
+    evidence: Evidence, column: str, where: str | None, by: str | Sequence[str] | None
+) -> Estimate | Groups:
     """Of what is linear in measured columns, from their own means; of the rest, as the expectation of a function."""
     structure = evidence.schema.structure
     derivation, base = structure.derivations[column], evidence.where(where)
@@ -172,7 +179,7 @@ def _asked(
     ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
     about: str,
     where: str | None,
-    by: str | None,
+    by: str | Sequence[str] | None,
     *,
     is_total: bool = False,
 ) -> Estimate | Groups:
@@ -185,8 +192,7 @@ def _asked(
     if by is None:
         return answer((), told)
     names = [name for part in ratio(()) if part is not None for name in part.columns]
-    groups = evidence.groups(by, names)
-    return Groups(by, {label: answer((condition,), f"{told} for {by} {label}") for label, condition in groups})
+    return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
 def average(evidence: Evidence, estimand: Estimand) -> Estimate:
@@ -336,6 +342,9 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = chosen.estimate(scale=scale, about=estimand.about)
+    pair = chosen.functions.middle()
+    source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
+    estimate = replace(estimate, source=source)
     return replace(estimate, remark=EVENLY) if even else estimate
 
 

@@ -34,6 +34,7 @@ from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
+LOOKED_AT = 5  # cells of a marginal whose noise is computed: all have nearly the same
 HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
@@ -249,14 +250,24 @@ def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
     if not measured:
         return Answerable(columns=names, cells=None, noise=None, smallest=None)
     best = min(measured, key=lambda part: (len(part.block.columns), -math.prod(part.sizes(columns)), part.sigma))
-    noise = _deviation(best, columns)
+    noise = _deviation(evidence, best, columns)
     factor = critical_value(CONFIDENCE, laplace=best.laplace) / USABLE
     return Answerable(columns=names, cells=math.prod(best.sizes(columns)), noise=noise, smallest=factor * noise)
 
 
-def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
-    """Of the noise of one cell of these columns, a sum over the block's other columns."""
-    return counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]) -> float:
+    """Of the noise of the count of one cell of these columns, from all blocks of its round: the largest of a few.
+
+    With n cells in the marginal, it is looked for among the first, the last and some between them.
+    """
+    own = counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+    found = [one for one in evidence.marginals(columns) if any(part is counts for _, part in one.sources)]
+    if not found:
+        return own
+    cells = np.unique(np.linspace(0, found[0].size - 1, LOOKED_AT).round().astype(np.int64))
+    functions = [(np.arange(found[0].size) == cell).astype(np.float64) for cell in cells]
+    variances = [float(found[0].joint([function])[1][0, 0]) for function in functions]
+    return min(own, math.sqrt(max(0.0, *variances)))
 
 
 def _label(value: object) -> str:

@@ -9,18 +9,21 @@ from kernelease.cli.options import (
     PushDown,
     Query,
     Quiet,
-    RecordEnds,
     SchemaFile,
     Seed,
     SigningKey,
+    SparkMaster,
     Target,
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
+from kernelease.cli.writing import takes_writing
+from kernelease.table.written import Written
 
 
+@takes_writing
 def measure(
     data: Data,
     *,
@@ -34,13 +37,14 @@ def measure(
     ledger: LedgerPath = None,
     seed: Seed = 0,
     query: Query = None,
-    records: RecordEnds = None,
+    spark: SparkMaster = None,
     key: SigningKey = None,
     target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    written: Written,
 ) -> None:
     """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
 
@@ -50,7 +54,8 @@ def measure(
     request = Request.read(
         data,
         query=query,
-        records=records,
+        spark=spark,
+        written=written,
         schema=schema,
         privacy=promise(
             epsilon=epsilon,

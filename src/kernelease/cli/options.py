@@ -5,25 +5,23 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kernelease.table.records import Records
-
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database.",
+        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database, "
+        "a table of Spark.",
     ),
 ]
 Query: TypeAlias = Annotated[
     str | None, typer.Option("--query", metavar="SQL", help="The table of a database, or a SELECT statement.")
 ]
-RecordEnds: TypeAlias = Annotated[
-    Records | None,
+SparkMaster: TypeAlias = Annotated[
+    str | None,
     typer.Option(
-        "--records",
-        metavar="quoted|lines",
-        help="Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
-        "By default as the schema says, else quoted.",
+        "--spark",
+        metavar="MASTER",
+        help="Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077.",
     ),
 ]
 SchemaFile: TypeAlias = Annotated[

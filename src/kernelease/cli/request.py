@@ -24,9 +24,9 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
-from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
+from kernelease.table.written import Written
 
 
 @final
@@ -51,7 +51,8 @@ class Request:
         data: str,
         *,
         query: str | None,
-        records: Records | None = None,
+        spark: str | None = None,
+        written: Written,
         schema: Path,
         privacy: Privacy,
         ledger: Path | None,
@@ -65,14 +66,14 @@ class Request:
         published: Path | None = None,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        declared = Schema.load(schema).with_records(records)
+        declared = Schema.load(schema).written_as(written)
         promised = privacy.under(Neighbours(declared.neighbours))
         subject = Subject(dataset=declared.name, unit=declared.unit)
         check_target(out, overwrite=overwrite)
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_declared(data, declared, query=query),
+            source=open_declared(data, declared, query=query, spark=spark),
             schema=declared,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),

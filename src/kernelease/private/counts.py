@@ -18,6 +18,7 @@ from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.forest import Forest
+from kernelease.private.parallel import cores
 from kernelease.private.private import Private
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
@@ -44,7 +45,7 @@ class ExactCounts(Private):
     @classmethod
     def of(cls, rows: EncodedRows, sizes: tuple[int, ...], *, unit: int = 1) -> "ExactCounts":
         """Counts of encoded rows."""
-        return cls(lambda blocks: count_blocks(rows.batches(), blocks, sizes), sizes, unit=unit)
+        return cls(lambda blocks: count_blocks(rows, blocks, sizes, threads=cores()), sizes, unit=unit)
 
     @classmethod
     def blank(cls, sizes: tuple[int, ...], *, unit: int, count: int) -> "ExactCounts":

@@ -1,13 +1,12 @@
 """An exact mean embedding: the private side of the barrier."""
 
-from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import final
 
 import numpy as np
 
-from kernelease.arrays import BigIntegers, Rows, block_slices
+from kernelease.arrays import BigIntegers, Integers, Rows, block_slices
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
@@ -18,9 +17,46 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
 from kernelease.privacy.step import Measurement
+from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
+_LIMB = 31  # bits: of up to 2³² blocks, the sums of the lower and of the upper limbs fit 63
+
+
+@final
+class PartialSums(Private):
+    """Σ φ(x) over some of the rows, and how many they are: Σ over all parts is the sum of the table.
+
+    Sums of blocks are kept as two limbs, t = 2³¹·high + low, which are added up as 64-bit integers: exact, without the
+    interpreter's lock, and in whatever order rows come.
+    """
+
+    __slots__ = ("_block", "_feature_map", "_sums")
+
+    def __init__(self, feature_map: FeatureMap) -> None:
+        self._feature_map = feature_map
+        self._block = min(_LARGEST_BLOCK, feature_map.block_rows)
+        self._sums: Integers = np.zeros(2 * feature_map.width + 1, dtype=np.int64)
+
+    def add(self, rows: Rows) -> None:
+        """Add the features of any number of rows: (n, d)."""
+        width = self._feature_map.width
+        for block in block_slices(len(rows), self._block):
+            total = self._feature_map.total(rows[block])
+            self._sums[:width] += total >> _LIMB
+            self._sums[width:-1] += total & (2**_LIMB - 1)
+        self._sums[-1] += len(rows)
+
+    def total(self) -> Integers:
+        """The upper limbs, the lower limbs and the number of rows: (2 · width + 1,), a new array each time."""
+        return self._sums.copy()
+
+
+def _blocks(batches: Iterable[Rows], feature_map: FeatureMap) -> Iterator[Rows]:
+    block = min(_LARGEST_BLOCK, feature_map.block_rows)
+    for batch in batches:
+        yield from (batch[part] for part in block_slices(len(batch), block))
 
 
 @final
@@ -44,17 +80,23 @@ class ExactEmbedding(Private):
 
         Integers are added, so order, block size and thread count change no bit of the result.
         """
-        batches = [rows] if isinstance(rows, np.ndarray) else rows
-        block = min(_LARGEST_BLOCK, feature_map.block_rows)
-        total = np.zeros(feature_map.width, dtype=object)
-        count = 0
-        with ThreadPoolExecutor(threads) as pool:
-            for batch in batches:
-                count += len(batch)
-                parts = (batch[s] for s in block_slices(len(batch), block))
-                for part in pool.map(feature_map.total, parts):
-                    total += part.astype(object)
-        return cls(feature_map, total, count)
+        idle = [PartialSums(feature_map) for _ in range(threads)]
+
+        def add(part: Rows) -> None:
+            own = idle.pop()  # a list's pop and append are atomic, and there are no more tasks at a time than threads
+            own.add(part)
+            idle.append(own)
+
+        for _ in spread(add, _blocks([rows] if isinstance(rows, np.ndarray) else rows, feature_map), threads):
+            pass
+        return cls.merged(feature_map, (part.total() for part in idle))
+
+    @classmethod
+    def merged(cls, feature_map: FeatureMap, parts: Iterable[Integers]) -> "ExactEmbedding":
+        """The sum over all rows from `PartialSums` of parts of them."""
+        *limbs, count = sum(parts, np.zeros(2 * feature_map.width + 1, dtype=np.int64)).astype(object)
+        high, low = np.split(np.array(limbs, dtype=object), 2)
+        return cls(feature_map, (high << _LIMB) + low, count)
 
     def privatise(
         self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, label: str = "mean embedding"

@@ -118,7 +118,7 @@ class PrivateTable(PrivateRows):
 
 
 def public_number(count: int, neighbours: Neighbours) -> int | None:
-    """N where the relation makes it public, and then not 0; else None."""
+    """A number of rows where the relation makes it public, else None; a `ParameterError` if it is public and 0."""
     if neighbours is Neighbours.ADD_REMOVE:
         return None
     if count == 0:  # N is public under replace-one, so this says nothing private

@@ -61,7 +61,10 @@ def valid_text(array: pa.Array) -> pa.Array:
 
 
 def _plain_dictionary(array: pa.DictionaryArray) -> pa.Array:
-    indices, dictionary = array.indices, plain(array.dictionary)
+    indices, given = array.indices, array.dictionary
+    dictionary = plain(given)
+    if dictionary is given and len(given) <= len(array):
+        return array  # as it is: making it anew would check every index again
     if len(dictionary) > len(array):
         used = indices.drop_null().unique()
         indices, dictionary = pc.index_in(indices, value_set=used), dictionary.take(used)

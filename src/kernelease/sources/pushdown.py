@@ -1,6 +1,5 @@
 """The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
 
-import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ from kernelease.measured.block import Block
 from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
 from kernelease.sources import duck, postgresql
+from kernelease.sources.declared import DeclaredSource, check_columns
 from kernelease.sources.duck import DuckFile, DuckRelation
 from kernelease.sources.duck_atoms import DuckDialect
 from kernelease.sources.postgresql import PostgresqlQuery
@@ -25,7 +25,6 @@ from kernelease.sources.source import Source
 from kernelease.sources.sql import failed
 from kernelease.sources.sql_atoms import Dialect, Refusal, joint
 from kernelease.table.columns.column import Codes
-from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
@@ -49,9 +48,11 @@ def supports(source: Source, schema: Schema) -> str | None:
     certain, the answer is a reason, and rows should be streamed: `source.batches`. A `SchemaError` if the source lacks
     a declared column.
     """
-    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    check_columns(source, schema)
     if schema.unit is not None:
         return f"the cap on rows of each {schema.unit} needs a hash of encoded rows, which SQL does not have."
+    if isinstance(source, DeclaredSource):
+        return "the schema renames columns, or rewrites numbers or dates. Do that in the query: SELECT a AS b."
     engine = _engine(source)
     if engine is None:
         return f"{source.describe()} is not a table or query of DuckDB or PostgreSQL."
@@ -77,13 +78,12 @@ def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
 def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[Integers]:
     """The table of each block, from the cells that are not empty."""
     layout = Layout.of(blocks, schema.sizes)
-    lengths = [math.prod(layout.cells(group)) for group in layout.groups]
-    ends = np.cumsum(lengths)
+    starts = np.array(layout.starts)
     counted = engine.count(schema, layout)
     part, cell, rows = (counted.column(i).to_numpy().astype(np.int64) for i in range(3))
-    totals = np.zeros(ends[-1], dtype=np.int64)
-    totals[(ends - lengths)[part] + cell] = rows
-    return layout.tables(np.split(totals, ends[:-1]), blocks)
+    totals = np.zeros(starts[-1], dtype=np.int64)
+    totals[starts[part] + cell] = rows
+    return layout.tables(totals, blocks)
 
 
 class _Engine(ABC):

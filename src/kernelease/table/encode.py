@@ -31,15 +31,16 @@ class Encoder:
 
     def check(self, source: pa.Schema) -> None:
         """A `SchemaError` if a declared column, or the privacy unit, is not in the source exactly once."""
-        needed = [(name, ("columns", name)) for name in self.schema.names]
+        needed = [(column.name, column.source_name, ("columns", column.name)) for column in self.schema]
         if self.schema.unit is not None:
-            needed.append((self.schema.unit, ("table", "unit")))
-        for name, path in needed:
+            needed.append((self.schema.unit, self.schema.unit, ("table", "unit")))
+        for name, wanted, path in needed:
             found = source.names.count(name)
             if found == 0:
                 raise SchemaError(
-                    f"column {name!r}: the source has no such column. Rename it or remove it; for a CSV file, look at "
-                    "its first line, and at the separator there.",
+                    f"column {name!r}: the source has no column {wanted!r}. If it has another name there, declare "
+                    'from = "THAT NAME"; for a CSV file, look at its first line: its separator (--separator), or '
+                    "whether there is a header at all (--names).",
                     path=path,
                 )
             if found > 1:

@@ -1,0 +1,92 @@
+"""Partial counts: the same bits whatever the threads, the batches and where rows are kept."""
+
+import itertools
+from collections import Counter
+from unittest import mock
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kernelease.measured.block import Block
+from kernelease.private import counting
+from kernelease.private.counting import Layout, PartialCounts, count_blocks
+from kernelease.private.encoded import Batch, EncodedRows
+
+SIZES = (3, 2, 300, 5)
+
+
+def blocks_of(sets: list[tuple[int, ...]], coarse: bool) -> list[Block]:
+    cells = [np.arange(size) // 2 if coarse else np.arange(size) for size in SIZES]
+    return [Block(columns=s, groups=tuple(cells[c] for c in s), share=0.0) for s in sets]
+
+
+def cut(codes: np.ndarray, weights: np.ndarray | None, places: list[int]) -> list[Batch]:
+    borders = [0, *sorted(place % (codes.shape[1] + 1) for place in places), codes.shape[1]]
+    return [(codes[:, a:b], None if weights is None else weights[a:b]) for a, b in itertools.pairwise(borders)]
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    rows=st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), max_size=40),
+    weighted=st.booleans(),
+    places=st.lists(st.integers(0, 2**16), max_size=5),
+    threads=st.integers(1, 4),
+    chunk=st.sampled_from([1, 3, 2**17]),
+    kept=st.sampled_from([0, 40, 2**20]),
+    coarse=st.booleans(),
+)
+def test_the_same_bits_whatever_the_threads_and_batches(
+    rows: list[tuple[int, ...]],
+    weighted: bool,
+    places: list[int],
+    threads: int,
+    chunk: int,
+    kept: int,
+    coarse: bool,
+) -> None:
+    codes = np.array(rows, dtype=np.int32).reshape(-1, len(SIZES)).T
+    weights = np.arange(1, len(rows) + 1, dtype=np.int64) * 2**40 if weighted else None
+    sets = [(0,), (2,), (0, 1), (3, 2), (1, 3), (0, 1, 3)]
+    blocks = blocks_of(sets, coarse)
+    with (
+        mock.patch.object(counting, "CHUNK", chunk),
+        mock.patch("kernelease.private.encoded.MOST_KEPT", kept),
+    ):
+        encoded = EncodedRows(lambda: iter(cut(codes, weights, places)), SIZES, weighted=weighted)
+        first, second = (count_blocks(encoded, blocks, SIZES, threads=threads) for _ in range(2))
+    for block, table, again in zip(blocks, first, second, strict=True):
+        by_hand: Counter[tuple[int, ...]] = Counter()
+        for index, row in enumerate(rows):
+            cell = tuple(int(g[row[c]]) for c, g in zip(block.columns, block.groups, strict=True))
+            by_hand[cell] += 1 if weights is None else int(weights[index])
+        assert table.dtype == np.int64
+        assert {cell: int(count) for cell, count in np.ndenumerate(table) if count} == by_hand
+        np.testing.assert_array_equal(again, table, strict=True)
+
+
+def test_partial_counts_add_up() -> None:
+    layout = Layout.of(blocks_of([(0, 1)], False), SIZES)
+    codes = np.array([[0, 1, 2, 2], [1, 1, 0, 0], [0] * 4, [0] * 4])
+    whole, first, second = (PartialCounts(layout) for _ in range(3))
+    whole.add((codes, None))
+    first.add((codes[:, :1], None))
+    second.add((codes[:, 1:], None))
+    np.testing.assert_array_equal(first.total() + second.total(), whole.total(), strict=True)
+    assert whole.total().sum() == 4
+
+
+def test_fewer_threads_count_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_MOST_TABLES", 1)
+    codes = np.zeros((4, 10), dtype=np.int32)
+    (table,) = count_blocks([(codes, None)] * 3, blocks_of([(0, 1)], False), SIZES, threads=4)
+    assert table[0, 0] == 30
+
+
+def test_a_code_beyond_its_column_is_an_error_and_not_a_stray_write() -> None:
+    for coarse in (False, True):
+        counts = PartialCounts(Layout.of(blocks_of([(0, 1)], coarse), SIZES))
+        counts.add((np.array([[0], [2], [0], [0]]), None))
+        with pytest.raises(IndexError):
+            counts.total()
