@@ -32,6 +32,11 @@ def test_the_script_draws_exactly_these_pages() -> None:
     assert {picture.stem for picture in (DOCS / "pictures" / "gallery").iterdir()} == {page.stem for page in PAGES}
 
 
+def test_words_of_a_picture_are_not_rounded_with_its_lines() -> None:
+    words = (DOCS / "pictures" / "gallery" / "08-risk.svg").read_text()
+    assert all(f">advantage {advantage}<" in words for advantage in ("0.05", "0.1", "0.3"))
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_is_short_and_its_picture_small_and_alone(page: Path) -> None:
     text = page.read_text()
