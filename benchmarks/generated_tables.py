@@ -1,7 +1,8 @@
 """Tables with dependence that is known because we make it: a bank's accounts, flights, patients.
 
 They have what real tables have: amounts that are mostly zero, heavy tails, NULLs, dates, rules between columns. All
-of it comes from a hidden class and a hidden number of each row, so that every pair of columns depends.
+of it comes from a hidden class and a hidden number of each row, so that every pair of columns depends. In one kind of
+table no column has to do with another.
 """
 
 import datetime
@@ -47,6 +48,12 @@ class Draft:
         value = np.where(self.generator.random(self.rows) < 0.6 * strength, favourite, noise)
         names = tuple(f"{name}_{i}" for i in range(size))
         self.add(Category(name=name, values=names), np.array(names)[value])
+
+    def unrelated(self, name: str, size: int) -> None:
+        """A value that has to do with no other column."""
+        names = tuple(f"{name}_{i}" for i in range(size))
+        drawn = (size * self.generator.random(self.rows) ** 1.5).astype(np.int64)
+        self.add(Category(name=name, values=names), np.array(names)[drawn])
 
     def ordinal(self, name: str, values: tuple[str, ...]) -> None:
         """A grade that rises with the hidden number."""
@@ -138,19 +145,25 @@ def _medical() -> Iterator[Step]:
         yield lambda t, i=i: t.category(f"drug_{i}", 3 + i % 5, strength=0.7)
 
 
-KINDS: dict[str, tuple[Callable[[], Iterator[Step]], str]] = {
-    "banking": (_banking, "opened <= last_seen"),
-    "flights": (_flights, "booked <= departed"),
-    "medical": (_medical, "admitted <= discharged"),
+def _unrelated() -> Iterator[Step]:
+    for i in itertools.count(1):
+        yield lambda t, i=i: t.unrelated(f"draw_{i}", 2 + 3 * i % 11)
+
+
+KINDS: dict[str, tuple[Callable[[], Iterator[Step]], tuple[str, ...]]] = {
+    "banking": (_banking, ("opened <= last_seen",)),
+    "flights": (_flights, ("booked <= departed",)),
+    "medical": (_medical, ("admitted <= discharged",)),
+    "unrelated": (_unrelated, ()),
 }
 
 
 def generated(kind: str, *, columns: int, rows: int, seed: int = 0) -> tuple[pa.Table, Schema]:
     """A table of that kind and size, and its schema: the same for the same seed."""
-    steps, rule = KINDS[kind]
+    steps, rules = KINDS[kind]
     draft = Draft(rows, np.random.default_rng(seed))
     for step in steps():
         step(draft)
         if len(draft.columns) >= columns:
             break
-    return draft.finish(kind, (rule,))
+    return draft.finish(kind, rules)

@@ -1,12 +1,14 @@
-"""Other tables than Adult, with defaults: generated ones of 5 to 60 columns and 1,000 to 1,000,000 rows.
+"""Other tables than Adult, with defaults: generated ones of 5 to 1,000 columns and 500 to 1,000,000 rows.
 
 python benchmarks/other_tables.py [--quick]
+python benchmarks/other_tables.py --budgets    one table at several ε: more budget must not make it worse
 
 Two-way error of ours beside the product of noisy one-way marginals at the same ε, rules that synthetic rows break
 (there must be none), seconds and memory.
 """
 
 import dataclasses
+import itertools
 import sys
 import tempfile
 from pathlib import Path
@@ -36,8 +38,14 @@ TABLES = (  # kind, columns, rows
     ("medical", 30, 20_000),
     ("medical", 60, 100_000),
     ("flights", 12, 1_000_000),
+    ("unrelated", 10, 5_000),
+    ("medical", 200, 500),
+    ("medical", 1_000, 5_000),
 )
 QUICK = 3  # of the tables above
+BUDGETED = ("medical", 12, 5_000)
+BUDGETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
+BY_CHANCE = 1.05  # of an error: two runs with the same budget differ by as much
 DELTA = 1e-9
 CONTENDERS = ("ours", "one-way")
 
@@ -45,6 +53,7 @@ CONTENDERS = ("ours", "one-way")
 def main(
     *,
     quick: Annotated[bool, typer.Option("--quick", help="The small tables alone.")] = False,
+    budgets: Annotated[bool, typer.Option("--budgets", help="One table at several ε instead.")] = False,
     epsilon: Annotated[float, typer.Option(help="ε.")] = 1.0,
     delta: Annotated[float, typer.Option(help="δ.")] = DELTA,
     runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 1,
@@ -52,6 +61,9 @@ def main(
     out: Annotated[Path, typer.Option(help="Folder for JSON.")] = ROOT / "benchmarks" / "results",
 ) -> None:
     """Compare releases of generated tables."""
+    if budgets:
+        print(*by_budget(delta=delta, runs=runs, limit=limit), sep="\n")
+        return
     everyone = [contender for contender in contenders() if contender.name in CONTENDERS]
     done: dict[str, list[Outcome]] = {}
     for kind, columns, rows in TABLES[:QUICK] if quick else TABLES:
@@ -65,6 +77,22 @@ def main(
         records = [dataclasses.replace(o, contender=f"{o.contender}: {table}") for table in done for o in done[table]]
         save(records, out / "other-tables.json", version=__version__, machine=described(), delta=delta)
     print(report(done, epsilon, delta), *checks(done), sep="\n")
+
+
+def by_budget(*, delta: float, runs: int, limit: float) -> list[Check]:
+    """One table at each ε after the one before: its two-way error must not rise."""
+    (ours,) = (contender for contender in contenders() if contender.name == "ours")
+    kind, columns, rows = BUDGETED
+    errors = []
+    with tempfile.TemporaryDirectory() as folder:
+        task = generated_task(kind, columns, rows, Path(folder), delta=delta)
+        for epsilon in BUDGETS:
+            errors.append(_mean([one_run(ours, task, epsilon, run, limit=limit) for run in range(runs)], "two_way"))
+            print(f"{kind}, {columns} columns, {rows:,} rows, ε = {epsilon:g}: {errors[-1]:.4f}", flush=True)
+    return [
+        Check(f"ε = {more:g} is no worse than {less:g}", f"{after:.4f} after {before:.4f}", after <= BY_CHANCE * before)
+        for (less, before), (more, after) in itertools.pairwise(zip(BUDGETS, errors, strict=True))
+    ]
 
 
 def generated_task(kind: str, columns: int, rows: int, folder: Path, *, delta: float) -> Task:

@@ -36,7 +36,7 @@ CONSTANTS = {
     "methods.interactions.pairs": ("POWER", "VISIBLE"),
     "methods.interactions.selection": ("FAINT", "DEPENDENT"),
     "methods.interactions.shares": (
-        *("SIZE", "LEAST_SINGLES", "MOST_SINGLES", "TRIPLES", "CHOICE", "FEWEST_TRIPLES", "FOREST_CHOICE", "FOREST"),
+        *("SIZE", "LEAST_SINGLES", "MOST_SINGLES", "TRIPLE", "CHOICE", "FEWEST_TRIPLES", "FOREST_CHOICE", "FOREST"),
     ),
     "methods.interactions.singles": ("POWER", "LONG", "RUN", "COARSE"),
     "methods.interactions.triples": ("VISIBLE",),

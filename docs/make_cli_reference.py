@@ -16,21 +16,22 @@ _OPENING = """\
 
 <!-- Written by docs/make_cli_reference.py. Change the commands, not this file. -->
 
-`kernelease` is the library on the command line: a release is `schema` → `plan` → `release`, or `measure` and then `fit`
-as often as you like; whoever gets it has `verify`, `export`, `query` and `answers`. The [tutorial](tutorial.md) goes
-through all of them. `kernelease COMMAND --help` prints what is here.
+`kernelease` is the library on the command line: a release is `schema` → `check` → `plan` → `release`, or `measure` and
+then `fit` as often as you like; whoever gets it has `verify`, `export`, `query` and `answers`. The
+[tutorial](tutorial.md) goes through all of them. `kernelease COMMAND --help` prints what is here.
 
 ## What goes where
 
 Results go to stdout, progress and notes to stderr. Bars are shown on a terminal only. With `--json`, stdout is exactly
 one JSON object; with `--quiet` there are no bars, notes or summaries. Nothing printed depends on private rows other
-than through the bundle that is released; under add-remove neighbours, nothing depends on their number either.
+than through the bundle that is released; under add-remove neighbours, nothing depends on their number either. The
+exceptions are `check`, `release --check` and `schema draft --look`, which are for the owner's eyes and say so.
 `NO_COLOR` turns colours off. `kernelease --install-completion` teaches your shell the commands.
 
 | exit code | meaning |
 | --- | --- |
 | 0 | done |
-| 1 | a check failed: `verify` found something that does not hold |
+| 1 | a check failed: `verify` found something that does not hold, or `check` damage |
 | 2 | wrong usage or input; the message on stderr says what was expected and what to do |
 | 3 | the budget does not cover the request; nothing was spent and nothing was written |
 | 130 | interrupted; the message says what was spent |

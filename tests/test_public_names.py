@@ -74,6 +74,7 @@ NAMES = [
     "UniformPoints",
     "WeightedSum",
     "__version__",
+    "check",
     "draft",
     "fit",
     "load",

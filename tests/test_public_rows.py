@@ -100,8 +100,8 @@ def test_many_public_rows_are_thinned():
         (schema(table='unit = "person"\nmax_rows_per_unit = 2'), PUBLIC, False, "rows, not persons"),
         (schema(relation='"add-remove"'), PUBLIC, True, "replace-one"),
         (schema(table='constraints = ["start > 99"]'), PUBLIC, False, "keeps the declared constraints"),
-        (schema(), PUBLIC.drop_columns(["kind"]), False, "no such column"),
-        (Schema.parse(TEXT.replace("kind", "weight")), PUBLIC, False, "Rename it"),
+        (schema(), PUBLIC.drop_columns(["kind"]), False, "the source has no column"),
+        (Schema.parse(TEXT.replace("kind", "weight")), PUBLIC, False, "Give it another"),
     ],
 )
 def test_what_can_not_be_done_costs_nothing(declared, public, published, message):

@@ -13,6 +13,7 @@ from kernelease._version import __version__
 if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate
     from kernelease.analysis.variables import RandomVariable
+    from kernelease.check.inspection import check
     from kernelease.drafts import draft
     from kernelease.errors import BudgetError, CapacityError, KerneleaseError, ParameterError, PrivacyError
     from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning
@@ -139,6 +140,7 @@ __all__ = [
     "UniformPoints",
     "WeightedSum",
     "__version__",
+    "check",
     "draft",
     "fit",
     "load",
@@ -152,6 +154,7 @@ __all__ = [
 _HOMES = {  # where each name is defined or, of packages that list what they offer, offered
     "kernelease.analysis.estimate": ("Estimate",),
     "kernelease.analysis.variables": ("RandomVariable",),
+    "kernelease.check.inspection": ("check",),
     "kernelease.drafts": ("draft",),
     "kernelease.errors": ("BudgetError", "CapacityError", "KerneleaseError", "ParameterError", "PrivacyError"),
     "kernelease.features": (

@@ -10,7 +10,7 @@ from kernelease.sources.drafting import draft_schema
 from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.table.draft import draft as draft_columns
-from kernelease.table.draft import draft_from_public
+from kernelease.table.draft import draft_from_public, listed_lines
 from kernelease.table.sdv import SdvTable
 
 
@@ -45,7 +45,8 @@ def draft(
 def _from_metadata(table: SdvTable) -> str:
     if not len(table.columns):
         raise ParameterError("draft: the metadata has no column that can be released.")
-    text = draft_columns(table.columns, table.name, declared_types=True, values=table.values)
+    known = {column: listed_lines(values) for column, values in table.values.items() if values}
+    text = draft_columns(table.columns, table.name, declared_types=True, known=known)
     left = "".join(f"# Left out, since it identifies people: {name!r}\n" for name in table.left_out)
     return text + ("\n" + left if left else "")
 

@@ -11,6 +11,8 @@
     ├── BundleError         a bundle can't be written, or is not one that may be read
     └── PrivacyError        something would have left the private side without a mechanism
 
+A warning is an `UncertaintyWarning`: a number of synthetic rows whose error is not counted.
+
 What is raised after budget was spent says so, in its message or in a note, and where the measurements are; else nothing
 was (docs/faults.md). No message holds a value from a private row, and no private value decides whether one is raised.
 """
@@ -65,3 +67,7 @@ class BundleError(KerneleaseError):
 
 class PrivacyError(KerneleaseError, TypeError):
     """Something would have left the private side without passing a mechanism."""
+
+
+class UncertaintyWarning(UserWarning):
+    """A number was computed from synthetic rows alone: its error is not counted, or not all of it."""

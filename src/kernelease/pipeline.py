@@ -49,6 +49,7 @@ from kernelease.table.rows import decode_lawfully
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.written import Written
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB
 
@@ -278,7 +279,7 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
     certificate says so; which rows those are must not depend on private values.
     """
     random = PublicSeed(seed)
-    known = private_table(public, schema=dataclasses.replace(schema, **_ROW_BY_ROW), seed=random).array()
+    known = private_table(public, schema=_row_by_row(schema), seed=random).array()
     codes = random.generator("candidates").permutation(np.unique(known, axis=0))
     lawful = decode_lawfully(schema, codes, random.generator("rows"))[1]
     if not lawful.any():
@@ -287,7 +288,11 @@ def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int
     return Subspace(points=points, count=PUBLIC_POINTS, constraint=Simplex())
 
 
-_ROW_BY_ROW: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "records": None}
+def _row_by_row(schema: Schema) -> Schema:
+    """The schema of a public table: each row for itself, columns by the names of the release."""
+    columns = tuple(dataclasses.replace(column, source=None) for column in schema)
+    alone: dict[str, Any] = {"unit": None, "max_rows_per_unit": None, "rows_without_unit": "drop", "source": Written()}
+    return dataclasses.replace(schema, columns=columns, **alone)
 
 
 def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, seed: int = 0) -> MarginalErrors:
@@ -301,8 +306,7 @@ def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, s
         raise ParameterError("The public table is empty: there is nothing to rehearse on.")
     drawn = PublicSeed(seed).generator("rehearsal").integers(0, public.num_rows, rows)
     sample = public.select(list(schema.names)).take(pa.array(drawn))
-    unitless = dataclasses.replace(schema, **_ROW_BY_ROW)
-    result = release(sample, schema=unitless, privacy=privacy, seed=seed, noise=SeededNoise(seed))
+    result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=SeededNoise(seed))
     return marginal_errors(encoder.encode(sample), encoder.encode(result.rows), schema.sizes)
 
 

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
-from kernelease.analysis.estimate import EstimateTable, Groups, Target
+from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Spread
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law

@@ -1,6 +1,7 @@
 """What a release says, from what the table method really measures; and what it can answer."""
 
 import dataclasses
+import math
 
 import numpy as np
 import pyarrow as pa
@@ -22,7 +23,7 @@ def test_each_column_and_pair_is_there():
     assert len(found.items) == 5 + 10
     assert found["age"].measured
     assert found["age"].cells == 48
-    assert found["age"].noise == 10.0
+    assert found["age"].noise == pytest.approx(math.sqrt(200 / 3 * 47 / 48))  # its pair and the number of rows help
     assert found["sex", "age"].measured
     assert not found["age", "kids"].measured
     assert found["age", "kids"].share(ROWS) is None
@@ -36,12 +37,14 @@ def test_the_smallest_group_is_usable():
     evidence = simple(TABLE, 10.0)
     smallest = answers(evidence)["age"].smallest
     margins = [count(evidence, f"age == {age}").margin() for age in (25, 40, 60)]
-    assert np.max(margins) <= 0.25 * smallest
-    assert np.max(margins) >= 0.6 * 0.25 * smallest
+    assert np.max(margins) <= 0.25 * smallest * 1.01
+    assert np.max(margins) >= 0.25 * smallest * 0.9
 
 
 def test_a_column_is_also_seen_through_its_pairs():
-    assert answers(simple(TABLE, 10.0, sets=[(0, 1)]))["sex"].noise == pytest.approx(10.0 * np.sqrt(48))
+    assert answers(simple(TABLE, 10.0, sets=[(0, 1)]))["sex"].noise == pytest.approx(
+        10.0 * np.sqrt(24)
+    )  # the number of rows is known
 
 
 def test_where_the_noise_hides_everything():

@@ -1,5 +1,6 @@
 """query: the library's own numbers, for people and for programs; and what it refuses."""
 
+import json
 import math
 
 import numpy as np
@@ -120,7 +121,7 @@ def test_what_was_not_measured_together_is_said(bundle, run):
         (("count", "age"), "count takes no operand"),
         (("crosstab", "sex"), "crosstab takes two columns"),
         (("crosstab", "sex", "age", "--by", "hours"), "takes no --by"),
-        (("quantile", "age", "0.5", "--where", "age > 3"), "takes no --where"),
+        (("correlation", "age", "hours", "--where", "age > 3"), "takes no --where"),
         (("quantile", "age", "half"), "takes a share"),
         (("quantile", "age", "2"), "between 0 and 1"),
         (("mean", "sex"), "has no mean"),
@@ -142,3 +143,13 @@ def test_questions_that_are_refused(bundle, run, words, message):
 def test_measurements_alone_answer_nothing(here, run):
     run("measure", "people.csv", "--schema", "people.toml", "--epsilon", 1, "--delta", 1e-6, "--out", "m", "--quiet")
     assert "holds measurements only" in run("query", "m", "count", code=2).stderr
+
+
+def test_quantiles_by_group_and_ratios(bundle, run):
+    groups = json.loads(run("query", bundle, "quantile", "hours", "0.5", "--by", "sex", "--json").stdout)["groups"]
+    assert len(groups) == 2
+    several = json.loads(run("query", bundle, "count", "--by", "sex, age", "--json").stdout)["groups"]
+    assert ", " in several[0]["group"]
+    for name in ("odds-ratio", "risk-ratio", "risk-difference"):
+        found = json.loads(run("query", bundle, name, "age > 40", "sex == 'female'", "--json").stdout)["groups"][0]
+        assert found["low"] is None or found["low"] <= found["value"]

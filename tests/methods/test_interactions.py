@@ -13,7 +13,7 @@ from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.resolution import cells_of, coarser
-from kernelease.methods.interactions.shares import Shares
+from kernelease.methods.interactions.shares import TRIPLE, Shares
 from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements
@@ -74,6 +74,14 @@ def test_shares_add_up_to_1_where_pairs_are_chosen(columns: int, signal: float, 
     assert min(parts) >= 0.0
     assert sum(parts) == pytest.approx(1.0)
     assert (shares.pairs > 0.0) == (most > 0)
+
+
+@given(st.integers(3, 200), st.floats(1e-6, 1e9), st.booleans())
+def test_a_set_of_three_gets_its_part_of_what_a_pair_gets(columns: int, signal: float, target: bool) -> None:
+    shares = Shares.rule(columns, signal, known_rows=False, target=target)
+    if shares.count:
+        pair = shares.pairs / (columns * (columns - 1) / 2)
+        assert shares.triples / shares.count == pytest.approx(TRIPLE * pair)
 
 
 # Cells.
@@ -151,6 +159,26 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
         kept.append(float(((a + b) % 2 == c).mean()))
     assert kept[0] > 0.9
     assert kept[1] < 0.6
+
+
+def test_a_parity_is_found_among_more_sets_than_are_looked_at() -> None:
+    """There are 1,140 sets of 20 columns; the others depend on each other, and these three don't, two by two."""
+    generator, rows = np.random.default_rng(0), 8000
+    common = generator.random(rows)
+    others = [((common + 0.2 * generator.random(rows)) * 3).astype(np.int64) for _ in range(17)]
+    found = measured(np.stack([*parity(rows, columns=3), *others]), [2] * 3 + [4] * 17)
+    assert (0, 1, 2) in [block.block.columns for block in found.measured.blocks]
+
+
+def test_rows_that_do_not_hold_what_was_measured_are_warned_of() -> None:
+    first = np.random.default_rng(0).integers(0, 6, 5000)
+    codes = np.stack([first, first, first // 2, *parity(5000)[:3]])
+    found = measured(codes, [6, 6, 3, 2, 2, 2])
+    with pytest.warns(
+        UserWarning, match=r"do not hold.* is [0-9.]+ for c[0-9] × c[0-9].*, above it for [0-9]+"
+    ) as said:
+        fit(found, method=Interactions(solver=MixtureSolver(components=1)))
+    assert len(said) == 1
 
 
 def test_with_a_target_every_pair_is_counted_per_class() -> None:

@@ -16,6 +16,7 @@ from kernelease.methods import PublishedRows
 from kernelease.pipeline import weighting
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.table.records import Records
+from kernelease.table.written import Written
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
 PURE = ke.Privacy(epsilon=4.0, delta=0.0)
@@ -175,7 +176,7 @@ def _every_type() -> ke.Release:
 
 def _lines() -> ke.Release:
     """Of a CSV file whose every line is a record."""
-    declared = schema().with_records(Records.LINES)
+    declared = schema().written_as(Written(records=Records.LINES))
     with tempfile.TemporaryDirectory() as folder:
         csv.write_csv(patients(), path := Path(folder, "patients.csv"))
         method = ke.Interactions(solver=SOLVER, triples=0)

@@ -351,14 +351,14 @@ def test_a_database_needs_a_query(data: str, tmp_path: Path, monkeypatch: pytest
     for name in ("t.duckdb", "t.sqlite"):
         (tmp_path / name).touch()
     for query in (None, " ; "):
-        with pytest.raises(SourceError, match="give query= the name of one"):
+        with pytest.raises(SourceError, match="is a database: name the table"):
             open_source(data, query=query)
 
 
 def test_what_is_no_database_needs_none(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_bytes(b"a\n1\n")
     for data in (tmp_path / "t.csv", pa.table({"a": [1]})):
-        with pytest.raises(SourceError, match="query= is for databases"):
+        with pytest.raises(SourceError, match="is for databases"):
             open_source(data, query="t")
 
 

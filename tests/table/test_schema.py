@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Boolean, Category, Column, Decoder, Encoder, Integer, Number, Records, Schema, String
 from kernelease.table.toml import locate
+from kernelease.table.written import Written
 from tests.table.table import COLUMNS
 
 FULL = """\
@@ -255,13 +256,13 @@ def test_encoder_wants_each_column_once() -> None:
     names = [*schema.names, "patient_id"]
     encoder = Encoder(schema)
     encoder.check(pa.schema([(name, pa.string()) for name in [*names, "extra"]]))
-    with pytest.raises(SchemaError, match=r"column 'beds': the source has no such column") as error:
+    with pytest.raises(SchemaError, match=r"column 'beds': the source has no column 'beds'") as error:
         encoder.check(pa.schema([(name.replace("beds", "beds_"), pa.string()) for name in names]))
     assert error.value.path == ("columns", "beds")
     assert "beds_" not in str(error.value)  # it may be the cell of a file without a header
     with pytest.raises(SchemaError, match="column 'ward': the source has 2 columns of this name"):
         encoder.check(pa.schema([(name, pa.string()) for name in [*names, "ward"]]))
-    with pytest.raises(SchemaError, match="column 'patient_id': the source has no such column"):
+    with pytest.raises(SchemaError, match="column 'patient_id': the source has no column 'patient_id'"):
         encoder.encode(pa.table({name: ["1"] for name in schema.names}))
 
 
@@ -318,10 +319,11 @@ def test_whom_the_guarantee_protects(table: str, source: str, words: str) -> Non
 def test_records_are_declared_once() -> None:
     silent, lines = Schema.parse(SICK), Schema.parse(f'[source]\nrecords = "lines"\n{SICK}')
     assert (silent.records, lines.records) == (None, Records.LINES)
-    assert silent.with_records(Records.LINES) == lines
-    assert lines.with_records(None) is lines.with_records(Records.LINES) is lines
-    with pytest.raises(SchemaError, match=r'\[source\]: table .* declares records = "lines", but "quoted" was asked'):
-        lines.with_records(Records.QUOTED)
+    by_line = Written(records=Records.LINES)
+    assert silent.written_as(by_line) == lines
+    assert lines.written_as(Written()) == lines.written_as(by_line) == lines
+    with pytest.raises(SchemaError, match=r'\[source\]: records = "lines" is declared, but "quoted" was asked for'):
+        lines.written_as(Written(records=Records.QUOTED))
 
 
 @pytest.mark.parametrize(
@@ -329,7 +331,7 @@ def test_records_are_declared_once() -> None:
     [
         ('[source]\nrecords = "line"\n', r"line 2: \[source\]: records must be quoted or lines, .* mean lines?"),
         ("[source]\nrecords = [1]\n", "records must be quoted or lines"),
-        ('[source]\nseparator = ";"\n', r"line 2: \[source\]: unknown key 'separator'"),
+        ('[source]\nseperator = ";"\n', r"line 2: \[source\]: unknown key 'seperator'.* mean separator\?"),
         ("source = 3\n", "source must be a table"),
         ('[table]\nrecords = "lines"\n', r"unknown key 'records'; .* It belongs in \[source\]"),
     ],

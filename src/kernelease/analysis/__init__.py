@@ -2,8 +2,9 @@
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
 from kernelease.analysis.conditions import parse_condition
-from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Parts, Target
+from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Answers, Evidence, Spread
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.regression import Regression
 from kernelease.table.expressions import Condition
 

@@ -1,10 +1,10 @@
 """Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, final
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -21,35 +21,37 @@ from kernelease.analysis.estimands import (
     columns_read,
     numbers_of,
 )
-from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Parts, Target
+from kernelease.analysis.estimate import Estimate, Parts
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
+from kernelease.analysis.grouping import grouped
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.inference import (
     CONFIDENCE,
-    ConfidenceLimits,
-    Interval,
-    NormalLimits,
-    Ratio,
     UnknownLimits,
-    clipped,
     critical_value,
 )
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import LEAST, CellValues, cell_values, representatives, weighted
+from kernelease.analysis.marginal_source import ratio_source
+from kernelease.analysis.offset_sums import OffsetPart
+from kernelease.analysis.ratio_estimator import RatioEstimator
+from kernelease.analysis.representatives import LEAST, CellValues, cell_values, middles, representatives, weighted
 from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.table.columns.celled import Celled
 from kernelease.table.derived.computed import Formula
 from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
 EVENLY = "assumes that rows are spread within each cell as the column's own counts are"
-_ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
 
 
-def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str | None = None) -> Estimate | Groups:
+def mean(
+    evidence: Evidence, column: str, *, where: str | None = None, by: str | Sequence[str] | None = None
+) -> Estimate | Groups:
     """The mean of a column of numbers over the rows that have one, and for which `where` is true; booleans are 0, 1."""
     if column in evidence.schema.structure.derivations:
         return _derived_mean(evidence, column, where, by)
@@ -65,7 +67,7 @@ def mean(evidence: Evidence, column: str, *, where: str | None = None, by: str |
 
 
 def probability(
-    evidence: Evidence, event: str, *, where: str | None = None, by: str | None = None
+    evidence: Evidence, event: str, *, where: str | None = None, by: str | Sequence[str] | None = None
 ) -> Estimate | Groups:
     """The share of rows for which `event` is true, among those for which `where` is."""
     base, hits = evidence.where(where), evidence.where(event)
@@ -77,7 +79,7 @@ def probability(
     return _asked(evidence, ratio, f"probability of {event}", where, by)
 
 
-def count(evidence: Evidence, where: str | None = None, *, by: str | None = None) -> Estimate | Groups:
+def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[str] | None = None) -> Estimate | Groups:
     """How many rows (or persons) there are for which `where` is true."""
     base = evidence.where(where)
 
@@ -92,7 +94,7 @@ def expectation(
     function: Callable[[Columns], Any],
     *,
     where: str | None = None,
-    by: str | None = None,
+    by: str | Sequence[str] | None = None,
 ) -> Estimate | Groups:
     """The mean of a function of a row, over the rows for which it is defined (not NaN) and `where` is true.
 
@@ -109,7 +111,9 @@ def expectation(
     return _asked(evidence, ratio, f"expectation of {'a function' if '<' in name else name}", where, by)
 
 
-def _derived_mean(evidence: Evidence, column: str, where: str | None, by: str | None) -> Estimate | Groups:
+def _derived_mean(
+    evidence: Evidence, column: str, where: str | None, by: str | Sequence[str] | None
+) -> Estimate | Groups:
     """Of what is linear in measured columns, from their own means; of the rest, as the expectation of a function."""
     structure = evidence.schema.structure
     derivation, base = structure.derivations[column], evidence.where(where)
@@ -172,7 +176,7 @@ def _asked(
     ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
     about: str,
     where: str | None,
-    by: str | None,
+    by: str | Sequence[str] | None,
     *,
     is_total: bool = False,
 ) -> Estimate | Groups:
@@ -185,8 +189,7 @@ def _asked(
     if by is None:
         return answer((), told)
     names = [name for part in ratio(()) if part is not None for name in part.columns]
-    groups = evidence.groups(by, names)
-    return Groups(by, {label: answer((condition,), f"{told} for {by} {label}") for label, condition in groups})
+    return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
 def average(evidence: Evidence, estimand: Estimand) -> Estimate:
@@ -205,126 +208,10 @@ def average(evidence: Evidence, estimand: Estimand) -> Estimate:
     return estimate if math.isfinite(estimate.value) else _placed(estimate, evidence, estimand)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioEstimator:
-    """Σ numerator / Σ denominator over all rows, from a marginal that both are functions of.
-
-    Within a cell both may vary. θ ≥ t says that Σ (numerator − t·denominator) ≥ 0, so that the least of this function
-    in each cell, a function of the cells, gives the lower end of the interval by a test of each t, and the greatest
-    the upper end. Where nothing varies within cells both are Fieller's interval, or for a known denominator the usual.
-    """
-
-    marginal: Marginal
-    functions: CellValues
-    target: Target
-    possible: Interval  # the least and the greatest numerator where the denominator is 1
-    divisor: float | None = None  # a public number in place of the sum of denominators
-
-    @property
-    def within(self) -> Interval:
-        """All possible answers."""
-        if self.divisor is None or self.divisor == self.marginal.total:
-            return self.possible
-        return -math.inf if self.possible[0] < 0.0 else 0.0, math.inf  # of a number of rows that nobody knows
-
-    @property
-    def width(self) -> float:
-        """About how long the interval of the numerator's sum would be on evenly filled cells, whatever was measured."""
-        low, high = self.functions.least(0.0)[0], self.functions.greatest(0.0)[0]
-        error = math.sqrt(max(0.0, float(self.marginal.joint([self.functions.middle()[0]])[1][0, 0])))
-        rows = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
-        return 4.0 * error + rows * float((high - low).mean())
-
-    def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None) -> Ratio:
-        """The ratio of two functions of the cells, with the covariance of their errors."""
-        values, covariance = self.marginal.joint(pair)
-        if (self.target if target is None else target) is Target.POPULATION:
-            covariance = covariance + self.marginal.sampling(pair)
-        if self.divisor is not None:
-            values[1], covariance[1, :], covariance[:, 1] = self.divisor, 0.0, 0.0
-        return Ratio.of(values, covariance)
-
-    def end(self, factor: float, upper: bool) -> float:
-        """One end of the interval, `factor` standard errors out; may be infinite."""
-        choose = self.functions.greatest if upper else self.functions.least
-        place = int(upper)
-        guess, pair = 0.0, choose(0.0)
-        for _ in range(_ITERATIONS):
-            found = self.ratio(pair).interval(factor)[place]
-            if self.divisor is not None or not math.isfinite(found) or found == guess:
-                return found
-            guess, previous = found, pair
-            pair = choose(guess)
-            if all(np.array_equal(new, old) for new, old in zip(pair, previous, strict=True)):
-                return found
-        return guess
-
-    def _ends(self, factor: float) -> Interval:
-        return self.end(factor, False), self.end(factor, True)
-
-    def estimate(self, *, scale: float = 1.0, about: str = "") -> Estimate:
-        """The estimate of `scale` times the ratio."""
-        pair = self.functions.middle()
-        ratio, noise = self.ratio(pair), self.ratio(pair, Target.TABLE)
-        low, high = self.within
-        value = min(max(ratio.value, low), high) if ratio.denominator > 0.0 else math.nan
-        bounds = [value if self.functions.exact else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
-        parts = Parts.of(
-            scale * ratio.standard_error,
-            noise=scale * noise.standard_error,
-            bias=scale * max(0.0, value - bounds[0], bounds[1] - value) if math.isfinite(value) else math.inf,
-        )
-        limits = RatioLimits(estimator=self, scale=scale, error=ratio.standard_error)
-        return Estimate(
-            value=scale * value,
-            parts=parts,
-            limits=limits,
-            target=self.target,
-            about=about,
-            possible=(scale * low, scale * high),
-        )
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RatioLimits(ConfidenceLimits):
-    """The interval of a `RatioEstimator`, solved when it is asked for."""
-
-    estimator: RatioEstimator
-    scale: float
-    error: float
-
-    def at(self, level: float) -> Interval:
-        estimator = self.estimator
-        shift = estimator.functions.gap / self.error if 0.0 < self.error < math.inf else 0.0
-        factor = critical_value(level, shift, laplace=estimator.marginal.laplace)
-        if estimator.divisor is not None:
-            return self._plain(level)
-        low, high = clipped(estimator.within, estimator._ends(factor))
-        return self.scale * low, self.scale * high
-
-    def _plain(self, level: float) -> Interval:
-        low, high = (
-            self.estimator.ratio(choose(0.0))
-            for choose in (self.estimator.functions.least, self.estimator.functions.greatest)
-        )
-        ends = NormalLimits(
-            low=low.value,
-            high=high.value,
-            low_error=low.standard_error,
-            high_error=high.standard_error,
-            gap=self.estimator.functions.gap if self.estimator.divisor == self.estimator.marginal.total else 0.0,
-            within=self.estimator.within,
-            laplace=self.estimator.marginal.laplace,
-        ).at(level)
-        return self.scale * ends[0], self.scale * ends[1]
-
-
 def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
-    every = (_ratio_estimator(evidence, estimand, marginal) for marginal in measured)
-    found = [one for one in every if one is not None]
+    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
+    found = [one for one in [*every, _offset_estimator(evidence, estimand)] if one is not None]
     if not found:
         return None
     # By the noise and the cells alone: a choice in sight of the noisy counts would favour lucky ones.
@@ -336,6 +223,9 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
     estimate = chosen.estimate(scale=scale, about=estimand.about)
+    pair = chosen.functions.middle()
+    source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
+    estimate = replace(estimate, source=source)
     return replace(estimate, remark=EVENLY) if even else estimate
 
 
@@ -355,6 +245,65 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal)
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
     )
+
+
+def _offset_estimator(evidence: Evidence, estimand: Estimand) -> RatioEstimator | None:
+    """The mean of a number whose offsets were measured, alone or beside one other column; None for other questions.
+
+    Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
+    are meant must follow from the cells of the other column.
+    """
+    part, tabulated, moments = estimand.numerator, evidence.tabulated, evidence.moments
+    if not isinstance(part, NumericValue) or not isinstance(part.column, Celled):
+        return None
+    if tabulated is None or moments is None:
+        return None
+    columns, name = evidence.positions(estimand.columns), part.column.name
+    index = evidence.schema.names.index(name)
+    others = [column for column in columns if column != index]
+    if len(others) > 1 or name in part.where.columns:
+        return None
+    cells = moments.cells(index)
+    sums = moments.beside(index, part.column, others[0]) if others else moments.alone(index, part.column)
+    marginal = None if cells is None else tabulated.aligned(columns, {index: cells})
+    if marginal is None or sums is None:
+        return None
+    axes = []
+    for column, groups in zip(marginal.columns, marginal.groups, strict=True):
+        declared = evidence.schema.columns[column]
+        points = (
+            middles(part.column, groups, sums[1])
+            if column == index
+            else weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        )
+        axes.append((declared.name, points, groups))
+    chosen = cell_values([axis for axis in axes if axis[0] != name], part.where, None) if others else None
+    if chosen is not None and not chosen.exact:
+        return None
+    function = np.ones(sums[0].size) if chosen is None else chosen.middle()[0]
+    functions = cell_values(axes, part, estimand.denominator)
+    if functions.possible is None:
+        return None
+    low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
+    return RatioEstimator(
+        marginal=marginal,
+        functions=functions,
+        target=evidence.target,
+        possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
+        divisor=_divisor(evidence, estimand),
+        offset=OffsetPart.of(sums[0], function, _within(evidence, part.column, index, marginal, functions)),
+    )
+
+
+def _within(evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues) -> float:
+    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count."""
+    cells, shares = marginal.groups[marginal.columns.index(index)], evidence.shares(index) + LEAST
+    centres = np.nan_to_num(column.centres())
+    held, first, second = (np.bincount(cells, shares * part) for part in (1.0, centres, centres**2))
+    variance = np.maximum(second / held - (first / held) ** 2, 0.0)
+    axis = [-1 if other == index else 1 for other in marginal.columns]
+    spread = np.broadcast_to(variance.reshape(axis), marginal.shape).ravel()
+    return evidence.total * float(marginal.shares @ (spread * functions.middle()[1]))
 
 
 def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:

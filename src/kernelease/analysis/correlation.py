@@ -1,11 +1,10 @@
 """The correlation of two columns of numbers."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
-import pyarrow as pa
 
 from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
@@ -13,8 +12,8 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
-from kernelease.arrays import Floats, Integers
+from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 
@@ -37,38 +36,49 @@ def correlation(evidence: Evidence, first: str, second: str) -> Estimate:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Moments:
-    """Covariance and the product of the standard deviations of cell centres, with the covariance of their errors.
+    """Covariance and the product of the standard deviations, with the covariance of their errors.
 
-    A correlation is the cosine of an angle between two centred columns. Where in its cell a number lies turns each
-    column by an angle of at most arcsin(u / standard deviation), where u² is the mean of the squares of the farthest
-    that numbers can be from the average of their cell: `turn` is the sum of both.
+    A correlation is the cosine of an angle between two centred columns. What was not measured of where in its cell a
+    number lies turns each column by an angle of at most arcsin(u / standard deviation), where u² is the mean of the
+    squares of the farthest that numbers can be from where they are taken to be: `turn` is the sum of both. `stretch` is
+    by how much, in proportion, the standard deviations may be off.
     """
 
     ratio: Ratio
     noise: Ratio  # without sampling errors
     turn: float
+    stretch: float
     target: Target
     laplace: bool
 
     @classmethod
     def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
-        middles, both, halves = _functions(marginal, columns, evidence)
-        shares, centre, scale = _standard(marginal, middles, both)
-        x, y = (np.where(both > 0.0, (z - m) / s, 0.0) for z, m, s in zip(middles, centre, scale, strict=True))
-        functions = [both, x, y, x * x, y * y, x * y]
-        values, covariance = marginal.joint(functions)
-        total = covariance + marginal.sampling(functions) if evidence.target is Target.POPULATION else covariance
-        numbers, gradient = _linearised(values)
-        turn = sum(
-            math.asin(min(1.0, math.sqrt(float(shares @ half**2)) / s)) for half, s in zip(halves, scale, strict=True)
+        terms = [number_term(evidence, column) for column in columns]
+        sums = _sums(evidence, terms, marginal)
+        values = np.array([one.value for one in sums])
+        tabulated = evidence.tabulated
+        assert tabulated is not None  # the marginal is part of it
+        covariance = covariance_of([[(1.0, one)] for one in sums], tabulated.sigmas)
+        total = (
+            covariance + _sampling(evidence, terms, marginal) if evidence.target is Target.POPULATION else covariance
         )
+        numbers, gradient = _linearised(values)
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
             noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
-            turn=0.0 if evidence.spread is Spread.EVEN else turn,
+            turn=0.0 if evidence.spread is Spread.EVEN else _turn(sums, values, terms),
+            stretch=0.0 if evidence.spread is Spread.EVEN else _stretch(sums, values),
             target=evidence.target,
             laplace=marginal.laplace,
         )
+
+    def widened(self, low: float, high: float) -> Interval:
+        """Ends that hold whatever was not measured, too."""
+        if self.turn == self.stretch == 0.0:
+            return max(low, -1.0), min(high, 1.0)
+        grown = self.stretch / (1.0 - self.stretch) if self.stretch < 1.0 else math.inf
+        low, high = max(low - grown * abs(low), -1.0), min(high + grown * abs(high), 1.0)
+        return _turned(low, self.turn), _turned(high, -self.turn)
 
     def estimate(self, about: str) -> Estimate:
         """The estimate."""
@@ -76,9 +86,7 @@ class _Moments:
         parts = Parts.of(
             self.ratio.standard_error,
             noise=self.noise.standard_error,
-            bias=0.0
-            if math.isnan(value) or self.turn == 0.0
-            else max(value - _turned(value, self.turn), _turned(value, -self.turn) - value),
+            bias=0.0 if math.isnan(value) else max(abs(value - end) for end in self.widened(value, value)),
         )
         limits = _CorrelationLimits(moments=self)
         value = 0.0 if math.isnan(value) else value
@@ -92,7 +100,7 @@ class _CorrelationLimits(ConfidenceLimits):
 
     def at(self, level: float) -> Interval:
         low, high = self.moments.ratio.interval(critical_value(level, laplace=self.moments.laplace))
-        return _turned(max(low, -1.0), self.moments.turn), _turned(min(high, 1.0), -self.moments.turn)
+        return self.moments.widened(low, high) if math.isfinite(high - low) else WHOLE
 
 
 def _turned(correlation: float, angle: float) -> float:
@@ -105,41 +113,77 @@ def _turned(correlation: float, angle: float) -> float:
     return math.cos(min(max(math.acos(cosine) + angle, 0.0), math.pi))
 
 
-def _functions(
-    marginal: Marginal, columns: list[Column], evidence: Evidence
-) -> tuple[list[Floats], Floats, list[Floats]]:
-    """The average of each column in each cell, whether both are there, and how far numbers may be from it: (cells,)."""
-    parts = [
-        _middle(column, groups, evidence.shares(index))
-        for column, groups, index in zip(columns, marginal.groups, marginal.columns, strict=True)
+def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Product]:
+    """n, x, y, x², y², xy over the rows that have both numbers."""
+    x, y = terms
+    flags = [_known(evidence, term) for term in terms]
+    wanted: tuple[list[Term], ...] = ([], [x], [y], [x, x], [y, y], [x, y])
+    return [
+        _square(evidence, one[0], flags, marginal)
+        if len(one) == 2 and one[0] is one[1]
+        else product(evidence, [*one, *(flag for flag in flags if flag is not None)], marginal)
+        for one in wanted
     ]
-    middles = [grid.ravel() for grid in np.meshgrid(*(middle for middle, _ in parts), indexing="ij")]
-    halves = [grid.ravel() for grid in np.meshgrid(*(half for _, half in parts), indexing="ij")]
-    both = (~np.isnan(middles[0]) & ~np.isnan(middles[1])).astype(np.float64)
-    return [np.nan_to_num(middle) for middle in middles], both, [np.nan_to_num(half) for half in halves]
 
 
-def _middle(column: Column, groups: Integers, shares: Floats) -> tuple[Floats, Floats]:
-    """The average of the numbers in each cell, NaN for NULL; and the farthest that one can be from it."""
-    points = weighted(representatives(column), shares + LEAST)
-    numbers = numbers_of(column, pa.table({column.name: points.values}))
-    cells, known = groups[points.atoms], ~np.isnan(numbers)
-    low, high = cell_ranges(numbers, cells)
-    weights = points.weights * known
-    total, sums = (
-        np.bincount(cells, weights=weights * part, minlength=len(low)) for part in (1.0, np.nan_to_num(numbers))
-    )
-    middle = np.where(total > 0.0, sums / np.maximum(total, 1e-300), np.nan)
-    return middle, np.maximum(high - middle, middle - low)
+def _square(evidence: Evidence, term: Term, flags: list[Term | None], marginal: Marginal) -> Product:
+    """Σ x² over all rows, from the column alone, less that over the rows without the other number."""
+    assert term.column is not None  # numbers are of a column
+    single = max(evidence.marginals((term.column,)), key=lambda one: one.size)
+    whole = product(evidence, [term, term], single)
+    other = next((flag for flag in flags if flag is not None and flag.column != term.column), None)
+    if other is None:
+        return whole
+    missing = replace(other, middle=1.0 - other.middle)
+    return whole.less(product(evidence, [term, term, missing], marginal))
 
 
-def _standard(marginal: Marginal, columns: list[Floats], both: Floats) -> tuple[Floats, list[float], list[float]]:
-    """About the distribution, mean and standard deviation of both: so that what is linearised is near 0 and 1."""
-    known = marginal.shares * both
-    shares = known / known.sum() if known.sum() > 0.0 else both / max(1.0, float(both.sum()))
-    centres = [float(shares @ z) for z in columns]
-    spreads = [math.sqrt(float(shares @ (z - m) ** 2)) for z, m in zip(columns, centres, strict=True)]
-    return shares, centres, [spread if spread > 0.0 else 1.0 for spread in spreads]
+def _known(evidence: Evidence, term: Term) -> Term | None:
+    """1 where a column has a number, if it may have none."""
+    assert term.column is not None  # numbers are of a column
+    missing = np.isnan(evidence.schema.columns[term.column].centres())
+    flags = (~missing).astype(np.float64)
+    return Term(name="", column=term.column, middle=flags, half=np.zeros_like(flags)) if missing.any() else None
+
+
+def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:
+    """The angle by which values within cells may turn both columns."""
+    n, turn = max(float(values[0]), 1.0), 0.0
+    for place, term in enumerate(terms, 1):
+        assert term.column is not None  # numbers are of a column
+        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
+        off = max(one.halves.get(term.column, 0.0) for one in sums) ** 2
+        turn += math.asin(min(1.0, math.sqrt(off / variance))) if variance > 0.0 else math.pi / 2
+    return turn
+
+
+def _stretch(sums: list[Product], values: Floats) -> float:
+    """Half the largest relative bias of both variances."""
+    n, stretch = max(float(values[0]), 1.0), 0.0
+    for place in (1, 2):
+        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
+        stretch += 0.5 * sums[place + 2].bias / n / variance if variance > 0.0 else 1.0
+    return stretch
+
+
+def _sampling(evidence: Evidence, terms: list[Term], marginal: Marginal) -> Floats:
+    """The covariance of the six sums over tables drawn from the population, by the synthetic rows or the cells."""
+    if evidence.rows is None or evidence.weights is None:
+        grid = np.meshgrid(*(term.on(g)[0] for term, g in zip(terms, marginal.groups, strict=True)), indexing="ij")
+        return marginal.sampling(_six(grid[0].ravel(), grid[1].ravel(), np.ones(marginal.size)))
+    names = [evidence.schema.names[term.column] for term in terms if term.column is not None]
+    columns = [numbers_of(evidence.column(name), evidence.rows) for name in names]
+    known = ~np.isnan(columns[0]) & ~np.isnan(columns[1])
+    x, y = (np.where(known, values - term.centre, 0.0) for values, term in zip(columns, terms, strict=True))
+    stacked = np.stack(_six(x, y, known.astype(np.float64)))
+    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    centred = stacked - (stacked @ shares)[:, None]
+    covariance: Floats = evidence.total * (centred * shares) @ centred.T
+    return covariance
+
+
+def _six(x: Floats, y: Floats, known: Floats) -> list[Floats]:
+    return [known, x, y, x * x, y * y, x * y]
 
 
 def _linearised(values: Floats) -> tuple[Floats, Floats]:

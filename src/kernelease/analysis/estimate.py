@@ -1,16 +1,36 @@
-"""An answer that knows how far off it may be; and several at once, by group or in a cross-table."""
+"""An answer that knows how far off it may be, and what is computed from such answers."""
 
 import html
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from enum import StrEnum, unique
 from typing import final
 
-import numpy as np
-
-from kernelease.analysis.inference import CONFIDENCE, REAL_LINE, ConfidenceLimits, Interval, NormalLimits
-from kernelease.arrays import Floats
+from kernelease.analysis.calendar import Calendar
+from kernelease.analysis.inference import (
+    CONFIDENCE,
+    REAL_LINE,
+    ConfidenceLimits,
+    Interval,
+    NormalLimits,
+    TestResult,
+    rejected_level,
+)
+from kernelease.analysis.operations import (
+    MonotoneLimits,
+    Operand,
+    PairLimits,
+    ProductLimits,
+    QuotientLimits,
+    ReciprocalLimits,
+    SumLimits,
+    exponential,
+    logarithm,
+    logit,
+)
+from kernelease.analysis.sources import Source, combined, correlation_of, deviations
+from kernelease.errors import ParameterError
 
 
 @final
@@ -67,6 +87,8 @@ class Estimate:
     about: str = ""
     remark: str = ""  # what a reader must know before using the value
     possible: Interval = REAL_LINE  # all answers that any table could have
+    source: Source | None = None  # where the error comes from, so that estimates can be combined
+    calendar: Calendar | None = None  # what it counts where it is a date: days or microseconds since 1970
 
     @classmethod
     def normal(
@@ -80,6 +102,7 @@ class Estimate:
         target: Target = Target.TABLE,
         about: str = "",
         remark: str = "",
+        source: Source | None = None,
     ) -> "Estimate":
         """An estimate with normal errors of known size around a value that is off by at most `bias`."""
         parts = Parts(noise=noise, sampling=sampling, bias=bias)
@@ -87,7 +110,16 @@ class Estimate:
         limits = NormalLimits(
             low=value - bias, high=value + bias, low_error=error, high_error=error, gap=2.0 * bias, within=within
         )
-        return cls(value=value, parts=parts, limits=limits, target=target, about=about, remark=remark, possible=within)
+        return cls(
+            value=value,
+            parts=parts,
+            limits=limits,
+            target=target,
+            about=about,
+            remark=remark,
+            possible=within,
+            source=source,
+        )
 
     @property
     def standard_error(self) -> float:
@@ -110,18 +142,159 @@ class Estimate:
         length, whole = high - low, self.possible[1] - self.possible[0]
         return math.isfinite(self.value) and (not math.isfinite(length) or 0.0 < whole < 2.0 * length)
 
+    @property
+    def why(self) -> str:
+        """What makes most of the interval: the noise, or that too little was measured."""
+        if self.parts.bias > self.standard_error:
+            return "what was measured leaves it open, whatever the noise"
+        return "too little signal in the noise"
+
+    def test(self, value: float = 0.0) -> TestResult:
+        """Whether the truth can be this value: the least level at which the interval leaves it out is 1 − p."""
+        hypothesis = f"{self.about or 'the estimate'} is {value:g}"
+        return TestResult(
+            hypothesis=hypothesis, statistic=self.value - value, p_value=rejected_level(self.limits, value), draws=None
+        )
+
+    def log(self) -> "Estimate":
+        """The natural logarithm; `np.log` calls it, too."""
+        return self._mapped("log", logarithm, 1.0 / self.value if self.value > 0.0 else math.inf)
+
+    def exp(self) -> "Estimate":
+        """The exponential."""
+        return self._mapped("exp", exponential, exponential(self.value))
+
+    def logit(self) -> "Estimate":
+        """log(p / (1 − p)) of a share."""
+        slope = self.value * (1.0 - self.value)
+        return self._mapped("logit", logit, 1.0 / slope if slope > 0.0 else math.inf)
+
+    def __add__(self, other: "Estimate | float") -> "Estimate":
+        if isinstance(other, Estimate):
+            words = f"{self._named} + {other._named}"
+            return self._paired(other, SumLimits, self.value + other.value, (1.0, 1.0), words)
+        return self._mapped("", lambda value: value + other, 1.0, f"{self._named} + {other:g}")
+
+    def __sub__(self, other: "Estimate | float") -> "Estimate":
+        result = self + (-other)
+        return replace(result, about=f"{self._named} − {_named(other)}")
+
+    def __mul__(self, other: "Estimate | float") -> "Estimate":
+        words = f"{self._named} · {_named(other)}"
+        if isinstance(other, Estimate):
+            return self._paired(other, ProductLimits, self.value * other.value, (other.value, self.value), words)
+        return self._mapped("", lambda value: other * value, float(other), words)
+
+    def __truediv__(self, other: "Estimate | float") -> "Estimate":
+        words = f"{self._named} / {_named(other)}"
+        if not isinstance(other, Estimate):
+            return replace(self * (1.0 / other), about=words)
+        if other.value == 0.0:
+            return self._paired(other, QuotientLimits, math.nan, (math.inf, math.inf), words)
+        value = self.value / other.value
+        return self._paired(other, QuotientLimits, value, (1.0 / other.value, -value / other.value), words)
+
+    def __neg__(self) -> "Estimate":
+        return self._mapped("", lambda value: -value, -1.0, f"−{self._named}")
+
+    def __radd__(self, other: float) -> "Estimate":
+        return self + other
+
+    def __rsub__(self, other: float) -> "Estimate":
+        return -self + other
+
+    def __rmul__(self, other: float) -> "Estimate":
+        return self * other
+
+    def __rtruediv__(self, other: float) -> "Estimate":
+        slope = -1.0 / self.value**2 if self.value != 0.0 else -math.inf
+        inverse = self._mapped("", lambda value: 1.0 / value if value != 0.0 else math.inf, slope)
+        known = self.possible[0] > 0.0 or self.possible[1] < 0.0
+        possible = inverse.possible if known else REAL_LINE
+        turned = replace(inverse, limits=ReciprocalLimits(self.limits), possible=possible)
+        return replace(turned * other, about=f"{other:g} / {self._named}")
+
+    def __gt__(self, other: "Estimate | float") -> bool:
+        """Whether the whole 95 % interval (of the difference) is above; `a > b` and `a < b` may both be false."""
+        difference = self - other
+        return difference.interval()[0] > 0.0
+
+    def __lt__(self, other: "Estimate | float") -> bool:
+        difference = self - other
+        return difference.interval()[1] < 0.0
+
+    @property
+    def _named(self) -> str:
+        return f"({self.about})" if " " in self.about else self.about or "estimate"
+
+    def _mapped(
+        self, name: str, function: Callable[[float], float], slope: float, about: str | None = None
+    ) -> "Estimate":
+        """A monotone function of the estimate."""
+        finite = math.isfinite(slope)
+        value = function(self.value) if math.isfinite(self.value) else math.nan
+        limits = MonotoneLimits(limits=self.limits, function=function, falling=slope < 0.0)
+        ends = sorted(function(end) for end in self.possible)
+        bias = max((abs(function(self.value + s * self.parts.bias) - value) for s in (1.0, -1.0)), default=0.0)
+        size = abs(slope) if finite else math.inf
+        return Estimate(
+            value=value if math.isfinite(value) else math.nan,
+            parts=Parts(noise=_times(size, self.parts.noise), sampling=_times(size, self.parts.sampling), bias=bias),
+            limits=limits,
+            target=self.target,
+            about=about or f"{name} of {self._named}",
+            remark=self.remark,
+            possible=(ends[0], ends[1]),
+            source=combined([(slope, self.source)]) if finite else None,
+        )
+
+    def _paired(
+        self,
+        other: "Estimate",
+        kind: Callable[..., PairLimits],
+        value: float,
+        slopes: tuple[float, float],
+        about: str,
+    ) -> "Estimate":
+        """A function of two estimates, with the joint error of their sources."""
+        if self.target is not other.target:
+            raise ParameterError(
+                f"These estimates can't be combined: {self._named} is about {_TARGETS[self.target]}, {other._named} "
+                f"about {_TARGETS[other.target]}. Ask both with the same target."
+            )
+        pair = (self, other)
+        operands = [Operand(value=one.value, bias=one.parts.bias, limits=one.limits) for one in pair]
+        correlation = correlation_of(self.source, other.source)
+        limits = kind(first=operands[0], second=operands[1], correlation=correlation)
+        source = combined(list(zip(slopes, (one.source for one in pair), strict=True)))
+        ends = limits.over(self.possible, other.possible)
+        return Estimate(
+            value=value,
+            parts=_pair_parts(pair, slopes, source if correlation is not None else None),
+            limits=limits,
+            target=self.target,
+            about=about,
+            remark="; ".join(dict.fromkeys(one.remark for one in pair if one.remark)),
+            possible=REAL_LINE if any(math.isnan(end) for end in ends) else ends,
+            source=source if correlation is not None and all(map(math.isfinite, slopes)) else None,
+        )
+
     def summary(self) -> str:
         """All of it in words."""
         low, high = self.interval()
-        lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {_number(low)} to {_number(high)}"]
+        lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {self.told(low)} to {self.told(high)}"]
         lines.append(
             f"standard error {_short(self.standard_error)}: privacy noise {_short(self.parts.noise)}, "
             f"sampling {_short(self.parts.sampling)}; bias at most {_short(self.parts.bias)}"
         )
         lines.append(f"target: {_TARGETS[self.target]}")
         if self.says_little:
-            lines.append("this release can't answer it: too little signal in the noise")
+            lines.append(f"this release can't answer it: {self.why}")
         return "\n".join([*lines, self.remark] if self.remark else lines)
+
+    def told(self, number: float) -> str:
+        """A number of the estimate's kind in words: a date where it is one."""
+        return _number(number) if self.calendar is None else self.calendar.told(number)
 
     def __float__(self) -> float:
         return float(self.value)
@@ -129,7 +302,9 @@ class Estimate:
     def __str__(self) -> str:
         low, high = self.interval()
         if math.isnan(self.value):
-            return f"unknown ({_number(low)} to {_number(high)})" if low < high < math.inf else "unknown"
+            return f"unknown ({self.told(low)} to {self.told(high)})" if low < high < math.inf else "unknown"
+        if self.calendar is not None:
+            return f"{self.told(self.value)} ({self.told(low)} to {self.told(high)})"
         below, above = self.value - low, high - self.value
         if not (math.isfinite(below) and math.isfinite(above)):
             return f"{_short(self.value)} (not bounded)"
@@ -147,74 +322,26 @@ class Estimate:
         return f'<span title="{html.escape(self.summary(), quote=True)}">{html.escape(str(self))}</span>'
 
 
-@final
-@dataclass(frozen=True, slots=True)
-class Groups(Mapping[str, Estimate]):
-    """An estimate for each value of a column, by its label, in the declared order."""
-
-    by: str
-    estimates: Mapping[str, Estimate]
-
-    def __getitem__(self, label: str) -> Estimate:
-        return self.estimates[label]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.estimates)
-
-    def __len__(self) -> int:
-        return len(self.estimates)
-
-    def __str__(self) -> str:
-        width = max((len(label) for label in self), default=0)
-        return "\n".join(f"{label:<{width}}  {estimate}" for label, estimate in self.items())
-
-    def __repr__(self) -> str:
-        return f"by {self.by}:\n{self}"
-
-    def _repr_html_(self) -> str:
-        return _html((self.by, "estimate"), [(label, estimate) for label, estimate in self.items()])
+def _named(operand: "Estimate | float") -> str:
+    return operand._named if isinstance(operand, Estimate) else f"{operand:g}"
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EstimateTable:
-    """The share of rows in each cell of two columns: `estimates[i][j]` is of `rows[i]` and `columns[j]`."""
+def _times(one: float, other: float) -> float:
+    return 0.0 if one == 0.0 or other == 0.0 else one * other
 
-    title: str
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    estimates: tuple[tuple[Estimate, ...], ...]
 
-    @property
-    def values(self) -> Floats:
-        """The values: (rows, columns)."""
-        return np.array([[estimate.value for estimate in line] for line in self.estimates])
-
-    @property
-    def standard_errors(self) -> Floats:
-        """The standard errors: (rows, columns)."""
-        return np.array([[estimate.standard_error for estimate in line] for line in self.estimates])
-
-    def __getitem__(self, place: tuple[str, str]) -> Estimate:
-        row, column = place
-        return self.estimates[self.rows.index(row)][self.columns.index(column)]
-
-    def __str__(self) -> str:
-        lines = [[self.title, *self.columns]]
-        lines += [[label, *map(str, line)] for label, line in zip(self.rows, self.estimates, strict=True)]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        rows: list[list[str | Estimate]] = [
-            [label, *line] for label, line in zip(self.rows, self.estimates, strict=True)
-        ]
-        return _html((self.title, *self.columns), rows)
+def _pair_parts(pair: tuple[Estimate, Estimate], slopes: tuple[float, float], source: Source | None) -> Parts:
+    """To first order; where nothing says how the errors go together, as if they went the same way."""
+    sizes = [abs(slope) for slope in slopes]
+    bias = sum(_times(size, one.parts.bias) for size, one in zip(sizes, pair, strict=True))
+    if source is not None and all(map(math.isfinite, slopes)):
+        noise, sampling = deviations(source.weights())
+        return Parts(noise=noise, sampling=sampling, bias=bias)
+    noise, sampling = (
+        sum(_times(size, part) for size, part in zip(sizes, parts, strict=True))
+        for parts in ([one.parts.noise for one in pair], [one.parts.sampling for one in pair])
+    )
+    return Parts(noise=noise, sampling=sampling, bias=bias)
 
 
 _TARGETS = {
@@ -238,13 +365,3 @@ def _number(value: float) -> str:
 
 def _short(value: float) -> str:
     return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
-
-
-def _html(header: Sequence[str], rows: Sequence[Sequence[str | Estimate]]) -> str:
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def _html_cell(cell: str | Estimate) -> str:
-    return cell._repr_html_() if isinstance(cell, Estimate) else html.escape(cell)

@@ -16,7 +16,8 @@ from kernelease.analysis.conditions import InCell, Through, parse_condition, sin
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.marginal import BlockCounts, Marginal, tabulation
+from kernelease.analysis.marginal import BlockCounts, Marginal, Tabulation, tabulation
+from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -34,6 +35,7 @@ from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
+LOOKED_AT = 5  # cells of a marginal whose noise is computed: all have nearly the same
 HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
@@ -147,6 +149,16 @@ class Evidence:
         """What was measured of some columns jointly, by each round that did; none where none did."""
         return tabulation(self.measured).marginals(columns) if isinstance(self.measured, NoisyBlocks) else ()
 
+    @property
+    def tabulated(self) -> Tabulation | None:
+        """All noisy counts and moments of a table; None where there are none."""
+        return tabulation(self.measured) if isinstance(self.measured, NoisyBlocks) else None
+
+    @property
+    def moments(self) -> Moments | None:
+        """The sums of offsets within cells; None where there are none."""
+        return moments_of(self.measured) if isinstance(self.measured, NoisyBlocks) else None
+
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""
         if self.rows is None or self.weights is None:
@@ -249,14 +261,24 @@ def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
     if not measured:
         return Answerable(columns=names, cells=None, noise=None, smallest=None)
     best = min(measured, key=lambda part: (len(part.block.columns), -math.prod(part.sizes(columns)), part.sigma))
-    noise = _deviation(best, columns)
+    noise = _deviation(evidence, best, columns)
     factor = critical_value(CONFIDENCE, laplace=best.laplace) / USABLE
     return Answerable(columns=names, cells=math.prod(best.sizes(columns)), noise=noise, smallest=factor * noise)
 
 
-def _deviation(counts: BlockCounts, columns: tuple[int, ...]) -> float:
-    """Of the noise of one cell of these columns, a sum over the block's other columns."""
-    return counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]) -> float:
+    """Of the noise of the count of one cell of these columns, from all blocks of its round: the largest of a few.
+
+    With n cells in the marginal, it is looked for among the first, the last and some between them.
+    """
+    own = counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+    found = [one for one in evidence.marginals(columns) if any(part is counts for _, part in one.sources)]
+    if not found:
+        return own
+    cells = np.unique(np.linspace(0, found[0].size - 1, LOOKED_AT).round().astype(np.int64))
+    functions = [(np.arange(found[0].size) == cell).astype(np.float64) for cell in cells]
+    variances = [float(found[0].joint([function])[1][0, 0]) for function in functions]
+    return min(own, math.sqrt(max(0.0, *variances)))
 
 
 def _label(value: object) -> str:

@@ -127,7 +127,8 @@ class AtomClasses:
 def frechet_bounds(evidence: Evidence, estimand: Estimand) -> Estimate | None:
     """The extremes over all tables that agree with the noisy counts; the value is NaN. None where no row can exist."""
     columns = evidence.positions(estimand.columns)
-    chosen = _classes(evidence, estimand, columns)
+    known = _known(evidence, columns)
+    chosen = _classes(evidence, estimand, columns, known)
     axes = [
         (evidence.schema.columns[index].name, part.points, part.groups)
         for index, part in zip(columns, chosen, strict=True)
@@ -136,7 +137,6 @@ def frechet_bounds(evidence: Evidence, estimand: Estimand) -> Estimate | None:
     if functions.possible is None:
         return None
     sampled = evidence.total if evidence.target is Target.POPULATION else 0.0
-    known = _known(evidence, columns)
     limits = FrechetLimits(
         functions=functions,
         known=known_counts(known, tuple(part.groups for part in chosen), columns, sampled=sampled),
@@ -161,13 +161,18 @@ def _noise(limits: FrechetLimits) -> float:
     return max(0.0, 0.5 * (long - short) / (limits.factor(CONFIDENCE) - limits.factor(0.5)))
 
 
-def _classes(evidence: Evidence, estimand: Estimand, columns: tuple[int, ...]) -> list[AtomClasses]:
+def _classes(
+    evidence: Evidence, estimand: Estimand, columns: tuple[int, ...], known: Sequence[Marginal]
+) -> list[AtomClasses]:
     """The atoms of each column in as many classes as a linear program can take."""
     declared = [evidence.schema.columns[index] for index in columns]
+    cells = [[one.groups[one.columns.index(index)] for one in known if index in one.columns] for index in columns]
     for parts in PARTS:
         found = [
-            atom_classes(column, estimand.conditions, parts=parts if column.name in estimand.valued else 1)
-            for column in declared
+            atom_classes(
+                column, estimand.conditions, parts=parts if column.name in estimand.valued else 1, cells=counted
+            )
+            for column, counted in zip(declared, cells, strict=True)
         ]
         if math.prod(len(part.points.atoms) for part in found) <= MOST_POINTS:
             return found
@@ -198,10 +203,14 @@ def _rows(evidence: Evidence) -> Interval:
     return max(1.0, values[0] - Z * error), max(1.0, values[0] + Z * error)
 
 
-def atom_classes(column: Column, conditions: Sequence[Condition], *, parts: int) -> AtomClasses:
+def atom_classes(
+    column: Column, conditions: Sequence[Condition], *, parts: int, cells: Sequence[Integers] = ()
+) -> AtomClasses:
     """Atoms with the same outcomes of all tests of this column alone, in `parts` ranges where its values matter, too.
 
-    With one part, only the tests matter: the representatives of a class are one of each outcome.
+    With one part, only the tests matter: the representatives of a class are one of each outcome. `cells` are those in
+    which the column was counted: atoms of a cell that a test cuts through are apart from those of whole cells, so that
+    only the rows of the cut cell are in doubt.
     """
     points = representatives(column, conditions)
     leaves = [leaf for condition in conditions for leaf in condition.leaves() if leaf.names == (column.name,)]
@@ -209,6 +218,7 @@ def atom_classes(column: Column, conditions: Sequence[Condition], *, parts: int)
     signature = np.zeros((column.size, int(outcome.max()) + 1 + 1), dtype=np.int64)
     signature[points.atoms, outcome] = 1
     signature[:, -1] = _ranges(column, parts)
+    signature = np.hstack([signature, *(_outcomes_of_cells(signature[:, :-1], grouping) for grouping in cells)])
     groups = np.unique(signature, axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
     kind = np.stack([groups[points.atoms], outcome], axis=1)
     first = np.unique(kind, axis=0, return_index=True)[1]
@@ -218,6 +228,13 @@ def atom_classes(column: Column, conditions: Sequence[Condition], *, parts: int)
         atoms=points.atoms[kept], values=points.values.take(pa.array(kept)), weights=np.ones(len(kept))
     )
     return AtomClasses(groups=groups, points=chosen)
+
+
+def _outcomes_of_cells(outcomes: Integers, cells: Integers) -> Integers:
+    """Which outcomes the cell of each atom holds: (atoms, outcomes) → (atoms, outcomes)."""
+    held = np.zeros((int(cells.max()) + 1, outcomes.shape[1]), dtype=np.int64)
+    np.maximum.at(held, cells, outcomes)
+    return held[cells]
 
 
 def _outcomes(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> Integers:

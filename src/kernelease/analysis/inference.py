@@ -4,7 +4,7 @@ import html
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias, final
 
 import numpy as np
@@ -20,6 +20,7 @@ CONFIDENCE = 0.95  # the usual level of an interval
 SIGNIFICANCE = 0.05  # and of a test
 DRAWS = 999  # from the null distribution
 LEAST_DRAWS = 19  # so that p can be 0.05
+SCORES = 0.85  # of the level of a test, for its few plain scores; the rest is for the kernel, which sees everything
 
 
 class ConfidenceLimits(ABC):
@@ -176,8 +177,8 @@ class Ratio:
 class TestResult:
     """A statistic, the probability of one at least as large if the hypothesis holds, and what that means.
 
-    The p-value counts draws from the null, (1 + draws that are no smaller) / (1 + draws): it keeps its level for any
-    number of draws, and is never 0.
+    A p-value from draws counts them, (1 + draws that are no smaller) / (1 + draws): it keeps its level for any number
+    of draws, and is never 0.
     """
 
     __test__: ClassVar[bool] = False  # not a test of pytest's
@@ -185,7 +186,7 @@ class TestResult:
     hypothesis: str
     statistic: float
     p_value: float
-    draws: int
+    draws: int | None  # None where p was computed, not drawn
     remark: str = ""
 
     @classmethod
@@ -201,6 +202,12 @@ class TestResult:
             remark=remark,
         )
 
+    def with_scores(self, p_value: float | None) -> "TestResult":
+        """This test and one by scores as one: each has its share of the level, so that together they keep it."""
+        if p_value is None:
+            return self
+        return replace(self, p_value=min(1.0, self.p_value / (1.0 - SCORES), p_value / SCORES))
+
     def rejects(self, level: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level: it is so, wrongly, at most with that probability."""
         if not 0.0 < level < 1.0:
@@ -210,7 +217,8 @@ class TestResult:
     @property
     def words(self) -> str:
         """The result in a sentence."""
-        least = ", the least that so many draws can give" if self.p_value <= 1.0 / (1 + self.draws) else ""
+        drawn = self.draws is not None and self.p_value <= 1.0 / (1 + self.draws)
+        least = ", the least that so many draws can give" if drawn else ""
         p_value = f"p = {self.p_value:.3g}{least}"
         if self.rejects():
             verdict = f"Evidence against: {self.hypothesis} ({p_value})."
@@ -223,6 +231,20 @@ class TestResult:
 
     def _repr_html_(self) -> str:
         return f"<p>{html.escape(self.words)}</p>"
+
+
+def rejected_level(limits: ConfidenceLimits, value: float) -> float:
+    """p: 1 less the greatest level whose interval leaves a value out, to 1 part in a million.
+
+    >>> round(rejected_level(NormalLimits(low=1.96, high=1.96, low_error=1.0, high_error=1.0), 0.0), 3)
+    0.05
+    """
+    low, high = 0.0, 30.0  # −log of what the level leaves
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        ends = limits.at(min(max(-math.expm1(-middle), 1e-12), 1.0 - 1e-12))
+        low, high = (low, middle) if ends[0] <= value <= ends[1] else (middle, high)
+    return math.exp(-high)
 
 
 def check_draws(draws: int) -> int:

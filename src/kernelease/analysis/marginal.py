@@ -13,6 +13,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
+from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.measured.block import Block
@@ -222,6 +223,7 @@ class Tabulation:
 
     def __init__(self, noisy: NoisyBlocks) -> None:
         self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
+        self.sigmas = tuple(block.sigma for block in noisy.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
         self._marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = {}
 
@@ -238,41 +240,47 @@ class Tabulation:
             self._marginals[columns] = found
         return found
 
-    def _marginal(self, columns: tuple[int, ...], number: int) -> Marginal:
+    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> Marginal | None:
+        """The marginal of some columns in which some have these cells; None if there is none.
+
+        A single column may have been counted in finer cells: they are added up.
+        """
+        for found in self.marginals(columns):
+            groups = dict(zip(columns, found.groups, strict=True))
+            if all(np.array_equal(own, groups[column]) for column, own in cells.items()):
+                return found
+        if len(columns) > 1:
+            return None
+        key = (columns[0], columns[0])
+        if key not in self._marginals:
+            self._marginals[key] = (self._marginal(columns, 0, (cells[columns[0]],)),)
+        return self._marginals[key][0]
+
+    def _marginal(self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None) -> Marginal:
         counts = [item for item in enumerate(self.counts) if item[1].round == number]
-        return _marginal(counts, columns, self.total)
+        return _marginal(counts, columns, self.total, groups)
 
 
 def tabulation(noisy: NoisyBlocks) -> Tabulation:
     """The counts of a release, read once: questions that follow find them, and what was computed from them."""
-    return _tabulation(_Same(noisy))
+    return _tabulation(Identity(noisy))
 
 
 @lru_cache(maxsize=KEPT)
-def _tabulation(noisy: "_Same") -> Tabulation:
-    return Tabulation(noisy.blocks)
+def _tabulation(noisy: Identity[NoisyBlocks]) -> Tabulation:
+    return Tabulation(noisy.held)
 
 
-@final
-class _Same:
-    """A key that only the very same object equals. It holds the object, whose identity no other can take meanwhile."""
-
-    __slots__ = ("blocks",)
-
-    def __init__(self, blocks: NoisyBlocks) -> None:
-        self.blocks = blocks
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.blocks is other.blocks
-
-    def __hash__(self) -> int:
-        return id(self.blocks)
-
-
-def _marginal(counts: Sequence[tuple[int, BlockCounts]], columns: tuple[int, ...], total: float | None) -> Marginal:
-    covering = [part for _, part in counts if part.covers(columns)]
-    finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
-    groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
+def _marginal(
+    counts: Sequence[tuple[int, BlockCounts]],
+    columns: tuple[int, ...],
+    total: float | None,
+    groups: tuple[Integers, ...] | None = None,
+) -> Marginal:
+    if groups is None:
+        covering = [part for _, part in counts if part.covers(columns)]
+        finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
+        groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
     sources = tuple(item for item in counts if total is None or set(columns) & set(item[1].block.columns))
     views = [_view(part, columns, groups) for _, part in sources]
     merged = _merged([view for view in views if total is None or len(view.values) > 1])

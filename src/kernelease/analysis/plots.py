@@ -1,6 +1,6 @@
 """Altair charts, where Altair is installed."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
 
@@ -107,3 +107,24 @@ def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> 
     whiskers = base.mark_rule(color="#333333").encode(y=charts.Y("low:Q", title=""), y2="high:Q")
     zero = charts.Chart(charts.Data(values=[{"zero": 0}])).mark_rule(color="black").encode(y="zero:Q")
     return charts.layer(bars, whiskers, zero).properties(width=max(240, min(640, 14 * len(shown))), height=180)
+
+
+def estimate_chart(lines: Sequence[Mapping[str, Any]], title: str, *, about: str) -> Any:
+    """An Altair chart of estimates with their intervals: each line has group, value, low, high, and maybe a colour.
+
+    What is not bounded has no bar.
+    """
+    charts = altair()
+    data = charts.Data(values=[_finite(line) for line in lines])
+    order = [line["group"] for line in lines]
+    across = charts.X("group:N", sort=order, title=title, axis=charts.Axis(labelOverlap=True))
+    coloured = any("colour" in line for line in lines)
+    options = {"color": charts.Color("colour:N", title=None, sort=None)} if coloured else {}
+    base = charts.Chart(data).encode(x=across)
+    points = base.mark_point(filled=True, size=50).encode(y=charts.Y("value:Q", title=about), **options)
+    whiskers = base.mark_rule().encode(y=charts.Y("low:Q", title=about), y2="high:Q", **options)
+    return charts.layer(whiskers, points).properties(width=max(240, min(640, 14 * len(lines))), height=240)
+
+
+def _finite(line: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: None if isinstance(part, float) and not np.isfinite(part) else part for key, part in line.items()}

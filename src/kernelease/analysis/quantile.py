@@ -1,34 +1,106 @@
-"""Quantiles of a column of numbers, by tests of its distribution function."""
+"""Quantiles of a column of numbers or dates, by tests of its distribution function."""
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
+from kernelease.analysis.calendar import Calendar
+from kernelease.analysis.estimands import Indicator
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.inference import ConfidenceLimits, Interval, critical_value
+from kernelease.analysis.grouping import grouped
+from kernelease.analysis.groups import Groups
+from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import extremes
+from kernelease.analysis.representatives import LEAST, cell_values, extremes, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table.columns.celled import Celled
+from kernelease.table.expressions.logic import Condition
 
 MOST_EDGES = 512  # places at which the distribution function is tested
+_CUT = 2.0  # standard errors that rows in cells that a condition cuts may be more than counted
+_TAGS = ("integer", "number", "date", "datetime")
 
 
-def quantile(evidence: Evidence, name: str, share: float) -> Estimate:
-    """The least number that at least a share of the rows do not exceed, among the rows that have one."""
-    column = evidence.numeric(name, "quantile", ("integer", "number"))
+def quantile(
+    evidence: Evidence,
+    name: str,
+    share: float,
+    *,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Estimate | Groups:
+    """The least number or date that at least a share of the rows do not exceed, among the rows that have one.
+
+    `where` limits the rows, and `by` gives an answer for each value of a column, or of several.
+    """
+    column = evidence.numeric(name, "quantile", _TAGS)
     if not 0.0 < share < 1.0:
         raise ParameterError(f"quantile: must be between 0 and 1, like 0.9, got {share!r}.")
     assert isinstance(column, Celled)
-    measured = evidence.marginals(evidence.positions((name,)))
-    if not measured:
+    base = evidence.where(where)
+    about = f"{share:g} quantile of {name}" if where is None else f"{share:g} quantile of {name} where {where}"
+
+    def answer(group: tuple[Condition, ...], words: str) -> Estimate:
+        chosen = Indicator((*base.parts, *group))
+        estimate = _conditional(evidence, column, share, chosen, words)
+        return replace(estimate, calendar=Calendar(column.tag)) if column.tag in tuple(Calendar) else estimate
+
+    if by is None:
+        return answer((), about)
+    return grouped(evidence, by, (name, *base.columns), lambda group, told: answer(group, f"{about} for {told}"))
+
+
+def _conditional(evidence: Evidence, column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
+    columns = evidence.positions((column.name, *chosen.columns))
+    measured = evidence.marginals(columns)
+    if not measured and len(columns) == 1:
+        name = column.name
         raise ParameterError(f"quantile: {name!r} was not counted, so nothing says how its numbers are distributed.")
+    if not measured:
+        return _unmeasured(evidence, column, share, chosen, about)
     finest = max(measured, key=lambda one: one.size)
-    return _Distribution.of(finest, column, share, evidence.target).estimate(f"{share:g} quantile of {name}")
+    flags = _flags(evidence, finest, chosen)
+    axis = finest.columns.index(evidence.schema.names.index(column.name))
+    return _Distribution.of(finest, axis, column, share, flags, evidence.target).estimate(about)
+
+
+def _flags(evidence: Evidence, marginal: Marginal, chosen: Indicator) -> tuple[Floats, Floats, Floats]:
+    """Whether the rows of a cell are meant: surely, on average if they are spread evenly, possibly; (cells,) each."""
+    axes = []
+    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
+        one = evidence.schema.columns[index]
+        points = weighted(representatives(one, chosen.conditions), evidence.shares(index) + LEAST)
+        axes.append((one.name, points, groups))
+    functions = cell_values(axes, chosen, None)
+    return functions.least(0.0)[0], functions.middle()[0], functions.greatest(0.0)[0]
+
+
+def _unmeasured(evidence: Evidence, column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
+    """The synthetic rows' quantile, between the column's own ends: nothing was measured of these columns together."""
+    low, high = (float(end) for end in (extremes(column)[0][0], extremes(column)[1][-1]))
+    value = 0.5 * (low + high)
+    if evidence.rows is not None and evidence.weights is not None:
+        codes = column.encode(evidence.rows.column(column.name))
+        weights = np.maximum(evidence.weights, 0.0) * chosen.of(evidence.rows) * (codes < column.cell_count)
+        heights = np.cumsum(np.bincount(codes, weights=weights, minlength=column.size)[: column.cell_count])
+        cell = int(np.searchsorted(heights, share * heights[-1])) if heights[-1] > 0.0 else 0
+        value = float(extremes(column)[0][min(cell, column.cell_count - 1)])
+    return Estimate(
+        value=value,
+        parts=Parts(noise=0.0, bias=max(value - low, high - value)),
+        limits=UnknownLimits((low, high)),
+        target=evidence.target,
+        about=about,
+        possible=(low, high),
+        remark=f"{column.name} and {', '.join(chosen.columns)} were not measured together: the value is that of the "
+        "synthetic rows",
+    )
 
 
 @final
@@ -42,7 +114,8 @@ class _Distribution(ConfidenceLimits):
 
     ends: tuple[Floats, Floats]  # the least and the greatest value of each cell
     tested: Integers  # the cells, of which the last is the last of all
-    excess: Floats  # T of each of them
+    excess: Floats  # T of each of them, where a condition cuts through cells its middle
+    cut: Floats  # how far T may be from that
     errors: Floats
     noise: Floats  # the part of the errors that is privacy noise
     shares: Floats  # of each cell, for the density
@@ -52,33 +125,41 @@ class _Distribution(ConfidenceLimits):
     laplace: bool
 
     @classmethod
-    def of(cls, marginal: Marginal, column: Celled, share: float, target: Target) -> "_Distribution":
-        groups = marginal.groups[0][: column.cell_count]
-        low, high = (np.full(marginal.size, sign * np.inf) for sign in (1.0, -1.0))
+    def of(
+        cls,
+        marginal: Marginal,
+        axis: int,
+        column: Celled,
+        share: float,
+        flags: tuple[Floats, Floats, Floats],
+        target: Target,
+    ) -> "_Distribution":
+        groups = marginal.groups[axis][: column.cell_count]
+        size = marginal.shape[axis]
+        low, high = (np.full(size, sign * np.inf) for sign in (1.0, -1.0))
         first, last = extremes(column)
         np.minimum.at(low, groups, first)
         np.maximum.at(high, groups, last)
         order = np.argsort(low, kind="stable")[: len(np.unique(groups))]  # NULL has no values, and comes last
         tested = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_EDGES)).round().astype(np.int64))
-        present = np.isfinite(low).astype(np.float64)
-        rank = np.full(marginal.size, np.inf)
+        rank = np.full(size, np.inf)
         rank[order] = np.arange(len(order))
-        excess, noise, errors = [], [], []
-        for cell in tested:
-            function = (rank <= cell) - share * present
-            value, variance = (float(part.ravel()[0]) for part in marginal.joint([function]))
-            more = float(marginal.sampling([function])[0, 0]) if target is Target.POPULATION else 0.0
-            excess.append(value)
-            noise.append(math.sqrt(max(0.0, variance)))
-            errors.append(math.sqrt(max(0.0, variance) + more))
+        place = np.indices(marginal.shape)[axis].ravel()  # the cell of this column, for each cell of all
+        ranks, present = rank[place], np.isfinite(rank)[place]
+        surely, middle, possibly = (flag * present for flag in flags)
+        found = [_tested(marginal, ranks <= cell, share, (surely, middle, possibly), target) for cell in tested]
+        excess, cut, noise, errors = (np.array(part) for part in zip(*found, strict=True))
+        meant = np.bincount(place, weights=marginal.shares * middle, minlength=size)
+        total = marginal.total or max(1.0, float(marginal.counts.sum()))
         return cls(
             ends=(low[order], high[order]),
             tested=tested,
-            excess=np.array(excess),
-            errors=np.array(errors),
-            noise=np.array(noise),
-            shares=marginal.shares[order],
-            rows=marginal.total or max(1.0, float(marginal.counts.sum())),
+            excess=excess,
+            cut=cut,
+            errors=errors,
+            noise=noise,
+            shares=meant[order] / max(float(meant.sum()), 1e-300),
+            rows=max(1.0, total * float(meant.sum())),
             share=share,
             target=target,
             laplace=marginal.laplace,
@@ -86,8 +167,8 @@ class _Distribution(ConfidenceLimits):
 
     def at(self, level: float) -> Interval:
         factor = critical_value(level, laplace=self.laplace)
-        above = self.excess + factor * self.errors < 0.0  # surely above this cell
-        below = self.excess - factor * self.errors > 0.0  # surely at or below it
+        above = self.excess + self.cut + factor * self.errors < 0.0  # surely above this cell
+        below = self.excess - self.cut - factor * self.errors > 0.0  # surely at or below it
         above[-1], below[-1] = False, True
         starts = np.append(0, self.tested[:-1] + 1)
         plausible = np.flatnonzero(~above & ~np.append(False, below[:-1]))
@@ -127,3 +208,22 @@ class _Distribution(ConfidenceLimits):
         )
         possible = (float(self.ends[0][0]), float(self.ends[1][-1]))
         return Estimate(value=value, parts=parts, limits=self, target=self.target, about=about, possible=possible)
+
+
+def _tested(
+    marginal: Marginal, below: NDArray[np.bool_], share: float, flags: tuple[Floats, Floats, Floats], target: Target
+) -> tuple[float, float, float, float]:
+    """T with the cells below counted: its middle, how far off it may be, its noise and its standard error."""
+    surely, middle, possibly = flags
+    weight = below - share
+    function = weight * middle
+    value, variance = (float(part.ravel()[0]) for part in marginal.joint([function]))
+    more = float(marginal.sampling([function])[0, 0]) if target is Target.POPULATION else 0.0
+    cut = 0.0
+    if not np.array_equal(surely, possibly):
+        spread = np.abs(weight) * np.maximum(possibly - middle, middle - surely)
+        cut = max(0.0, float(marginal.joint([spread])[0][0])) + _CUT * math.sqrt(
+            float(marginal.joint([spread])[1][0, 0])
+        )
+    noise = math.sqrt(max(0.0, variance))
+    return value, cut, noise, math.sqrt(max(0.0, variance) + more)

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.estimands import NUMERIC, numbers_of
+from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence, Spread
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import cell_ranges, representatives
-from kernelease.arrays import Floats, Integers
+from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Codes, Column
 
@@ -68,54 +67,12 @@ def regression(evidence: Evidence, formula: str) -> Regression:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Term:
-    """A function of one column: its middle on each atom, and by how much it may differ from that within the atom.
-
-    The intercept has no column. `centre` was subtracted from the numbers, and is put back into the intercept.
-    """
-
-    name: str
-    column: int | None
-    middle: Floats  # (atoms,), or (1,)
-    half: Floats  # (atoms,), or (1,)
-    centre: float = 0.0
-
-    def on(self, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Floats, Floats]:
-        """Middle and half on the cells of some columns, averaged over their atoms: (cells,) each."""
-        shape = [int(group.max()) + 1 for group in groups]
-        if self.column is None:
-            return np.ones(int(np.prod(shape))), np.zeros(int(np.prod(shape)))
-        place = columns.index(self.column)
-        low, high = (
-            cell_ranges(self.middle - self.half, groups[place])[0],
-            cell_ranges(self.middle + self.half, groups[place])[1],
-        )
-        axis = [-1 if other == place else 1 for other in range(len(shape))]
-        middle, half = (np.broadcast_to(part.reshape(axis), shape) for part in ((low + high) / 2, (high - low) / 2))
-        return middle.ravel(), half.ravel()
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Design:
     """Response and predictors. A predictor's NULL is a group of its own; a row without a response is left out."""
 
     response: Term
     present: Floats | None  # 1 where the response is not NULL, by atom; None where it never is
     predictors: tuple[Term, ...]
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Moment:
-    """A sum of products of two variables as sums of functions of measured cells; off by at most `bias`."""
-
-    pieces: tuple[tuple[Marginal, Floats], ...]
-    bias: float
-
-    @property
-    def value(self) -> float:
-        return sum(float(function @ marginal.counts) for marginal, function in self.pieces)
 
 
 @final
@@ -135,17 +92,29 @@ class _Equations:
             self.halves[:] = 0.0
         self.bias = np.array([[part.bias for part in line] for line in every]) / evidence.total
 
-    def _moment(self, i: int, j: int) -> _Moment:
+    def _moment(self, i: int, j: int) -> Product:
         """Σ tᵢtⱼ over the rows with a response."""
-        columns = {term.column for term in (self.terms[i], self.terms[j]) if term.column is not None}
-        response = self.model.response.column
+        pair, response = [self.terms[i], self.terms[j]], self.model.response.column
+        columns = {term.column for term in pair if term.column is not None}
         assert response is not None  # it is a column
+        if i == j and columns and columns != {response} and self.model.present is not None:
+            lost = self._term(1.0 - self.model.present)
+            return self._over(pair, columns).less(self._over([*pair, lost], columns | {response}))
         if self.model.present is None or response in columns or len(columns) < 2:
             whole = columns | {response} if self.model.present is not None or not columns else columns
-            return self._measured(i, j, self._marginal(whole))
+            return self._over([*pair, *self._present()], whole)
         if measured := self.evidence.marginals(tuple(sorted({*columns, response}))):
-            return self._measured(i, j, measured[0])
-        return self._less_missing(i, j, self._marginal(columns))
+            lost = self._term(1.0 - self.model.present)
+            return self._over(pair, columns).less(product(self.evidence, [*pair, lost], measured[0]))
+        return self._less_missing(i, j, columns)
+
+    def _over(self, terms: list[Term], columns: set[int]) -> Product:
+        """Σ Π terms over all rows, from what was measured of their columns."""
+        found = product(self.evidence, terms, self._marginal(columns))
+        for place, term in enumerate(self.terms):
+            if term.column is not None and any(term is one for one in terms):
+                self.halves[place] = max(self.halves[place], found.halves[term.column])
+        return found
 
     def _marginal(self, columns: set[int]) -> Marginal:
         measured = self.evidence.marginals(tuple(sorted(columns)))
@@ -154,47 +123,39 @@ class _Equations:
             raise ParameterError(f"regression: {names} were not measured together: nothing says how they go together.")
         return measured[0]
 
-    def _measured(self, i: int, j: int, marginal: Marginal) -> _Moment:
-        (one, half), (other, more) = (self.terms[k].on(marginal.columns, marginal.groups) for k in (i, j))
-        spread = [math.sqrt(float(marginal.shares @ part**2)) for part in (half, more)]
-        self.halves[[i, j]] = np.maximum(self.halves[[i, j]], spread)
-        return _Moment(((marginal, one * other * self._known(marginal)),), 0.0)
+    def _term(self, flags: Floats) -> Term:
+        """0 or 1 by the response's atoms."""
+        return Term(name="", column=self.model.response.column, middle=flags, half=np.zeros_like(flags))
 
-    def _less_missing(self, i: int, j: int, marginal: Marginal) -> _Moment:
+    def _present(self) -> list[Term]:
+        """1 where there is a response, if it may be missing."""
+        return [] if self.model.present is None else [self._term(self.model.present)]
+
+    def _less_missing(self, i: int, j: int, columns: set[int]) -> Product:
         """Σ tᵢtⱼ over all rows, less that over the rows without a response, where only Σ tᵢ and Σ tⱼ were measured.
 
         There Σ tᵢtⱼ is Σtᵢ·Σtⱼ/n, up to √(SSᵢ·SSⱼ) with SS the centred sums of squares, by Cauchy and Schwarz. The
         quotient is linearised, so that its noise is carried along.
         """
-        whole = self._measured(i, j, marginal)
-        (here, first, square), (there, second, other) = (self._missing(k) for k in (i, j))
-        lost = 1.0 - self._known(here)
-        n, a, b = (float(f @ m.counts) for m, f in ((here, lost), (here, first), (there, second)))
-        squares = [float(f @ m.counts) for m, f in ((here, square), (there, other))]
-        if n <= 1.0:
-            return _Moment(whole.pieces, math.sqrt(max(0.0, squares[0]) * max(0.0, squares[1])))
-        rest = [max(0.0, total - mean * mean / n) for total, mean in zip(squares, (a, b), strict=True)]
-        pieces = ((here, -b / n * first), (there, -a / n * second), (here, a * b / n**2 * lost))
-        return _Moment((*whole.pieces, *pieces), math.sqrt(rest[0] * rest[1]))
+        whole = self._over([self.terms[i], self.terms[j]], columns)
+        (n, first, square), (_, second, other) = (self._missing(k) for k in (i, j))
+        count, a, b = n.value, first.value, second.value
+        squares = [max(0.0, part.value + part.bias) for part in (square, other)]
+        if count <= 1.0:
+            return Product(whole.pieces, whole.bias + math.sqrt(squares[0] * squares[1]))
+        rest = [max(0.0, total - mean * mean / count) for total, mean in zip(squares, (a, b), strict=True)]
+        scaled = ((first, -b / count), (second, -a / count), (n, a * b / count**2))
+        pieces = tuple((sums, scale * function) for part, scale in scaled for sums, function in part.pieces)
+        return Product((*whole.pieces, *pieces), whole.bias + math.sqrt(rest[0] * rest[1]))
 
-    def _missing(self, k: int) -> tuple[Marginal, Floats, Floats]:
-        """A predictor and its square where there is no response."""
-        column, response = self.terms[k].column, self.model.response.column
-        assert column is not None and response is not None  # noqa: PT018  # two predictors and a response
-        marginal = self._marginal({column, response})
-        values = self.terms[k].on(marginal.columns, marginal.groups)[0]
-        lost = 1.0 - self._known(marginal)
-        return marginal, values * lost, values**2 * lost
-
-    def _known(self, marginal: Marginal) -> Floats:
-        """1 where there is a response, on the cells of a marginal."""
-        response = self.model.response
-        if self.model.present is None or response.column not in marginal.columns:
-            return np.ones(marginal.size)
-        present = Term(
-            name="", column=response.column, middle=self.model.present, half=np.zeros_like(self.model.present)
-        )
-        return present.on(marginal.columns, marginal.groups)[0]
+    def _missing(self, k: int) -> tuple[Product, Product, Product]:
+        """The rows without a response, a predictor in them, and its square."""
+        term, response, present = self.terms[k], self.model.response.column, self.model.present
+        assert term.column is not None and response is not None and present is not None  # noqa: PT018
+        marginal, lost = self._marginal({term.column, response}), self._term(1.0 - present)
+        every = ([lost], [term, lost], [term, term, lost])
+        first, second, third = (product(self.evidence, terms, marginal) for terms in every)
+        return first, second, third
 
     def solve(self, formula: str) -> Regression:
         """Coefficients, with their errors."""
@@ -253,30 +214,15 @@ class _Equations:
     def _noise(self, slopes: Floats) -> Floats:
         """The covariance of (b − Aβ)/N by the noise of all blocks."""
         weights = np.append(-slopes, 1.0)
-        rows = [self._weights({(k, j): weight for j, weight in enumerate(weights)}) for k in range(len(slopes))]
-        return self._covariance(rows)
+        return self._covariance(
+            [[(float(weight), self.parts[k, j]) for j, weight in enumerate(weights)] for k in range(len(slopes))]
+        )
 
-    def _weights(self, wanted: dict[tuple[int, int], float]) -> dict[int, Floats]:
-        """A weighted sum of moments as weights of the cells of all blocks."""
-        functions: dict[tuple[int, ...], tuple[Marginal, Floats]] = {}
-        for place, weight in wanted.items():
-            for marginal, function in self.parts[place].pieces:
-                before = functions.get(marginal.columns, (marginal, np.zeros(marginal.size)))[1]
-                functions[marginal.columns] = marginal, before + weight * function
-        total: dict[int, Floats] = {}
-        for marginal, function in functions.values():
-            for position, cells in marginal.coefficients(function).items():
-                total[position] = total[position] + cells if position in total else cells
-        return total
-
-    def _covariance(self, rows: list[dict[int, Floats]]) -> Floats:
-        sigma = {position: part.sigma for position, part in enumerate(self.evidence.counts)}
-        return np.array(
-            [
-                [sum(sigma[p] ** 2 * float(one[p] @ other[p]) for p in one.keys() & other.keys()) for other in rows]
-                for one in rows
-            ]
-        ).reshape(len(rows), len(rows)) / (self.evidence.total**2)
+    def _covariance(self, sums: list[list[tuple[float, Product]]]) -> Floats:
+        tabulated = self.evidence.tabulated
+        assert tabulated is not None  # the sums came from it
+        covariance: Floats = covariance_of(sums, tabulated.sigmas) / self.evidence.total**2
+        return covariance
 
     def _clear(self, matrix: Floats) -> bool:
         """Whether the second moments are surely those of variables that do not determine each other."""
@@ -285,8 +231,9 @@ class _Equations:
             return False
         values, vectors = np.linalg.eigh(matrix / np.outer(scale, scale))
         direction = vectors[:, 0] / scale
-        wanted = {(i, j): float(direction[i] * direction[j]) for i in range(len(scale)) for j in range(len(scale))}
-        error = math.sqrt(max(0.0, float(self._covariance([self._weights(wanted)])[0, 0])))
+        count = range(len(scale))
+        wanted = [(float(direction[i] * direction[j]), self.parts[i, j]) for i in count for j in count]
+        error = math.sqrt(max(0.0, float(self._covariance([wanted])[0, 0])))
         return bool(values[0] > WEAK * error)
 
     def _sampling(self, slopes: Floats) -> Floats:
@@ -328,13 +275,12 @@ def design(evidence: Evidence, formula: str) -> Design:
     column = evidence.numeric(_name(match[1]), "regression", NUMERIC)
     if len(set(names)) < len(names) or column.name in names:
         raise ParameterError(f"regression: each column may be there once, in {formula!r}.")
-    index = evidence.schema.names.index(column.name)
     null = np.isnan(column.centres())
     terms = [Term(name="intercept", column=None, middle=np.ones(1), half=np.zeros(1))]
     for name in names:
         terms += _terms(evidence, evidence.column(name))
     return Design(
-        response=_number(evidence, column, index),
+        response=number_term(evidence, column),
         present=None if not null.any() else (~null).astype(np.float64),
         predictors=tuple(terms),
     )
@@ -350,24 +296,10 @@ def _name(part: str) -> str:
 def _terms(evidence: Evidence, column: Column) -> list[Term]:
     index = evidence.schema.names.index(column.name)
     if column.tag in NUMERIC:
-        number = _number(evidence, column, index)
+        number = number_term(evidence, column)
         null = np.isnan(column.centres())
         return [number, _dummy(column, index, int(np.argmax(null)))] if null.any() else [number]
     return [_dummy(column, index, atom) for atom in range(1, column.size)]
-
-
-def _number(evidence: Evidence, column: Column, index: int) -> Term:
-    """A number, less about its mean, and 0 for NULL."""
-    points = representatives(column)
-    numbers = numbers_of(column, pa.table({column.name: points.values}))
-    low, high = cell_ranges(numbers, points.atoms)
-    known = ~np.isnan(low)
-    middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
-    marginal = evidence.marginals((index,))[0]
-    cells = np.bincount(marginal.groups[0], minlength=marginal.size)
-    shares = (marginal.shares / cells)[marginal.groups[0]] * known
-    centre = float(shares @ middle / shares.sum()) if shares.sum() > 0.0 else float(middle[known].mean())
-    return Term(name=column.name, column=index, middle=np.where(known, middle - centre, 0.0), half=half, centre=centre)
 
 
 def _dummy(column: Column, index: int, atom: int) -> Term:

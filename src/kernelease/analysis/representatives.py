@@ -12,6 +12,7 @@ from kernelease.analysis.estimands import Integrand
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
+from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Listed
@@ -67,6 +68,15 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
         values=pa.concat_arrays([_arrow(column, order[1]), pa.nulls(len(null), column.arrow_type)]),
         weights=np.append(kept < numbers.size, np.ones(len(null))).astype(np.float64),
     )
+
+
+def middles(column: Celled, cells: Integers, own: Offsets) -> Representatives:
+    """The middle of each cell in place of its numbers, or two values next to it by the slack of offsets: (m,)."""
+    atoms = np.array([int(np.flatnonzero(cells == cell)[0]) for cell in range(len(own.middle))])
+    both = [own.middle] if own.slack == 0.0 else [own.middle - own.slack, own.middle + own.slack]
+    numbers = np.concatenate(both)
+    values = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
+    return Representatives(atoms=np.tile(atoms, len(both)), values=values, weights=np.ones(len(numbers)))
 
 
 def weighted(points: Representatives, shares: Floats) -> Representatives:

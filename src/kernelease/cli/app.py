@@ -13,8 +13,8 @@ from kernelease._version import __version__
 from kernelease.cli.exits import Commands
 
 COMMANDS = (
-    *("schema", "plan", "measure", "fit", "release", "verify", "export", "query", "answers"),
-    *("budget", "keys", "demo"),
+    *("schema", "check", "plan", "measure", "fit", "release", "verify", "report"),
+    *("export", "query", "answers", "agreement", "budget", "keys", "demo"),
 )
 """In the order of the help. Each is what its module in this package calls by the same name."""
 

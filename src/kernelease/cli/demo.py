@@ -20,6 +20,7 @@ from kernelease.release.bundle import save
 from kernelease.release.container import check_target
 from kernelease.release.export import export_table
 from kernelease.release.release import Release
+from kernelease.report.page import check_page, report_bundle
 from kernelease.table.schema import Schema
 
 SCHEMA = """\
@@ -79,6 +80,8 @@ def demo(
     schema = Schema.parse(SCHEMA, source="demo")
     privacy = Privacy(epsilon=epsilon, delta=delta)
     check_target(out, overwrite=True)
+    page = out.with_suffix(".html")
+    check_page(page, overwrite=True)
     private = generated_table(rows)
     if example is not None:
         _write_example(private, example)
@@ -86,7 +89,8 @@ def demo(
         measurements = measure(private, schema=schema, privacy=privacy, seed=seed, progress=progress)
         result = fit(measurements, progress=progress)
     save(result, out, overwrite=True)
-    _show(screen, private, result, out)
+    report_bundle(out, page, overwrite=True)
+    _show(screen, private, result, out, page)
 
 
 def generated_table(rows: int) -> pa.Table:
@@ -120,11 +124,12 @@ def _write_example(table: pa.Table, folder: Path) -> None:
     export_table(table, folder / "people.csv", overwrite=True)
 
 
-def _show(screen: Screen, private: pa.Table, result: Release, out: Path) -> None:
+def _show(screen: Screen, private: pa.Table, result: Release, out: Path, page: Path) -> None:
     truths = {name: float(pc.mean(pc.cast(private.column(name), "float64")).as_py()) for name in _NUMBERS}
     estimates = {name: result.mean(name) for name in _NUMBERS}
     fields = {
         "bundle": str(out),
+        "page": str(page),
         **certificate_fields(result.certificate),
         "rows": result.table.num_rows,
         "columns": result.rows.column_names,
@@ -147,4 +152,6 @@ def _show(screen: Screen, private: pa.Table, result: Release, out: Path) -> None
         line(f"  {command} query {out} mean hours --by education"),
         line(f'  {command} query {out} probability "employed == true" --by sex'),
         line(f"  {command} verify {out}"),
+        line("\nLook at it in a browser:"),
+        line(f"  {page.resolve().as_uri()}"),
     )

@@ -9,7 +9,6 @@ from kernelease.cli.options import (
     PushDown,
     Query,
     Quiet,
-    RecordEnds,
     SchemaFile,
     Seed,
     SigningKey,
@@ -20,8 +19,11 @@ from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, Tru
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
+from kernelease.cli.writing import takes_writing
+from kernelease.table.written import Written
 
 
+@takes_writing
 def measure(
     data: Data,
     *,
@@ -36,13 +38,13 @@ def measure(
     seed: Seed = 0,
     query: Query = None,
     spark: SparkMaster = None,
-    records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    written: Written,
 ) -> None:
     """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
 
@@ -53,7 +55,7 @@ def measure(
         data,
         query=query,
         spark=spark,
-        records=records,
+        written=written,
         schema=schema,
         privacy=promise(
             epsilon=epsilon,

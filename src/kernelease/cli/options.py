@@ -5,8 +5,6 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from kernelease.table.records import Records
-
 Data: TypeAlias = Annotated[
     str,
     typer.Argument(
@@ -24,15 +22,6 @@ SparkMaster: TypeAlias = Annotated[
         "--spark",
         metavar="MASTER",
         help="Where DATA is a table of Spark (spark:TABLE): its master, as spark://host:7077.",
-    ),
-]
-RecordEnds: TypeAlias = Annotated[
-    Records | None,
-    typer.Option(
-        "--records",
-        metavar="quoted|lines",
-        help="Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
-        "By default as the schema says, else quoted.",
     ),
 ]
 SchemaFile: TypeAlias = Annotated[

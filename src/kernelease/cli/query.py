@@ -7,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.analysis.estimate import Estimate, EstimateTable, Target
+from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Spread
+from kernelease.analysis.groups import EstimateTable
 from kernelease.cli.estimates import record, show
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen
@@ -17,7 +18,7 @@ from kernelease.release.bundle import load
 from kernelease.release.release import Release
 from kernelease.table.columns.spelling import nearest
 
-_CALL = re.compile(r"\s*(\w+)\s*\((.*)\)\s*", re.DOTALL)
+_CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)
 
 
 @unique
@@ -31,6 +32,9 @@ class Statistic(StrEnum):
     CORRELATION = "correlation"
     CROSSTAB = "crosstab"
     REGRESSION = "regression"
+    ODDS_RATIO = "odds-ratio"
+    RISK_RATIO = "risk-ratio"
+    RISK_DIFFERENCE = "risk-difference"
 
 
 _OPERANDS = {
@@ -41,9 +45,13 @@ _OPERANDS = {
     Statistic.CORRELATION: (2, "two columns: correlation age hours"),
     Statistic.CROSSTAB: (2, "two columns: crosstab sex income"),
     Statistic.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
+    Statistic.ODDS_RATIO: (2, 'an event and an exposure, two conditions: odds-ratio "ill == true" "sex == \'F\'"'),
+    Statistic.RISK_RATIO: (2, 'an event and an exposure, two conditions: risk-ratio "ill == true" "sex == \'F\'"'),
+    Statistic.RISK_DIFFERENCE: (2, 'an event and an exposure: risk-difference "ill == true" "sex == \'F\'"'),
 }
-_GROUPED = (Statistic.MEAN, Statistic.COUNT, Statistic.PROBABILITY)
-_CONDITIONED = (*_GROUPED, Statistic.CROSSTAB)
+_GROUPED = (Statistic.MEAN, Statistic.COUNT, Statistic.PROBABILITY, Statistic.QUANTILE)
+_RATIOS = (Statistic.ODDS_RATIO, Statistic.RISK_RATIO, Statistic.RISK_DIFFERENCE)
+_CONDITIONED = (*_GROUPED, *_RATIOS, Statistic.CROSSTAB)
 
 
 def query(
@@ -52,8 +60,8 @@ def query(
         str,
         typer.Argument(
             metavar="QUESTION",
-            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, correlation A B, crosstab A B, or "
-            "regression FORMULA.",
+            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, correlation A B, crosstab A B, "
+            "regression FORMULA, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE.",
         ),
     ],
     operands: Annotated[
@@ -64,7 +72,10 @@ def query(
         str | None,
         typer.Option(metavar="CONDITION", help="Only rows like these: \"age > 30 and sex == 'Female'\"."),
     ] = None,
-    by: Annotated[str | None, typer.Option(metavar="COLUMN", help="One answer for each value of this column.")] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMNS", help="One answer for each value of this column, or of several: sex,region."),
+    ] = None,
     target: Annotated[
         Target, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Target.TABLE,
@@ -83,7 +94,8 @@ def query(
     """
     asked, about = _read(question, operands or [])
     _refuse(asked, where=where, by=by)
-    answer = _answer(load(bundle), asked, about, where=where, by=by, target=target, spread=spread)
+    columns = None if by is None else _columns(by)
+    answer = _answer(load(bundle), asked, about, where=where, by=columns, target=target, spread=spread)
     fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
     fields |= {"spread": spread.value, "level": level, **record(answer, level)}
     title = asked.value if by is None else by
@@ -121,10 +133,10 @@ def _answer(
     about: list[str],
     *,
     where: str | None,
-    by: str | None,
+    by: str | list[str] | None,
     target: Target,
     spread: Spread,
-) -> Estimate | Mapping[str, Estimate] | EstimateTable:
+) -> Estimate | Mapping[Any, Estimate] | EstimateTable:
     match asked:
         case Statistic.MEAN:
             return release.mean(about[0], where=where, by=by, target=target, spread=spread)
@@ -133,13 +145,30 @@ def _answer(
         case Statistic.PROBABILITY:
             return release.probability(about[0], where=where, by=by, target=target, spread=spread)
         case Statistic.QUANTILE:
-            return release.quantile(about[0], _share(about[1]), target=target)
+            return release.quantile(about[0], _share(about[1]), where=where, by=by, target=target)
         case Statistic.CORRELATION:
             return release.correlation(about[0], about[1], target=target, spread=spread)
         case Statistic.CROSSTAB:
             return release.crosstab(about[0], about[1], where=where, target=target, spread=spread)
         case Statistic.REGRESSION:
             return release.regression(about[0], target=target, spread=spread)
+        case _:
+            return _association(release, asked, about, where, target)
+
+
+def _association(release: Release, asked: Statistic, about: list[str], where: str | None, target: Target) -> Estimate:
+    event, exposure = about
+    if asked is Statistic.ODDS_RATIO:
+        return release.odds_ratio(event, exposure, where=where, target=target)
+    if asked is Statistic.RISK_RATIO:
+        return release.risk_ratio(event, exposure, where=where, target=target)
+    return release.risk_difference(event, exposure, where=where, target=target)
+
+
+def _columns(by: str) -> str | list[str]:
+    """One column, or several with commas between them."""
+    names = [name.strip() for name in by.split(",")]
+    return names if len(names) > 1 else by
 
 
 def _share(text: str) -> float:

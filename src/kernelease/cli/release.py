@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from kernelease.check.inspection import check as inspect
 from kernelease.cli.options import (
     Data,
     Json,
@@ -15,7 +16,6 @@ from kernelease.cli.options import (
     PushDown,
     Query,
     Quiet,
-    RecordEnds,
     Rows,
     SchemaFile,
     Seed,
@@ -27,7 +27,9 @@ from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, Tru
 from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
 from kernelease.cli.summary import show_bundle
+from kernelease.cli.writing import takes_writing
 from kernelease.errors import ParameterError
+from kernelease.table.written import Written
 
 
 @unique
@@ -39,6 +41,7 @@ class MethodName(StrEnum):
     SUBSPACE = "subspace"
 
 
+@takes_writing
 def release(
     data: Data,
     *,
@@ -75,13 +78,19 @@ def release(
     ] = False,
     query: Query = None,
     spark: SparkMaster = None,
-    records: RecordEnds = None,
     key: SigningKey = None,
     target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
+    check: Annotated[
+        bool,
+        typer.Option(
+            "--check", help="First look at the rows, as `kernelease check --strict` does, and stop if cells change."
+        ),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
+    written: Written,
 ) -> None:
     """Publish synthetic rows in place of a private table: measure, then fit."""
     screen = Screen(json=as_json, quiet=quiet)
@@ -96,7 +105,7 @@ def release(
         data,
         query=query,
         spark=spark,
-        records=records,
+        written=written,
         schema=schema,
         privacy=promise(
             epsilon=epsilon,
@@ -115,12 +124,27 @@ def release(
         public=public,
         published=published_rows,
     )
+    if check:
+        _look(request, screen)
     with screen.progress() as progress:
         result = request.release(rows, progress, fast=fast)
-    show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key)
+    looked = "ran first, on your screen only" if check else "not run: `kernelease check` shows what cells become"
+    show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key, looked=looked)
     if fast:
         screen.note(
             f"A first look. Better rows from the same measurements, at no cost: kernelease fit {out} --out BETTER"
+        )
+
+
+def _look(request: Request, screen: Screen) -> None:
+    """The owner's private look; nothing of it goes further than the screen, unless it stops the release."""
+    report = inspect(request.source, request.schema, delta=request.privacy.delta)
+    for _, text in report.lines():
+        screen.note(text)
+    if report.damaged(strict=True):
+        raise ParameterError(
+            "--check: cells would change their meaning, as said above. Nothing was spent. Correct the schema or the "
+            "rows, or leave out --check."
         )
 
 

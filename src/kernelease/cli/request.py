@@ -24,9 +24,9 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
-from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
+from kernelease.table.written import Written
 
 
 @final
@@ -52,7 +52,7 @@ class Request:
         *,
         query: str | None,
         spark: str | None = None,
-        records: Records | None = None,
+        written: Written,
         schema: Path,
         privacy: Privacy,
         ledger: Path | None,
@@ -66,7 +66,7 @@ class Request:
         published: Path | None = None,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        declared = Schema.load(schema).with_records(records)
+        declared = Schema.load(schema).written_as(written)
         promised = privacy.under(Neighbours(declared.neighbours))
         subject = Subject(dataset=declared.name, unit=declared.unit)
         check_target(out, overwrite=overwrite)

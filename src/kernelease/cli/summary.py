@@ -10,6 +10,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import LedgerError
 from kernelease.privacy.ledger import Ledger, remaining_in_words
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.release.certificate import Certificate
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
@@ -24,10 +25,17 @@ def show_bundle(
     why: str | None = None,
     ledger: Ledger | None = None,
     key: Ed25519PrivateKey | None = None,
+    looked: str | None = None,
 ) -> None:
-    """The summary at the end of a command that wrote a bundle."""
+    """The summary at the end of a command that wrote a bundle. `looked`, on the owner's screen alone: who checked."""
     with _in_place(path):
-        _show(screen, content, path, why, ledger, key)
+        _show(screen, content, path, why, ledger, key, looked)
+        hidden = content.certificate.neighbours is Neighbours.ADD_REMOVE  # else it was said before the rows were read
+        if hidden and content.certificate.delta * content.certificate.rows >= 1.0:
+            screen.note(
+                f"warning: delta = {content.certificate.delta:g} is not below one over the noisy number of rows: it "
+                "allows to publish somebody's whole row. Choose a smaller --delta for the next release."
+            )
 
 
 def _show(
@@ -37,6 +45,7 @@ def _show(
     why: str | None,
     ledger: Ledger | None,
     key: Ed25519PrivateKey | None,
+    looked: str | None,
 ) -> None:
     certificate = content.certificate
     fields = {"bundle": str(path), **certificate_fields(certificate)}
@@ -55,6 +64,7 @@ def _show(
     if key is not None:
         fields["signed_by"] = fingerprint(key.public_key())
         shown.append(("signed by", f"key {short_fingerprint(fields['signed_by'])}"))
+    shown += [] if looked is None else [("check", looked)]
     screen.summary(fields, facts([*shown, ("bundle", path)]))
 
 

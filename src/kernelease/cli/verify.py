@@ -10,7 +10,7 @@ from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release.signing import load_public_key
-from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT
+from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT, Finding
 from kernelease.release.verify import verify as verify_bundle
 
 
@@ -48,8 +48,15 @@ def verify(
         "on_trust": list(on_trust),
         "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
     }
-    shown = [(f"{'✓' if item.holds else '✗'} {item.check}", item.detail) for item in found]
+    shown = [(f"{_sign(item)} {item.check}", item.detail) for item in found]
     lines = facts([*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(on_trust))])
     Screen(json=as_json, quiet=quiet).summary(fields, lines)
     if not holds:
         raise typer.Exit(FAILED)
+
+
+def _sign(finding: Finding) -> str:
+    """A tick for what was checked and holds, a cross for what does not, a dash where there was nothing to check."""
+    if finding.check == "signature" and finding.holds and finding.detail.startswith("not signed"):
+        return "–"
+    return "✓" if finding.holds else "✗"

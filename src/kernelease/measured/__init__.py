@@ -7,6 +7,7 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.gaussians import Gaussians
 from kernelease.measured.measured import Measured
+from kernelease.measured.ramp import Ramp
 from kernelease.measured.selected import SelectedDatabase
 
 __all__ = [
@@ -18,5 +19,6 @@ __all__ = [
     "NoisyBlocks",
     "NoisyEmbedding",
     "NoisyEmbeddings",
+    "Ramp",
     "SelectedDatabase",
 ]

@@ -1,5 +1,6 @@
-"""A contingency block: which counts to measure."""
+"""A contingency block: which counts, or sums of offsets within cells, to measure."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
@@ -7,21 +8,26 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
+from kernelease.measured.ramp import Ramp
 
 MOST_COLUMNS = 3  # of a block: no method counts more of them together
+LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons' rows it fits 64 bits
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Which counts to measure: those of one, two or three columns, with the atoms of each grouped into cells.
+    """Which sums to measure: over the rows of each cell of one, two or three columns, Σ Π_i t_i.
 
-    `groups[i][a]` is the cell of atom a of column `columns[i]`: one-hot features of norm exactly 1.
+    `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:
+    one-hot features of norm exactly 1. With them t_i is a public whole number of the row's value in column i, at most
+    `ramps[i].limit` in size, or 1 where `ramps[i]` is None: a *moment*.
     """
 
     columns: tuple[int, ...]
     groups: tuple[Integers, ...]
     share: float  # of the release's budget
+    ramps: tuple[Ramp | None, ...] = ()
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.groups) != len(self.columns):
@@ -31,6 +37,20 @@ class Block:
             )
         if len(set(self.columns)) != len(self.columns):
             raise ParameterError(f"Block: each column once, got {self.columns!r}.")
+        if self.ramps and (len(self.ramps) != len(self.columns) or self.weighted not in (1, 2)):
+            raise ParameterError("Block: of its columns one or two are weighted; the others need None as their ramp.")
+        if self.limit > LARGEST_LIMIT:
+            raise ParameterError(f"Block: a row may weigh at most {LARGEST_LIMIT}, got ramps up to {self.limit}.")
+
+    @property
+    def weighted(self) -> int:
+        """How many of its columns weigh rows: 0 for counts."""
+        return sum(ramp is not None for ramp in self.ramps)
+
+    @property
+    def limit(self) -> int:
+        """The most that a row can weigh, either way: 1 for counts."""
+        return math.prod(ramp.limit for ramp in self.ramps if ramp is not None)
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -39,5 +59,5 @@ class Block:
 
     @property
     def cells(self) -> int:
-        """Number of counts."""
+        """Number of sums."""
         return int(np.prod(self.shape))

@@ -1,4 +1,4 @@
-"""Noisy contingency blocks: the public side of counting."""
+"""Noisy contingency blocks and moments: the public side of counting."""
 
 import math
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from kernelease.measured.measured import Measured, all_private, check_integers, 
 from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, moment_sensitivity
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
@@ -31,6 +31,8 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 class NoisyBlock:
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
+    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1.
+
     `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
     single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
     """
@@ -42,13 +44,24 @@ class NoisyBlock:
 
     @property
     def values(self) -> Floats:
-        """Noisy counts."""
-        return self.measurement.values.reshape(self.block.shape) / self.unit
+        """Noisy counts, or sums of weights over their limit."""
+        return self.measurement.values.reshape(self.block.shape) / self._whole
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
-        return max(LEAST_SIGMA, self.measurement.standard_deviation / self.unit)
+        return max(LEAST_SIGMA, self.measurement.standard_deviation / self._whole)
+
+    @property
+    def _whole(self) -> int:
+        """What one row (or person) can add, in integers of the measurement."""
+        return self.unit * self.block.limit
+
+    def least(self, neighbours: Neighbours) -> Sensitivity:
+        """How far neighbouring tables may move the block: what its noise must have been for."""
+        if self.block.weighted:
+            return moment_sensitivity(neighbours, limit=self.block.limit, unit=self.unit)
+        return block_sensitivity(neighbours, unit=self.unit)
 
     def check(self, sizes: tuple[int, ...]) -> None:
         """Raise `ParameterError` unless the block is of these columns, and its numbers are those of its cells."""
@@ -61,7 +74,10 @@ class NoisyBlock:
         if self.unit < 1 or self.measurement.step.coordinates != block.cells:
             raise ParameterError("a table of counts has another size than its noise.")
         check_integers(self.measurement.integers, block.cells)
-        noise = self.measurement.standard_deviation / self.unit
+        for column, ramp in zip(block.columns, block.ramps, strict=False):
+            if ramp is not None and ramp.start.shape != (sizes[column],):
+                raise ParameterError("a moment weighs the values of a column wrongly.")
+        noise = self.measurement.standard_deviation / self._whole
         if not _LEAST_NOISE < noise < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
             raise ParameterError("a count or its noise is beyond all bounds.")
 
@@ -69,7 +85,10 @@ class NoisyBlock:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyBlocks(Measured):
-    """All that was counted of a table: noisy blocks, and the number of rows (noisy unless it is public)."""
+    """All that was counted of a table: noisy blocks, and the number of rows (noisy unless it is public).
+
+    `moments` are sums of offsets within cells, measured after all counts.
+    """
 
     sizes: tuple[int, ...]  # atoms of each column
     blocks: tuple[NoisyBlock, ...]
@@ -78,16 +97,22 @@ class NoisyBlocks(Measured):
     ordered: tuple[int, ...] = ()  # of each column, how many of its first atoms are in an order that means something
     selections: tuple[Selection, ...] = ()  # private choices of what to measure, each among those that were left
     choices: tuple[Choice, ...] = ()
+    moments: tuple[NoisyBlock, ...] = ()
+
+    @property
+    def every(self) -> tuple[NoisyBlock, ...]:
+        """Counts and moments, in the order in which they were measured."""
+        return (*self.blocks, *self.moments)
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every block's, then every selection's."""
-        return (*(block.measurement.step for block in self.blocks), *(choice.step for choice in self.selections))
+        """Every block's, every moment's, then every selection's."""
+        return (*(block.measurement.step for block in self.every), *(choice.step for choice in self.selections))
 
     @property
     def private(self) -> bool:
         """Whether all noise came from the operating system."""
-        return all_private(block.measurement for block in self.blocks) and all_private(self.selections)
+        return all_private(block.measurement for block in self.every) and all_private(self.selections)
 
     @property
     def fingerprint(self) -> str:
@@ -102,16 +127,15 @@ class NoisyBlocks(Measured):
     @property
     def recorded(self) -> RecordedNoise:
         """Blocks and picks as they stand."""
-        vectors = tuple(Recording(integers=block.measurement.integers) for block in self.blocks)
+        vectors = tuple(Recording(integers=block.measurement.integers) for block in self.every)
         picks = tuple(selection.index for selection in self.selections)
         return RecordedNoise(vectors=vectors, picks=picks, private=self.private)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""
-        if any(block.unit != unit for block in self.blocks):
+        if any(block.unit != unit for block in self.every):
             raise ParameterError("a table of counts is of another unit than the one that is protected.")
-        least = block_sensitivity(neighbours, unit=unit)
-        blocks = (needed_by(block.measurement.step, least) for block in self.blocks)
+        blocks = (needed_by(block.measurement.step, block.least(neighbours)) for block in self.every)
         needed = (*blocks, *(float(distance_sensitivity(neighbours, unit=unit)) for _ in self.selections))
         if any(step.sensitivity > exact * _SLACK for step, exact in zip(self.steps, needed, strict=True)):
             raise ParameterError("a table of counts was measured for another relation than the one that is promised.")
@@ -124,14 +148,16 @@ class NoisyBlocks(Measured):
             raise ParameterError("there are none, or of other columns than the schema's.")
         if self.ordered != tuple(column.in_order for column in domain.schema):
             raise ParameterError("the columns' order is not the schema's.")
-        for block in self.blocks:
+        for block in self.every:
             block.check(self.sizes)
+        if any(block.block.weighted for block in self.blocks) or not all(one.block.weighted for one in self.moments):
+            raise ParameterError("counts and moments are mixed up.")
         self._check_count()
 
     def check_shares(self, total: Loss) -> None:
         """Of μ², or of a pure ε."""
         pure = total.pure_epsilon < math.inf
-        for noisy in self.blocks:
+        for noisy in self.every:
             loss = noisy.measurement.loss
             part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
             least = pure and noisy.measurement.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for

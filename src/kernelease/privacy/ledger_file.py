@@ -122,7 +122,9 @@ class LedgerFile:
             _write_draft(draft, ledger)
             _publish(draft, ledger.path)
         except (OSError, sqlite3.Error) as error:
-            raise LedgerError(f"The ledger {ledger.path} could not be made: {error}.") from error
+            missing = not ledger.path.absolute().parent.is_dir()
+            why = "its folder does not exist. Make the folder first" if missing else str(error)
+            raise LedgerError(f"The ledger {ledger.path} could not be made: {why}.") from error
         finally:
             for leftover in (draft, Path(f"{draft}-journal")):
                 with suppress(OSError):

@@ -64,6 +64,17 @@ def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
     return Sensitivity(l2=ROUND_UP * math.sqrt(2.0) * unit, l1=ROUND_UP * 2.0 * unit, neighbours=neighbours)
 
 
+def moment_sensitivity(neighbours: Neighbours, *, limit: int, unit: int = 1) -> Sensitivity:
+    """Sensitivity of one block of sums of weights, each at most `limit` in size.
+
+    A row adds unit·t to one cell, |t| ≤ limit; a person's rows weigh `unit` together, so that they add at most
+    unit·limit in L1, and in L2. Under replace-one what goes and what comes may be in one cell with opposite signs:
+    2·unit·limit in both norms.
+    """
+    moved = float(unit * limit) * (1.0 if neighbours is Neighbours.ADD_REMOVE else 2.0)
+    return Sensitivity(l2=ROUND_UP * moved, l1=ROUND_UP * moved, neighbours=neighbours)
+
+
 def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
     """How far one row (or person) moves Σ |count − c| over the cells of a block, for public integers c: exactly.
 

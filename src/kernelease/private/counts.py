@@ -1,11 +1,12 @@
-"""Exact contingency counts of a table: the private side of the Interactions method."""
+"""Exact contingency counts and moments of a table: the private side of the Interactions method."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernelease.arrays import Integers
+from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
@@ -13,15 +14,17 @@ from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import block_sensitivity, distance_sensitivity
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, moment_sensitivity
 from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.forest import Forest
 from kernelease.private.parallel import cores
 from kernelease.private.private import Private
+from kernelease.private.weighing import weigh_blocks
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
+Weigher: TypeAlias = Callable[[Sequence[Block]], list[BigIntegers]]
 
 
 @final
@@ -32,12 +35,12 @@ class ExactCounts(Private):
     are the only ways out, and each charges the budget before it draws noise.
     """
 
-    __slots__ = ("_count", "_counter", "_singles", "sizes", "unit")
+    __slots__ = ("_count", "_counter", "_singles", "_weigher", "sizes", "unit")
 
-    def __init__(self, counter: Counter, sizes: tuple[int, ...], *, unit: int = 1) -> None:
+    def __init__(self, counter: Counter, sizes: tuple[int, ...], *, weigher: Weigher, unit: int = 1) -> None:
         self.sizes = sizes
         self.unit = unit  # what one row (or person) adds in all
-        self._counter = counter
+        self._counter, self._weigher = counter, weigher  # of counts, and of moments
         singles = [Block(columns=(i,), groups=(np.arange(size),), share=0.0) for i, size in enumerate(sizes)]
         self._singles: dict[tuple[int, ...], Integers] = {(i,): table for i, table in enumerate(counter(singles))}
         self._count = int(self._singles[0,].sum())  # every row is in exactly one cell of every block
@@ -45,12 +48,22 @@ class ExactCounts(Private):
     @classmethod
     def of(cls, rows: EncodedRows, sizes: tuple[int, ...], *, unit: int = 1) -> "ExactCounts":
         """Counts of encoded rows."""
-        return cls(lambda blocks: count_blocks(rows, blocks, sizes, threads=cores()), sizes, unit=unit)
+        return cls(
+            lambda blocks: count_blocks(rows, blocks, sizes, threads=cores()),
+            sizes,
+            unit=unit,
+            weigher=lambda blocks: weigh_blocks(rows.batches(), blocks, len(sizes), rows.fine),
+        )
 
     @classmethod
     def blank(cls, sizes: tuple[int, ...], *, unit: int, count: int) -> "ExactCounts":
         """Counts that are all 0, of a table of which `count` (in units) is said to be the number of rows."""
-        blank = cls(lambda blocks: [np.zeros(block.shape, dtype=np.int64) for block in blocks], sizes, unit=unit)
+        blank = cls(
+            lambda blocks: [np.zeros(block.shape, dtype=np.int64) for block in blocks],
+            sizes,
+            weigher=lambda blocks: [np.zeros(block.shape, dtype=object) for block in blocks],
+            unit=unit,
+        )
         blank._count = count
         return blank
 
@@ -68,19 +81,17 @@ class ExactCounts(Private):
     def privatise(
         self, blocks: Sequence[Block], budget: PrivacyFilter, *, noise: NoiseSource, stage: int = 0
     ) -> tuple[NoisyBlock, ...]:
-        """Charge each block's share of the budget, then add noise to its counts."""
-        neighbours = budget.neighbours
-        self.public_rows(neighbours)
-        sensitivity = block_sensitivity(neighbours, unit=self.unit)
+        """Charge each block's share of the budget, then add noise to its counts, or sums of weights."""
+        self.public_rows(budget.neighbours)
         noisy = []
         for block, exact in zip(blocks, self._exact(blocks), strict=True):
             measurement = measure(
                 exact.ravel().astype(object),
-                sensitivity,
+                self._sensitivity(block, budget.neighbours),
                 budget=budget,
                 share=block.share,
                 noise=noise,
-                label=f"counts of columns {block.columns}",
+                label=f"{'offsets' if block.weighted else 'counts'} of columns {block.columns}",
             )
             noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
         return tuple(noisy)
@@ -131,10 +142,24 @@ class ExactCounts(Private):
             picks.append(pick)
         return tuple(chosen), tuple(picks)
 
-    def _exact(self, blocks: Sequence[Block]) -> list[Integers]:
-        """The exact grouped counts of each block, in its shape."""
-        joint = iter(self._counter(several) if (several := [b for b in blocks if len(b.columns) > 1]) else [])
-        return [next(joint) if len(block.columns) > 1 else block_of(self._singles, block) for block in blocks]
+    def _sensitivity(self, block: Block, neighbours: Neighbours) -> Sensitivity:
+        if block.weighted:
+            return moment_sensitivity(neighbours, limit=block.limit, unit=self.unit)
+        return block_sensitivity(neighbours, unit=self.unit)
+
+    def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
+        """The exact grouped counts, or sums of weights, of each block, in its shape."""
+        weighted = [block for block in blocks if block.weighted]
+        several = [block for block in blocks if not block.weighted and len(block.columns) > 1]
+        weighed = iter(self._weigher(weighted) if weighted else [])
+        joint = iter(self._counter(several) if several else [])
+
+        def table(block: Block) -> NDArray[Any]:
+            if block.weighted:
+                return next(weighed)
+            return next(joint) if len(block.columns) > 1 else block_of(self._singles, block)
+
+        return [table(block) for block in blocks]
 
 
 def joined(
@@ -144,6 +169,7 @@ def joined(
     *,
     ordered: tuple[int, ...] = (),
     selections: tuple[Selection, ...] = (),
+    moments: Sequence[NoisyBlock] = (),
 ) -> NoisyBlocks:
     """All that was measured so far, with the number of rows: public, or estimated from the noisy counts."""
     known = counts.public_rows(neighbours)
@@ -154,4 +180,5 @@ def joined(
         rows=estimated_rows(tuple(parts)) if known is None else known,
         ordered=ordered,
         selections=selections,
+        moments=tuple(moments),
     )

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias, final
 
 import numpy as np
 
-from kernelease.arrays import Integers, Rows
+from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.privacy.neighbours import Neighbours
@@ -13,6 +13,7 @@ from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
 from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateRows, public_number
+from kernelease.private.weighing import from_limbs
 
 Summing: TypeAlias = Callable[[Any], Iterable[Any]]  # of a layout or a feature map: an array from each part
 
@@ -65,8 +66,11 @@ class DistantRows(PrivateRows):
         return ExactEmbedding.merged(feature_map, [added_up(self._summing(feature_map), 2 * feature_map.width + 1)])
 
 
-def distant_counts(summing: Summing, sizes: tuple[int, ...], *, unit: int) -> ExactCounts:
-    """Counts of a table in parts. A `SourceError` if a later pass finds another number of rows than the first did."""
+def distant_counts(summing: Summing, weighing: Summing, sizes: tuple[int, ...], *, unit: int) -> ExactCounts:
+    """Counts of a table in parts, and moments: `weighing` asks all parts for those of some blocks, in limbs.
+
+    A `SourceError` if a later pass finds another number of rows than the first did.
+    """
     found: list[int] = []
 
     def count(blocks: Any) -> list[Integers]:
@@ -77,7 +81,10 @@ def distant_counts(summing: Summing, sizes: tuple[int, ...], *, unit: int) -> Ex
             raise SourceError("A later pass found other rows than the first. Give a query that always gives the same.")
         return layout.tables(counts, blocks)
 
-    return ExactCounts(count, sizes, unit=unit)
+    def weigh(blocks: Any) -> list[BigIntegers]:
+        return from_limbs(added_up(weighing(blocks), 2 * sum(block.cells for block in blocks)), blocks)
+
+    return ExactCounts(count, sizes, unit=unit, weigher=weigh)
 
 
 def added_up(parts: Iterable[Any], length: int) -> Integers:

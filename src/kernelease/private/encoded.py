@@ -11,7 +11,8 @@ from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 from kernelease.private.spool import Spool
 
-Batch: TypeAlias = tuple[NDArray[Any], Integers | None]  # codes (columns, n), integer weights (n,) or None for 1 each
+# codes (columns, n), with those of finer cells below them; integer weights (n,) or None for 1 each
+Batch: TypeAlias = tuple[NDArray[Any], Integers | None]
 T = TypeVar("T")
 
 MOST_KEPT = 2**28  # bytes: rows beyond it are kept on disk
@@ -27,7 +28,7 @@ class EncodedRows(Private):
     batches are read as they are.
     """
 
-    __slots__ = ("_encode", "_kept", "_read", "_type", "weighted")
+    __slots__ = ("_encode", "_kept", "_read", "_type", "fine", "weighted")
 
     def __init__(
         self,
@@ -36,11 +37,13 @@ class EncodedRows(Private):
         *,
         encode: Callable[[Any], Batch] | None = None,
         weighted: bool = False,
+        fine: tuple[int, ...] = (),
     ) -> None:
         self.weighted = weighted  # whether rows are parts of persons
+        self.fine = fine  # the columns whose codes on a finer grid follow all atoms, in this order
         self._read = read
         self._encode = encode
-        self._type = np.uint8 if max(sizes) <= 2**8 else np.uint16
+        self._type = np.uint8 if max(sizes) <= 2**8 and not fine else np.uint16
         self._kept: _Kept | None = None
 
     def batches(self) -> Iterator[Batch]:

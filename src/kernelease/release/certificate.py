@@ -44,6 +44,7 @@ class Certificate:
     settings: str  # of the method, as `described` writes them
     kernel: str | None
     unit: str  # whom the guarantee protects
+    domain: str  # where bounds and values are known from
     steps: tuple[Step, ...]
     rows: float  # N where public, else the noisy count
     published_rows: int
@@ -74,6 +75,7 @@ class Certificate:
             settings=described(method),
             kernel=domain.kernel_name if method.uses_kernel else None,
             unit=domain.protected,
+            domain=domain.provenance,
             steps=measured.steps,
             rows=measured.rows,
             published_rows=measured.published_rows,
@@ -139,6 +141,7 @@ class Certificate:
         lines = [self.headline, f"method: {self.settings}"]
         lines += [f"kernel: {self.kernel}"] if self.kernel else []
         lines += [f"  {choice}" for choice in self.choices]
+        lines.append(f"bounds and values: {self.domain}")
         lines.append(f"noisy numbers: {self.coordinates:,} in {len(self.steps)} steps")
         best = ", ".join(f"{power:.3g} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
         lines.append(f"an attacker's best chance to spot a given row: {best}")

@@ -42,6 +42,7 @@ from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.gaussians import Gaussians
+from kernelease.measured.ramp import Ramp
 from kernelease.measured.selected import SelectedDatabase
 from kernelease.methods.adaptive.adaptive import Adaptive
 from kernelease.methods.interactions.interactions import Interactions
@@ -61,7 +62,7 @@ from kernelease.seeds import PublicSeed
 _CLASSES: dict[str, type] = {
     cls.__name__: cls
     for cls in (
-        *(Block, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
+        *(Block, Ramp, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
         *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, LedgerEntry, Loss, PublicSeed),
         *(Interactions, MixtureSolver, Subspace, PublishedRows, RandomFeatures, SmallDatabase, Adaptive, Tilting),
         UnknownMethod,

@@ -1,18 +1,20 @@
 """What an analyst asks of a release beside a sample, another release, or a hypothesis."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
 from kernelease.analysis.comparisons.sample import SampleRows
+from kernelease.analysis.comparisons.score_tests import release_scores, sample_scores
 from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.comparisons.witness import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.inference import DRAWS, TestResult
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import systematic
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.release.reading import check_same_columns, reading
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
@@ -53,7 +55,8 @@ class Comparisons:
         seed: int = 0,
     ) -> TestResult:
         """Whether a sample, or the table behind another release, comes from the same distribution."""
-        return _against(self, other, lengthscale, seed).test(Target(target), draws)
+        result = _against(self, other, lengthscale, seed).test(Target(target), draws)
+        return result.with_scores(_scores(self, other, Target(target)))
 
     def independence_test(
         self: Released,
@@ -120,6 +123,17 @@ def _against(release: Released, other: Any, lengthscale: float, seed: int) -> Ag
     sample = ours.sample(other)
     mean = ours.mean(sample.columns, lengthscale)
     return AgainstSample(released=mean, sample=sample, fitted=lambda: _fitted(release), seed=seed)
+
+
+def _scores(release: Released, other: Any, target: Target) -> float | None:
+    """p by the scores of single columns, where columns were counted."""
+    if not isinstance(release.measured, NoisyBlocks) or release.schema is None:
+        return None
+    columns = release.schema.columns
+    if isinstance(other, Comparisons):
+        theirs, _ = reading(cast(Any, other)).counts("A comparison with counted columns")
+        return release_scores(release.measured, theirs, columns, target=target)
+    return sample_scores(release.measured, columns, reading(release).sample(other), target=target)
 
 
 def _fitted(release: Released) -> SampleRows:

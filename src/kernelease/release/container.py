@@ -203,7 +203,9 @@ def _place_folder(draft: Path, target: Path, overwrite: bool) -> None:
 def _refuse_replacing(target: Path, overwrite: bool) -> None:
     """Only a bundle may be overwritten, by one of the same form: never a folder that holds anything else."""
     if not overwrite:
-        raise BundleError(f"{target} already exists. Choose another name, or ask to overwrite it.")
+        raise BundleError(
+            f"{target} already exists. Choose another name, or give --overwrite (overwrite=True in Python)."
+        )
     mode = os.lstat(target).st_mode
     if target.suffix.lower() == ".zip":
         if not stat.S_ISREG(mode):

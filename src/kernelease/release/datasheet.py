@@ -118,8 +118,8 @@ def _data(certificate: Certificate, schema: Schema | None) -> Lines:
     if schema is None:
         yield "An array of rows without a declared schema. The kernel and its parameters came from the publisher."
         return
-    yield "Columns, as the publisher declared them. Bounds and values are the publisher's word: they must not have been"
-    yield "read off the private rows."
+    yield f"Columns, as the publisher declared them. Bounds and values were {_plain(certificate.domain)}: that is the"
+    yield "publisher's word."
     yield from ("", "| column | type | declared | NULL |", "| --- | --- | --- | --- |")
     yield from (_column(column) for column in schema)
     yield from _structure(schema)
@@ -165,7 +165,7 @@ def _hazards(certificate: Certificate, schema: Schema | None) -> Lines:
         yield "- Intervals must allow for the noise: those of a program that takes the rows for a sample are too short."
     if certificate.epsilon > 10:
         yield f"- An epsilon of {certificate.epsilon:g} is large: the guarantee is weak."
-    if certificate.neighbours is Neighbours.REPLACE_ONE and certificate.delta * certificate.rows >= 1:
+    if certificate.delta * certificate.rows >= 1:
         yield "- Delta is not below one over the number of rows: the guarantee may fail for some row outright."
 
 

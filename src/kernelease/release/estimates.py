@@ -1,31 +1,34 @@
 """What an analyst asks of a release: averages and what is made of them, each with its interval."""
 
-from collections.abc import Callable
-from enum import StrEnum
-from typing import Any, TypeVar, overload
+from collections.abc import Callable, Sequence
+from typing import Any, overload
 
-from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
+from kernelease.analysis.agreement import Agreement, agreement
+from kernelease.analysis.averages import average, count, crosstab, expectation, mean, probability
 from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimands import Columns
-from kernelease.analysis.estimate import Estimate, EstimateTable, Groups, Target
-from kernelease.analysis.evidence import Answers, Evidence, Spread, answers
+from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Answers, Spread, answers
 from kernelease.analysis.feature_averages import vector_expectation
+from kernelease.analysis.glm import Family, generalised_regression, trend
+from kernelease.analysis.groups import EstimateTable, Groups
+from kernelease.analysis.histogram import shares
+from kernelease.analysis.inequality import entropy, gini
 from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import Regression, regression
-from kernelease.errors import ParameterError
+from kernelease.analysis.standardised import judged
+from kernelease.release.asked import choice, evidence_of
 from kernelease.release.reading import reading
 from kernelease.release.released import Released
-
-Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Estimates:
     """Answers with error bars, from the noisy numbers of a release.
 
-    `where` is a condition like "age > 30 and sex == 'F'", and `by` a column: then there is an answer for each of its
-    values. `target` is "table", the private table itself as its schema declares it (clamped to its ranges), or
-    "population", what it was drawn from. `spread` says where in their cells numbers may lie: "any" where, and the
-    interval holds all of that; or "even"ly, an assumption about the private table that shortens it.
+    `where` is a condition like "age > 30 and sex == 'F'", and `by` a column, or several: then there is an answer for
+    each of their values. `target` is "table", the private table itself as its schema declares it (clamped to its
+    ranges), or "population", what it was drawn from. `spread` says where in their cells numbers may lie: "any" where,
+    and the interval holds all of that; or "even"ly, an assumption about the private table that shortens it.
     """
 
     __slots__ = ()
@@ -47,7 +50,7 @@ class Estimates:
         column: str,
         *,
         where: str | None = None,
-        by: str,
+        by: str | Sequence[str],
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
@@ -57,14 +60,14 @@ class Estimates:
         column: str,
         *,
         where: str | None = None,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
         if self.schema is None and where is None and by is None:
             return _of_vectors(self, lambda vectors: vectors[column], target)
-        return mean(_evidence(self, target, spread), column, where=where, by=by)
+        return mean(evidence_of(self, target, spread), column, where=where, by=by)
 
     @overload
     def probability(
@@ -83,7 +86,7 @@ class Estimates:
         event: str,
         *,
         where: str | None = None,
-        by: str,
+        by: str | Sequence[str],
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
@@ -93,12 +96,12 @@ class Estimates:
         event: str,
         *,
         where: str | None = None,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The share of rows for which a condition is true."""
-        return probability(_evidence(self, target, spread), event, where=where, by=by)
+        return probability(evidence_of(self, target, spread), event, where=where, by=by)
 
     @overload
     def count(
@@ -115,7 +118,7 @@ class Estimates:
         self: Released,
         where: str | None = None,
         *,
-        by: str,
+        by: str | Sequence[str],
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
@@ -124,12 +127,12 @@ class Estimates:
         self: Released,
         where: str | None = None,
         *,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """How many rows (or persons, where the schema has a unit) there are for which a condition is true."""
-        return count(_evidence(self, target, spread), where, by=by)
+        return count(evidence_of(self, target, spread), where, by=by)
 
     @overload
     def expectation(
@@ -148,7 +151,7 @@ class Estimates:
         function: Callable[[Columns], Any],
         *,
         where: str | None = None,
-        by: str,
+        by: str | Sequence[str],
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
@@ -158,7 +161,7 @@ class Estimates:
         function: Callable[[Columns], Any],
         *,
         where: str | None = None,
-        by: str | None = None,
+        by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
         spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
@@ -168,11 +171,41 @@ class Estimates:
         """
         if self.schema is None and where is None and by is None:
             return _of_vectors(self, function, target)
-        return expectation(_evidence(self, target, spread), function, where=where, by=by)
+        return expectation(evidence_of(self, target, spread), function, where=where, by=by)
 
-    def quantile(self: Released, column: str, share: float, *, target: Target | str = Target.TABLE) -> Estimate:
-        """The least number that at least a share of the rows do not exceed; 0.5 is the median."""
-        return quantile(_evidence(self, target), column, share)
+    @overload
+    def quantile(
+        self: Released,
+        column: str,
+        share: float,
+        *,
+        where: str | None = None,
+        by: None = None,
+        target: Target | str = Target.TABLE,
+    ) -> Estimate: ...
+
+    @overload
+    def quantile(
+        self: Released,
+        column: str,
+        share: float,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str],
+        target: Target | str = Target.TABLE,
+    ) -> Groups: ...
+
+    def quantile(
+        self: Released,
+        column: str,
+        share: float,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str] | None = None,
+        target: Target | str = Target.TABLE,
+    ) -> Estimate | Groups:
+        """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
+        return quantile(evidence_of(self, target), column, share, where=where, by=by)
 
     def correlation(
         self: Released,
@@ -183,7 +216,7 @@ class Estimates:
         spread: Spread | str = Spread.ANY,
     ) -> Estimate:
         """The correlation of two columns of numbers or booleans."""
-        return correlation(_evidence(self, target, spread), first, second)
+        return correlation(evidence_of(self, target, spread), first, second)
 
     def crosstab(
         self: Released,
@@ -195,40 +228,57 @@ class Estimates:
         spread: Spread | str = Spread.ANY,
     ) -> EstimateTable:
         """The share of rows in each cell of two columns."""
-        return crosstab(_evidence(self, target, spread), first, second, where=where)
+        return crosstab(evidence_of(self, target, spread), first, second, where=where)
 
     def regression(
         self: Released, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
     ) -> Regression:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        return regression(_evidence(self, target, spread), formula)
+        return judged(evidence_of(self, target, spread), regression(evidence_of(self, target, spread), formula))
+
+    def logistic(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
+        """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
+        return generalised_regression(evidence_of(self, target), formula, Family.LOGISTIC)
+
+    def poisson(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
+        """A log-linear model of a number from 0 on: "visits ~ age + sex"."""
+        return generalised_regression(evidence_of(self, target), formula, Family.POISSON)
+
+    def trend(self: Released, column: str, over: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """The slope of a number, or of the share of true, over a number or (per year) a date."""
+        return trend(evidence_of(self, target), column, over)
+
+    def gini(self: Released, column: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """How unequal a number is among rows: 0 where all have the same, near 1 where one has it all."""
+        return gini(evidence_of(self, target), column)
+
+    def entropy(self: Released, column: str, *, target: Target | str = Target.TABLE) -> Estimate:
+        """How evenly rows are spread over the values of a column, in nats: 0 to log k."""
+        return entropy(evidence_of(self, target), column)
+
+    def histogram(
+        self: Released, column: str, *, where: str | None = None, target: Target | str = Target.TABLE
+    ) -> Groups:
+        """The share of rows in each cell of a column, with intervals: its `plot()` has error bars."""
+        return shares(evidence_of(self, target), column, average, where)
+
+    def survival(self: Released, column: str, times: Sequence[float], *, target: Target | str = Target.TABLE) -> Groups:
+        """The share of rows whose number is beyond each of some times, among those that have one."""
+        evidence = evidence_of(self, target)
+        evidence.numeric(column, "survival", ("integer", "number"))
+        known = f"not ({column} is null)" if evidence.column(column).nullable else None
+        beyond = {f"{time:g}": probability(evidence, f"{column} > {time!r}", where=known) for time in times}
+        return Groups(column, {label: one for label, one in beyond.items() if isinstance(one, Estimate)})
+
+    def check(self: Released) -> Agreement:
+        """Where the synthetic rows and the estimates disagree by more than the noise: trust the estimates there."""
+        return agreement(evidence_of(self, Target.TABLE), mean)
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
-        return answers(_evidence(self, Target.TABLE))
+        return answers(evidence_of(self, Target.TABLE))
 
 
 def _of_vectors(release: Released, function: Callable[[Columns], Any], target: Target | str) -> Estimate:
-    noisy, chosen = reading(release).embedding("expectation"), _choice(Target, target, "target")
+    noisy, chosen = reading(release).embedding("expectation"), choice(Target, target, "target")
     return vector_expectation(noisy, release.rows, release.points, release.weights, function, chosen)
-
-
-def _evidence(release: Released, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
-    if release.schema is None:
-        raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
-    return Evidence(
-        schema=release.schema,
-        measured=release.measured,
-        rows=release.rows,
-        weights=release.weights,
-        target=_choice(Target, target, "target"),
-        spread=_choice(Spread, spread, "spread"),
-    )
-
-
-def _choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
-    try:
-        return kind(given)
-    except ValueError:
-        names = " or ".join(repr(str(item)) for item in kind)
-        raise ParameterError(f"{name} must be {names}, got {given!r}.") from None

@@ -27,7 +27,9 @@ def check_export(path: str | Path, *, overwrite: bool = False) -> None:
     if Path(path).suffix.lower() not in _WRITERS:
         raise BundleError(f"{path}: the name must end in {', '.join(_WRITERS)}.")
     if not overwrite and os.path.lexists(path):
-        raise BundleError(f"{path} already exists. Choose another name, or ask to overwrite it.")
+        raise BundleError(
+            f"{path} already exists. Choose another name, or give --overwrite (overwrite=True in Python)."
+        )
 
 
 def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) -> Path:

@@ -147,7 +147,7 @@ def _origin(release: Exported) -> Origin:
         table.update(repr(column.to_pylist()).encode())
     name = release.schema.name if release.schema else "points"
     ancestor = release.measured.fingerprint or table.hexdigest()
-    return Origin(release.weights, name=name, key=table.hexdigest(), ancestors=frozenset({ancestor}))
+    return Origin(release.weights, name=name, key=table.hexdigest(), ancestors=frozenset({ancestor}), released=True)
 
 
 def _values(column: pa.ChunkedArray) -> Any:

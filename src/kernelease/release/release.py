@@ -19,6 +19,7 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
+from kernelease.release.associations import Associations
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
 from kernelease.release.estimates import Estimates
@@ -44,7 +45,7 @@ class FitSettings:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release(Comparisons, Estimates, Frames):
+class Release(Associations, Comparisons, Estimates, Frames):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
     `table` holds the synthetic rows, and last a column `weight` (the weights of a distribution add up to 1).
@@ -117,6 +118,12 @@ class Release(Comparisons, Estimates, Frames):
         from kernelease.release.bundle import save  # noqa: PLC0415  # bundles are made of releases, and load them too
 
         return save(self, path, key=key, overwrite=overwrite)
+
+    def report(self, path: str | Path, *, overwrite: bool = False) -> Path:
+        """Write the release explorer: one .html file that opens in any browser, without a network."""
+        from kernelease.report.page import report_release  # noqa: PLC0415  # the page is made of releases
+
+        return report_release(self, path, overwrite=overwrite)
 
     def uniform(self, count: int) -> "Release":
         """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""

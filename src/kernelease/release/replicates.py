@@ -12,6 +12,7 @@ the fit for the truth, sees only a part of that bias. What was never measured is
 
 import dataclasses
 import math
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -23,7 +24,7 @@ from scipy.special import stdtrit
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import ConfidenceLimits, Interval
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
@@ -34,6 +35,11 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.domain import WEIGHT
 
 REPLICATE = "replicate_"
+_FIT = (
+    "Replicates show how the fit varies, not how far it is from the truth: intervals of skewed means, variances and "
+    "dependence can be far too short. release.mean, correlation, regression, logistic, gini and so on count all of it; "
+    "release.check() says where rows and estimates disagree."
+)
 
 
 @final
@@ -86,6 +92,7 @@ class Samples:
         """
         if len(values) != len(self.replicates) or not np.isfinite([value, *values]).all():
             raise ParameterError(f"combine: needs {len(self.replicates)} finite values, one for each data set.")
+        warnings.warn(_FIT, UncertaintyWarning, stacklevel=2)
         error = math.sqrt(float(np.mean((np.asarray(values) - value) ** 2)))
         return Estimate(
             value=value,
@@ -93,7 +100,7 @@ class Samples:
             limits=StudentLimits(value, error, len(values)),
             target=self.target,
             about=about,
-            remark="The error is that of noise, sampling and fit together.",
+            remark="noise, sampling and how the fit varies; not how far the fit is from the truth",
         )
 
     def replicate_weights(self) -> pa.Table:
@@ -177,7 +184,8 @@ def _bootstrapped(weights: Floats, rows: float, target: Target, generator: np.ra
 
 def _renoised(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: np.random.Generator) -> NoisyBlocks:
     fresh = tuple(_renoised_block(block, codes, shares * blocks.rows, generator) for block in blocks.blocks)
-    result = dataclasses.replace(blocks, blocks=fresh)
+    moments = tuple(_shaken(moment, generator) for moment in blocks.moments)
+    result = dataclasses.replace(blocks, blocks=fresh, moments=moments)
     if blocks.neighbours is Neighbours.ADD_REMOVE:
         return dataclasses.replace(result, rows=estimated_rows(fresh))
     return result
@@ -191,6 +199,14 @@ def _renoised_block(block: NoisyBlock, codes: Integers, heights: Floats, generat
     bits = block.measurement.bits
     integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)
     return dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, integers=integers))
+
+
+def _shaken(moment: NoisyBlock, generator: np.random.Generator) -> NoisyBlock:
+    """A moment with its noise once more: synthetic rows follow it, so that they need not be weighed again."""
+    noise = _noise(moment.measurement.law, moment.measurement.standard_deviation, moment.block.cells, generator)
+    added = [int(math.ldexp(value, moment.measurement.bits)) for value in noise.tolist()]
+    integers = moment.measurement.integers + np.array(added, dtype=object)
+    return dataclasses.replace(moment, measurement=dataclasses.replace(moment.measurement, integers=integers))
 
 
 def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator) -> Floats:

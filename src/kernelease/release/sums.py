@@ -94,7 +94,12 @@ def check_signature(files: Mapping[str, bytes], trusted_public_key: Ed25519Publi
     """
     present = [name for name in (SIGNATURE, PUBLIC_KEY) if name in files]
     if not present:
-        return _result(SignatureState.UNSIGNED, None, False, "not signed: anyone may have made or altered this bundle")
+        return _result(
+            SignatureState.UNSIGNED,
+            None,
+            False,
+            "not signed, so not checked: anyone may have made or altered this bundle",
+        )
     missing = [name for name in (SUMS, SIGNATURE, PUBLIC_KEY) if name not in files]
     if missing:
         return _result(SignatureState.BAD, None, False, f"{', '.join(missing)}: missing from a signed bundle")

@@ -181,6 +181,7 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
     if domain.schema is not None:
         yield "the declared neighbour relation", certificate.neighbours.value, domain.schema.neighbours
     yield "the unit of protection", certificate.unit, domain.protected
+    yield "where bounds and values are known from", certificate.domain, domain.provenance
     yield "the number of rows", certificate.rows, measured.rows
     yield "the published rows", certificate.published_rows, measured.published_rows
     yield "the method", certificate.method, type(measurements.method).__name__

@@ -1,9 +1,8 @@
 """Schemas to begin with, for a source of private rows."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import final
-
-import pyarrow as pa
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss
@@ -13,9 +12,9 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import ROWS
 from kernelease.release.keeping import Watched
-from kernelease.sources.source import Source
-from kernelease.table.draft import draft, numeric_names, text_names
-from kernelease.table.records import Records
+from kernelease.sources.source import Source, source_columns
+from kernelease.table.draft import Lines, draft, listed_lines, measured_lines, numeric_names, text_names, type_word
+from kernelease.table.written import Written
 
 
 @final
@@ -26,18 +25,25 @@ class Found:
     bounds: dict[str, Bounds]
     values: dict[str, tuple[str, ...]]
 
+    def lines(self, source: Source) -> dict[str, Lines]:
+        """What to write into a schema file."""
+        declared = source.declared_schema()
+        kinds = {} if declared is None else {field.name: type_word(field.type) for field in declared}
+        told = {name: measured_lines(kinds.get(name), item.low, item.high) for name, item in self.bounds.items()}
+        return told | {
+            name: listed_lines(values, "measured with noise") for name, values in self.values.items() if values
+        }
 
-def draft_schema(source: Source, name: str, *, found: Found | None = None, records: Records | None = None) -> str:
+
+def draft_schema(
+    source: Source, name: str, *, known: Mapping[str, Lines] | None = None, written: Written | None = None
+) -> str:
     """The TOML text of a schema to fill in, from the names and the declared types of a source, and nothing in its rows.
 
-    `found` is what `measure_domain` has measured; `records` is written down where it was chosen.
+    `known` is what a code book or `measure_domain` has told; `written` is written down where something was chosen.
     """
-    declared = source.declared_schema()
-    bounds = {} if found is None else {column: (item.low, item.high) for column, item in found.bounds.items()}
-    values = {} if found is None else found.values
-    return draft(
-        _columns(source), name, declared_types=declared is not None, bounds=bounds, values=values, records=records
-    )
+    declared = source.declared_schema() is not None
+    return draft(source_columns(source), name, declared_types=declared, known=known, written=written)
 
 
 def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise: NoiseSource | None = None) -> Found:
@@ -50,7 +56,7 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     """
     ledger.check_subject(ROWS)
     drawn, cap = SystemNoise() if noise is None else noise, ledger.cap
-    names, declared = _columns(source), source.declared_schema() is not None
+    names, declared = source_columns(source), source.declared_schema() is not None
     numeric, texts = (choose(names, declared_types=declared) for choose in (numeric_names, text_names))
     if not numeric and (cap.pure or not texts):
         raise ParameterError("Private bounds: the source declares no column of numbers.")
@@ -78,8 +84,3 @@ def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:
             f"Private bounds for epsilon = {epsilon:g} would pass the cap of epsilon = {ledger.cap.epsilon!r}, delta = "
             f"{ledger.cap.delta!r}. Nothing was spent; {ledger.remaining()}."
         )
-
-
-def _columns(source: Source) -> pa.Schema:
-    declared = source.declared_schema()
-    return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared

@@ -56,6 +56,9 @@ class ManyFiles(Source):
     def records(self) -> Records | None:
         return self.parts[0].records()
 
+    def hint(self) -> str:
+        return self.parts[0].hint()
+
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
         for part in self.parts:
             part._check_columns(wanted)

@@ -8,10 +8,12 @@ from kernelease.errors import SchemaError, SourceError
 from kernelease.sources.arrow import ArrowFile, ArrowStream
 from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.format import CsvFormat
+from kernelease.sources.declared import DeclaredSource
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.files import FileSource, ManyFiles
 from kernelease.sources.frames import PandasFrame, is_frame
 from kernelease.sources.parquet import ParquetFile
+from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, existing, find_files
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
@@ -20,6 +22,7 @@ from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
+from kernelease.table.written import OF_FILES, shown
 
 _POSTGRESQL = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
@@ -67,26 +70,54 @@ def open_source(
 def open_declared(
     data: Any, schema: Schema, *, query: str | None = None, spark: str | None = None, batch_rows: int = BATCH_ROWS
 ) -> Source:
-    """The source of a declared table: as `open_source`, with the records of CSV files cut as the schema says.
+    """The source of a declared table: as `open_source`, with CSV files, names and cells read as the schema says.
 
-    A source that is open already must have been cut so: the certificate says what one record is. A `SchemaError` if it
-    was not, or if lines are declared for a source that has none.
+    A source that is open already must have been opened so: the certificate says what one record is. A `SchemaError` if
+    it was not, or if the source is no CSV file and something is declared that only CSV files have.
     """
-    wanted = schema.records or Records.QUOTED
-    source = open_source(data, query=query, csv=CsvFormat(records=wanted), spark=spark, batch_rows=batch_rows)
-    found = source.records()
-    if found is None and wanted is Records.LINES:
-        raise _contradiction(f'records = "{wanted}" is for CSV files, and {source.describe()} has rows. Remove it.')
-    if found is not None and found is not wanted:
-        raise _contradiction(
-            f'{source.describe()} was opened with records = "{found}", and the schema means "{wanted}". '
-            f'Open it so, or declare [source] records = "{found}".'
+    wanted = CsvFormat.of(schema.source)
+    source = open_source(data, query=query, csv=wanted, spark=spark, batch_rows=batch_rows)
+    if source.records() is None:
+        _refuse_of_files(source, schema)
+    elif (found := _opened_as(source)) is not None:
+        _compare(source, found, wanted, schema)
+    declared = DeclaredSource.of(source, schema)
+    if isinstance(source, Partitioned) and declared is not source:
+        raise SchemaError(
+            f"{source.describe()}: its columns are read as they are, where they lie. Rename and rewrite them in a "
+            "query, and leave `from` and [source] out."
         )
-    return source
+    return declared
 
 
-def _contradiction(message: str) -> SchemaError:
-    return SchemaError(f"[source]: {message}", path=("source", "records"))
+def _refuse_of_files(source: Source, schema: Schema) -> None:
+    for key in OF_FILES:
+        if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
+            message = f"{key} = {shown(given)} is for CSV files, and {source.describe()} has rows. Remove it."
+            raise _contradiction(key, message)
+
+
+def _opened_as(source: Source) -> CsvFormat | None:
+    inner = source.inner if isinstance(source, DeclaredSource) else source
+    first = inner.parts[0] if isinstance(inner, ManyFiles) else inner
+    return first.format if isinstance(first, CsvFile) else None
+
+
+def _compare(source: Source, found: CsvFormat, wanted: CsvFormat, schema: Schema) -> None:
+    """A source that is open already was opened as declared; what is not declared was its opener's choice."""
+    for key in OF_FILES:
+        declared = key == "records" or getattr(schema.source, key) is not None
+        had, meant = getattr(found, key), getattr(wanted, key)
+        if declared and had != meant:
+            raise _contradiction(
+                key,
+                f"{source.describe()} was opened with {key} = {shown(had)}, and the schema means {shown(meant)}. "
+                f"Open it so, or declare [source] {key} = {shown(had)}.",
+            )
+
+
+def _contradiction(key: str, message: str) -> SchemaError:
+    return SchemaError(f"[source]: {message}", path=("source", key))
 
 
 def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:
@@ -97,7 +128,9 @@ def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:
 
 def _refuse_query(query: str | None) -> None:
     if query is not None:
-        raise SourceError("query= is for databases: files and data frames are read whole. Leave it out.")
+        raise SourceError(
+            "--query (query= in Python) is for databases: files and data frames are read whole. Leave it out."
+        )
 
 
 def _database(files: Files, query: str | None, batch_rows: int) -> Source:

@@ -12,9 +12,11 @@ from kernelease._version import __version__
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.errors import SourceError
 from kernelease.features.feature_map import FeatureMap
+from kernelease.measured.block import Block
 from kernelease.private.counting import CHUNK, Layout, PartialCounts
 from kernelease.private.embedding import PartialSums
 from kernelease.private.encoded import Batch
+from kernelease.private.weighing import in_limbs, weigh_blocks
 from kernelease.sources.plain import plain
 from kernelease.table.encode import Encoder
 from kernelease.table.reading.numbers import read_numbers
@@ -40,7 +42,7 @@ class Encode:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """`CODED` batches."""
-        encoder = Encoder(self.schema)
+        encoder = Encoder(self.schema, fine=True)
         return _coded((encoder.encode(_plain(batch)).T, None) for batch in batches)
 
 
@@ -55,7 +57,8 @@ class EncodePersons:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         """`PERSONAL` batches."""
-        encoder, width = Encoder(self.schema), 2 * len(self.schema)
+        encoder = Encoder(self.schema, fine=True)
+        width = 2 * encoder.width
         for batch in map(_plain, batches):
             persons = self.cap.persons(batch.column(self.cap.column), self.key)
             rows = pa.FixedSizeBinaryArray.from_buffers(
@@ -95,9 +98,23 @@ class Count:
     def __call__(self, batches: Batches) -> Integers:
         """The counts of all groups, one after the other."""
         counts = PartialCounts(self.layout)
-        for batch in _chunks(batches, len(self.layout.views)):
+        for batch in _chunks(batches):
             counts.add(batch)
         return counts.total()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Weigh:
+    """Partial sums of weights of `CODED` batches: the moments of some blocks."""
+
+    blocks: tuple[Block, ...]
+    columns: int
+    fine: tuple[int, ...]
+
+    def __call__(self, batches: Batches) -> Integers:
+        """As `in_limbs` has them: one block's sums after the other."""
+        return in_limbs(weigh_blocks(_chunks(batches), self.blocks, self.columns, self.fine))
 
 
 @final
@@ -111,8 +128,8 @@ class SumCodes:
     def __call__(self, batches: Batches) -> Integers:
         """As `PartialSums` has them."""
         sums = PartialSums(self.feature_map)
-        for codes, _ in _chunks(batches, self.columns):
-            sums.add(codes.T.astype(np.int64))
+        for codes, _ in _chunks(batches):
+            sums.add(codes[: self.columns].T.astype(np.int64))
         return sums.total()
 
 
@@ -170,8 +187,8 @@ def _coded(batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(arrays, schema=CODED)
 
 
-def _chunks(batches: Batches, columns: int) -> Iterator[Batch]:
+def _chunks(batches: Batches) -> Iterator[Batch]:
     for batch in batches:
         for chunk in batch.to_pylist():
-            codes: NDArray[Any] = np.frombuffer(chunk["codes"], dtype="<u2").reshape(columns, chunk["rows"])
+            codes: NDArray[Any] = np.frombuffer(chunk["codes"], dtype="<u2").reshape(-1, chunk["rows"])
             yield codes, None if chunk["weights"] is None else np.frombuffer(chunk["weights"], dtype="<i8")

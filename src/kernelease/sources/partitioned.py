@@ -12,9 +12,9 @@ from kernelease.arrays import Integers
 from kernelease.errors import SourceError
 from kernelease.private.distant import DistantRows, Summing, distant_counts
 from kernelease.seeds import PublicSeed
-from kernelease.sources.partial import Cap, Count, Encode, EncodePersons, Stage, SumCodes, SumVectors, Task, Then
+from kernelease.sources.partial import Cap, Count, Encode, EncodePersons, Stage, SumCodes, SumVectors, Task, Then, Weigh
 from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder
+from kernelease.table.encode import Encoder, finer_columns
 from kernelease.table.reading.numbers import is_number
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
@@ -57,8 +57,15 @@ def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> Dist
     else:
         cap, columns = UnitCap.of(schema, seed), (*schema.names, schema.unit)
         first = EncodePersons(schema=schema, cap=cap, key=secrets.token_bytes(16))
-        unit, sums = cap.total, source.regrouped(columns, first, Cap(cap=cap, columns=len(schema)))
-    counts = distant_counts(lambda layout: sums(Count(layout=layout)), schema.sizes, unit=unit)
+        width = Encoder(schema, fine=True).width
+        unit, sums = cap.total, source.regrouped(columns, first, Cap(cap=cap, columns=width))
+    fine = tuple(finer_columns(schema))
+    counts = distant_counts(
+        lambda layout: sums(Count(layout=layout)),
+        lambda blocks: sums(Weigh(blocks=tuple(blocks), columns=len(schema), fine=fine)),
+        schema.sizes,
+        unit=unit,
+    )
     summing: Summing = lambda feature_map: sums(SumCodes(feature_map=feature_map, columns=len(schema)))  # noqa: E731
     return DistantRows(summing, width=len(schema), counts=counts)
 

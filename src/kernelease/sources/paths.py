@@ -80,7 +80,7 @@ def _expanded(data: str | Path) -> list[Path]:
 def existing(path: str | Path) -> Path:
     """A path to a file, or a `SourceError`: an engine would make a new database of a wrong name."""
     if not Path(path).is_file():
-        raise SourceError(f"There is no file {path}.")
+        raise SourceError(f"There is no file {path}. Check its name, and the folder you are in.")
     return Path(path)
 
 
@@ -96,7 +96,9 @@ def _files(paths: list[Path], title: str) -> Files:
     kinds = {kind_of(path) for path in found}
     if None in kinds:
         unknown = next(path for path in found if kind_of(path) is None)
-        raise SourceError(f"{unknown} has no known kind: its name must end in {', '.join(SUFFIXES)}.")
+        raise SourceError(
+            f"{unknown} has no known kind: its name must end in {', '.join(SUFFIXES)}. Save other tables as CSV."
+        )
     if len(kinds) > 1:
         raise SourceError(f"The {title} must be of one kind, but are {' and '.join(sorted(map(str, kinds)))}.")
     return Files(kind=str(kinds.pop()), paths=tuple(found), title=title)

@@ -2,18 +2,17 @@
 
 from typing import Any
 
-import pyarrow as pa
-
 from kernelease.private.counting import CHUNK
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.rows import PrivateRows, PrivateTable
 from kernelease.seeds import PublicSeed
+from kernelease.sources.declared import check_columns
 from kernelease.sources.opening import open_declared
 from kernelease.sources.partitioned import Partitioned, distant_table
 from kernelease.sources.pushdown import count_by_sql
 from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder
+from kernelease.table.encode import Encoder, finer_columns
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
 
@@ -23,25 +22,27 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 
     With `push_down` the database counts, and its rows never leave it; the counts are the same to the bit.
     """
-    source = open_declared(
-        data, schema, batch_rows=CHUNK
-    )  # opened once: every pass must find the file as it was at the first
+    # Opened once: every pass must find the file as it was at the first.
+    source = open_declared(data, schema, batch_rows=CHUNK)
     if isinstance(source, Partitioned):
         return distant_table(source, schema, seed)
     if push_down:
         return PrivateTable(count_by_sql(source, schema))
-    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    check_columns(source, schema)
     unit = 1 if schema.unit is None else UnitCap.of(schema, seed).total
     rows = _encoded(source, schema, seed)
     return PrivateTable(ExactCounts.of(rows, schema.sizes, unit=unit), rows)
 
 
 def _encoded(source: Source, schema: Schema, seed: PublicSeed) -> EncodedRows:
-    """Codes (columns, n), and the rows' weights where persons have several."""
-    encoder = Encoder(schema)
+    """Codes (columns, n), those of finer cells below them, and the rows' weights where persons have several."""
+    encoder, fine = Encoder(schema, fine=True), tuple(finer_columns(schema))
     if schema.unit is None:
         return EncodedRows(
-            lambda: source.batches(schema.names), schema.sizes, encode=lambda batch: (encoder.encode(batch).T, None)
+            lambda: source.batches(schema.names),
+            schema.sizes,
+            encode=lambda batch: (encoder.encode(batch).T, None),
+            fine=fine,
         )
     cap, columns = UnitCap.of(schema, seed), [*schema.names, schema.unit]
     return EncodedRows(
@@ -49,4 +50,5 @@ def _encoded(source: Source, schema: Schema, seed: PublicSeed) -> EncodedRows:
         schema.sizes,
         encode=lambda block: (block[0].T, block[1]),
         weighted=True,
+        fine=fine,
     )

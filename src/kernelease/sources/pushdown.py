@@ -2,7 +2,7 @@
 
 import secrets
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, final
@@ -10,12 +10,13 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Integers
+from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
 from kernelease.measured.block import Block
 from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
 from kernelease.sources import duck, postgresql
+from kernelease.sources.declared import DeclaredSource, check_columns
 from kernelease.sources.duck import DuckFile, DuckRelation
 from kernelease.sources.duck_atoms import DuckDialect
 from kernelease.sources.postgresql import PostgresqlQuery
@@ -24,7 +25,7 @@ from kernelease.sources.source import Source
 from kernelease.sources.sql import failed
 from kernelease.sources.sql_atoms import Dialect, Refusal, joint
 from kernelease.table.columns.column import Codes
-from kernelease.table.encode import Encoder
+from kernelease.table.encode import finer_columns
 from kernelease.table.schema import Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
@@ -48,9 +49,11 @@ def supports(source: Source, schema: Schema) -> str | None:
     certain, the answer is a reason, and rows should be streamed: `source.batches`. A `SchemaError` if the source lacks
     a declared column.
     """
-    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    check_columns(source, schema)
     if schema.unit is not None:
         return f"the cap on rows of each {schema.unit} needs a hash of encoded rows, which SQL does not have."
+    if isinstance(source, DeclaredSource):
+        return "the schema renames columns, or rewrites numbers or dates. Do that in the query: SELECT a AS b."
     engine = _engine(source)
     if engine is None:
         return f"{source.describe()} is not a table or query of DuckDB or PostgreSQL."
@@ -70,7 +73,11 @@ def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
     reason, engine = supports(source, schema), _engine(source)
     if engine is None or reason is not None:
         raise SourceError(f"{source.describe()} can't be counted by SQL: {reason}")
-    return ExactCounts(lambda blocks: _tables(engine, schema, blocks), schema.sizes)
+    return ExactCounts(
+        lambda blocks: _tables(engine, schema, blocks),
+        schema.sizes,
+        weigher=lambda blocks: _moments(engine, schema, blocks),
+    )
 
 
 def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[Integers]:
@@ -84,6 +91,15 @@ def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[
     return layout.tables(totals, blocks)
 
 
+def _moments(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[BigIntegers]:
+    """The sums of weights of each block; cells without rows have none."""
+    weighed = engine.weigh(schema, blocks)
+    tables = [np.zeros(block.cells, dtype=object) for block in blocks]
+    for part, cell, total in zip(*(weighed.column(i).to_pylist() for i in range(3)), strict=True):
+        tables[part][cell] = int(total)
+    return [table.reshape(block.shape) for table, block in zip(tables, blocks, strict=True)]
+
+
 class _Engine(ABC):
     """A database that holds the rows of a source."""
 
@@ -94,6 +110,10 @@ class _Engine(ABC):
     @abstractmethod
     def count(self, schema: Schema, layout: Layout) -> pa.Table:
         """The cells that are not empty: the group of columns, the place in its table, the number of rows."""
+
+    @abstractmethod
+    def weigh(self, schema: Schema, blocks: Sequence[Block]) -> pa.Table:
+        """The cells that are not empty: the block, the place in its table, the sum of weights as text."""
 
 
 def _engine(source: Source) -> _Engine | None:
@@ -106,6 +126,15 @@ def _atoms(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema:
     """The code of each declared column. Cells are named by their place, c0, c1, …: names may hold or hide anything."""
     places = [names.index(column.name) for column in schema]
     return [dialect.atom(column, kinds[i], f"c{i}") for column, i in zip(schema, places, strict=True)]
+
+
+def _placed(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema: Schema, kind: str) -> str:
+    """The atom of each declared column as a0, a1, … and, where it has finer cells, its code there as f0, f1, … too."""
+    atoms = [f"CAST({atom} AS {kind}) AS a{i}" for i, atom in enumerate(_atoms(dialect, names, kinds, schema))]
+    for place, finer in finer_columns(schema).items():
+        at = names.index(finer.name)
+        atoms.append(f"CAST({dialect.atom(finer, kinds[at], f'c{at}')} AS {kind}) AS f{place}")
+    return ", ".join(atoms)
 
 
 def _cell(atom: str, view: Codes, array: str) -> str:
@@ -121,6 +150,41 @@ def _counts(codes: str, layout: Layout) -> str:
         f"SELECT {index} AS part, {joint(group, layout.lengths)} AS cell, count(*) AS n FROM {codes} GROUP BY 2"
         for index, group in enumerate(layout.groups)
     )
+
+
+def _sums(codes: str, blocks: Sequence[Block], fine: Collection[int], array: str) -> str:
+    """The sums of weights of every block, where a0, a1, … are the atoms and f0, f1, … the codes of finer cells."""
+    return " UNION ALL ".join(
+        f"SELECT {index} AS part, {_block_cell(block, array)} AS cell, "
+        f"CAST(SUM({_weight(block, fine, array)}) AS VARCHAR) AS total FROM {codes} GROUP BY 2"
+        for index, block in enumerate(blocks)
+    )
+
+
+def _block_cell(block: Block, array: str) -> str:
+    """The place of a row in a block's table. An empty sum is no column's number, so that GROUP BY 2 means the place."""
+    place = "0"
+    for column, group, size in zip(block.columns, block.groups, block.shape, strict=True):
+        place = f"({place}) * {size} + {_looked_up(f'a{column}', group, array)}"
+    return place
+
+
+def _weight(block: Block, fine: Collection[int], array: str) -> str:
+    """Π t_i: `Ramp.of` in 64-bit integers."""
+    factors = []
+    for column, ramp in zip(block.columns, block.ramps, strict=True):
+        if ramp is not None:
+            start, slope = (_looked_up(f"a{column}", part, array) for part in (ramp.start, ramp.slope))
+            code = f"{'f' if column in fine else 'a'}{column}"
+            factors.append(f"LEAST(GREATEST({start} + {slope} * {code}, -{ramp.limit}), {ramp.limit})")
+    return " * ".join(factors)
+
+
+def _looked_up(code: str, values: Integers, array: str) -> str:
+    """A public number of each atom, from a list that the statement spells out, as a 64-bit integer."""
+    if (values == values[0]).all():
+        return f"CAST({int(values[0])} AS BIGINT)"
+    return f"CAST(({array}[{', '.join(str(value) for value in values.tolist())}])[{code} + 1] AS BIGINT)"
 
 
 def _whole(schema: Schema) -> list[Codes]:
@@ -152,6 +216,19 @@ class _Duck(_Engine):
             relation.query(rows, f"CREATE TEMPORARY TABLE {codes} AS {encode}")
             try:
                 return relation.query(rows, _counts(f"temp.{codes}", layout)).to_arrow_table()
+            finally:
+                relation.query(rows, f"DROP TABLE temp.{codes}")
+
+    def weigh(self, schema: Schema, blocks: Sequence[Block]) -> pa.Table:
+        rows, codes = (f"kernelease_{secrets.token_hex(8)}" for _ in range(2))
+        with self._relation() as relation:
+            kinds = [str(kind) for kind in relation.types]
+            chosen = _placed(DuckDialect(), relation.columns, kinds, schema, "INTEGER")
+            names = _places(len(relation.columns))
+            relation.query(rows, f"CREATE TEMPORARY TABLE {codes} AS SELECT {chosen} FROM {rows} AS cells({names})")
+            try:
+                sums = _sums(f"temp.{codes}", blocks, finer_columns(schema), "")
+                return relation.query(rows, sums).to_arrow_table()
             finally:
                 relation.query(rows, f"DROP TABLE temp.{codes}")
 
@@ -194,6 +271,15 @@ class _Postgresql(_Engine):
             cursor.execute(f"WITH codes AS MATERIALIZED ({codes}) {_counts('codes', layout)}")
             return cursor.fetch_arrow_table()
 
+    def weigh(self, schema: Schema, blocks: Sequence[Block]) -> pa.Table:
+        with self._cursor() as cursor:
+            kinds = self._kinds(cursor)
+            chosen = _placed(PostgresqlDialect(), self.source.names(), kinds, schema, "int8")
+            rows = f"(\n{self.source.query}\n) AS kernelease_rows({_places(len(kinds))})"
+            sums = _sums("codes", blocks, finer_columns(schema), "ARRAY")
+            cursor.execute(f"WITH codes AS MATERIALIZED (SELECT {chosen} FROM {rows}) {sums}")
+            return cursor.fetch_arrow_table()
+
     @contextmanager
     def _cursor(self) -> Iterator[Any]:
         """A cursor in a transaction of one snapshot that can't write."""
@@ -205,7 +291,8 @@ class _Postgresql(_Engine):
         except (*postgresql._errors(), OSError, pa.ArrowException):
             raise failed(self.source.describe()) from None
 
-    def _codes(self, cursor: Any, schema: Schema, views: Sequence[Codes]) -> str:
+    def _kinds(self, cursor: Any) -> list[str]:
+        """The types of the query's columns, or a `Refusal` of this server."""
         cursor.execute(_SETTINGS)
         server, client, version = cursor.fetchone()
         if (server, client) != ("UTF8", "UTF8"):
@@ -214,7 +301,10 @@ class _Postgresql(_Engine):
             raise Refusal("the server must be PostgreSQL 12 or later.")
         cursor.execute(_ENUMS)
         enums = frozenset(cursor.fetch_arrow_table().column(0).to_pylist())
-        kinds = [_postgresql_type(field, enums) for field in self.source.schema]
+        return [_postgresql_type(field, enums) for field in self.source.schema]
+
+    def _codes(self, cursor: Any, schema: Schema, views: Sequence[Codes]) -> str:
+        kinds = self._kinds(cursor)
         atoms = _atoms(PostgresqlDialect(), self.source.names(), kinds, schema)
         cells = [_cell(atom, view, "ARRAY") for atom, view in zip(atoms, views, strict=True)]
         chosen = ", ".join(f"CAST({cell} AS int2) AS a{i}" for i, cell in enumerate(cells))

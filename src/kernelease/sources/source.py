@@ -50,6 +50,10 @@ class Source(ABC):
         """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""
         return None
 
+    def hint(self) -> str:
+        """A sentence for whoever misses a column, from what is public; empty where there is none."""
+        return ""
+
     @abstractmethod
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """One pass over the rows: batches of any size that hold at least these columns, which exist."""
@@ -94,3 +98,9 @@ class Source(ABC):
 
     def __reduce__(self) -> Any:
         raise PrivacyError("A source can't be pickled or copied: it may hold private rows.")
+
+
+def source_columns(source: Source) -> pa.Schema:
+    """The names of a source's columns, with the types that it declares."""
+    declared = source.declared_schema()
+    return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared

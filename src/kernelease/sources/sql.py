@@ -17,7 +17,9 @@ def as_query(text: str | None, where: str) -> str:
     """
     stripped = (text or "").strip().rstrip(";").rstrip()
     if not stripped:
-        raise SourceError(f"{where} holds many tables: give query= the name of one, or a SELECT statement.")
+        raise SourceError(
+            f"{where} is a database: name the table, or give a SELECT statement, with --query (query= in Python)."
+        )
     return f"SELECT * FROM {stripped}" if _TABLE.fullmatch(stripped) else stripped
 
 

@@ -48,6 +48,11 @@ class Domain(ABC):
 
     @property
     @abstractmethod
+    def provenance(self) -> str:
+        """Where the publisher says that all this was known from, in words."""
+
+    @property
+    @abstractmethod
     def unit_weight(self) -> int:
         """What a row, or a person with several, adds to a count in all."""
 

@@ -3,7 +3,7 @@
 import datetime
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,18 +17,29 @@ from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.registry import COLUMN_TYPES, FILL_IN
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.domain import WEIGHT
 from kernelease.table.reading.arrow import dense, is_text
 from kernelease.table.reading.numbers import is_number
-from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key, toml_value
+from kernelease.table.written import Written
 
+Lines: TypeAlias = tuple[tuple[str, Any, str], ...]
+"""The lines of a column in a schema file: key, value, remark."""
+
+MARK = "from the private rows: keep only if it is public knowledge"
 MOST_CATEGORIES = 256  # a public text column with more distinct values is drafted as free text
 
-_PREAMBLE = """\
+_TO_FILL_IN = """\
 # A draft. Replace every FILL IN by what is publicly known about the table, from its documentation or from domain
 # knowledge: never by what the private rows happen to hold. docs/schema.md says what each key means. A column that
 # others say (computed = "a + b", determined_by = "a") costs nothing: declare it so.
+"""
+_TO_DECIDE = """\
+# A draft from the private rows, and as private as they are. Decide line by line: keep what is public knowledge, and
+# change what is not. docs/schema.md says what each key means, docs/security.md what a line that is kept can reveal.
+"""
+_PREAMBLE = """\
 
 [table]
 name = {name}
@@ -36,15 +47,18 @@ neighbours = "replace-one"  # or "add-remove", where the number of rows is priva
 # unit = "person"           # the column that identifies a person who may have several rows,
 # max_rows_per_unit = 5     # and how many of them may count
 """
-_BOUNDS = (
-    ("min", FILL_IN, "the lowest value that is possible"),
-    ("max", FILL_IN, "the highest value that is possible"),
+_TO_CONFIRM = """\
+confirmed = false           # true, once every line below that is marked is public knowledge, or was changed
+"""
+_BOUNDS: Lines = (
+    ("min", FILL_IN, f"{FILL_IN}: the lowest value that is possible"),
+    ("max", FILL_IN, f"{FILL_IN}: the highest value that is possible"),
 )
-_VALUES = (
-    ("values", [FILL_IN], "all values that are possible"),
-    ("other", True, "a place for values that are not listed; false if there can be none"),
+_VALUES: Lines = (
+    ("values", [FILL_IN], f"{FILL_IN}: all values that are possible"),
+    ("other", True, f"{FILL_IN}: a place for values that are not listed; false if there can be none"),
 )
-_HINTS = {
+_HINTS: dict[str, Lines] = {
     "integer": _BOUNDS,
     "number": _BOUNDS,
     "date": _BOUNDS,
@@ -52,11 +66,11 @@ _HINTS = {
     "category": _VALUES,
     "boolean": (),
 }
-_UNKNOWN = (
-    ("type", FILL_IN, ", ".join(COLUMN_TYPES)),
-    ("min", FILL_IN, "for numbers and dates; remove it otherwise"),
-    ("max", FILL_IN, "for numbers and dates; remove it otherwise"),
-    ("values", [FILL_IN], "for categories, ordinals and strings; remove it otherwise"),
+_UNKNOWN: Lines = (
+    ("type", FILL_IN, f"{FILL_IN}: {', '.join(COLUMN_TYPES)}"),
+    ("min", FILL_IN, f"{FILL_IN}: for numbers and dates; remove it otherwise"),
+    ("max", FILL_IN, f"{FILL_IN}: for numbers and dates; remove it otherwise"),
+    ("values", [FILL_IN], f"{FILL_IN}: for categories, ordinals and strings; remove it otherwise"),
 )
 
 
@@ -65,17 +79,19 @@ def draft(
     name: str,
     *,
     declared_types: bool,
-    bounds: Mapping[str, tuple[float, float]] | None = None,
-    values: Mapping[str, tuple[str, ...]] | None = None,
-    records: Records | None = None,
+    known: Mapping[str, Lines] | None = None,
+    written: Written | None = None,
+    looked: bool = False,
+    left_out: Mapping[str, str] | None = None,
 ) -> str:
     r"""The TOML text of a schema to fill in, from the column names of a source and nothing in its rows.
 
     With `declared_types`, the types that the source declares (Parquet, SQL) choose the type of each column; without,
     as for CSV, whose types would be guessed from values, they are to be filled in too.
 
-    `bounds` of numbers and `values` of texts are those that are known already, as a charged mechanism measures them.
-    `records` says where a record of a CSV file ends; None leaves it unsaid.
+    `known` are the lines of columns that something else has told: a code book, a charged mechanism, the owner's look at
+    the rows. With `looked`, the schema can't be used before it is confirmed. `written` says how the rows are written;
+    `left_out` are columns that are not declared, and why.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -85,44 +101,69 @@ def draft(
     nullable = true  # FILL IN: false if no value can be missing
     <BLANKLINE>
     """
-    parts = [_PREAMBLE.format(name=toml_value(name))]
-    if records is not None:
-        parts.append(f"[source]\nrecords = {toml_value(records.value)}\n")
+    table = _PREAMBLE.format(name=toml_value(name))
+    parts = [f"{_TO_DECIDE}{table}{_TO_CONFIRM}" if looked else f"{_TO_FILL_IN}{table}"]
+    said = Written() if written is None else written
+    if said != Written():
+        ways = [_line(key, value, MARK if looked else "") for key, value in said.to_dict().items()]
+        parts.append("\n".join(["[source]", *ways]) + "\n")
     for field in source:
-        tag = _tag(field.type) if declared_types else None
-        known = (bounds or {}).get(field.name)
-        lines = _UNKNOWN if tag is None else (("type", tag, ""), *_HINTS[tag])
-        lines = lines if known is None else _numeric(tag, *known)
-        if frequent := (values or {}).get(field.name):
-            lines = ("type", "category", ""), ("values", list(frequent), ""), ("other", True, "")
-        body = [_line(*line) for line in (*lines, ("nullable", True, "false if no value can be missing"))]
-        parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *body]) + "\n")
+        if (why := (left_out or {}).get(field.name)) is not None:
+            parts.append(f"# column {toml_key(field.name)} is left out: {why}\n")
+            continue
+        lines = (known or {}).get(field.name) or blank_lines(type_word(field.type) if declared_types else None)
+        name, origin = _released(field.name)
+        body = [_line(*line) for line in (*lines[:1], *origin, *lines[1:])]
+        parts.append("\n".join([f"[columns.{toml_key(name)}]", *body]) + "\n")
     return "\n".join(parts)
+
+
+def _released(name: str) -> tuple[str, Lines]:
+    """The name of a column in a release, and a line that says where it comes from if that is another one."""
+    return (
+        (f"{name}_value", (("from", name, "a release has a column of this name itself"),))
+        if name == WEIGHT
+        else (name, ())
+    )
+
+
+def blank_lines(tag: str | None) -> Lines:
+    """The lines of a column of which at most the type is known, to fill in."""
+    lines = _UNKNOWN if tag is None else (("type", tag, ""), *_HINTS[tag])
+    return (*lines, ("nullable", True, f"{FILL_IN}: false if no value can be missing"))
+
+
+def measured_lines(tag: str | None, low: float, high: float) -> Lines:
+    """Measured bounds. The measurement has no cells to say whether numbers are whole: that takes a declared type."""
+    high = high if high > low else low + 1.0
+    nullable = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
+    beyond = "measured with noise; the few rows beyond it are clamped"
+    if tag == "integer" and max(abs(low), abs(high)) <= LARGEST_INTEGER:
+        return ("type", tag, ""), ("min", math.floor(low), beyond), ("max", math.ceil(high), beyond), nullable
+    return ("type", "number", ""), ("min", low, beyond), ("max", high, beyond), nullable
+
+
+def listed_lines(values: tuple[str, ...], remark: str = "") -> Lines:
+    """Values that are known, and a place for the others."""
+    nullable = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
+    return ("type", "category", ""), ("values", list(values), remark), ("other", True, ""), nullable
 
 
 def numeric_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
     """The columns that are declared to be numbers, or may be, where nothing is declared."""
-    return tuple(f.name for f in source if not declared_types or _tag(f.type) in ("integer", "number", None))
+    return tuple(f.name for f in source if not declared_types or type_word(f.type) in ("integer", "number", None))
 
 
 def text_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
     """The columns that are declared to be texts; none where nothing is declared."""
-    return tuple(f.name for f in source if declared_types and _tag(f.type) == "category")
-
-
-def _numeric(tag: str | None, low: float, high: float) -> tuple[tuple[str, Any, str], ...]:
-    """Measured bounds. The measurement has no cells to say whether numbers are whole: that takes a declared type."""
-    high = high if high > low else low + 1.0
-    if tag == "integer" and max(abs(low), abs(high)) <= LARGEST_INTEGER:
-        return ("type", tag, ""), ("min", math.floor(low), ""), ("max", math.ceil(high), "")
-    return ("type", "number", ""), ("min", low, ""), ("max", high, "")
+    return tuple(f.name for f in source if declared_types and type_word(f.type) == "category")
 
 
 def _line(key: str, value: Any, remark: str) -> str:
-    return f"{key} = {toml_value(value)}" + (f"  # {FILL_IN}: {remark}" if remark else "")
+    return f"{key} = {toml_value(value)}" + (f"  # {remark}" if remark else "")
 
 
-def _tag(kind: pa.DataType) -> str | None:
+def type_word(kind: pa.DataType) -> str | None:
     """The type of a column whose declared Arrow type is known; None where that says nothing."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
@@ -154,7 +195,7 @@ def draft_from_public(table: pa.Table, name: str = "table") -> Schema:
 def _column(name: str, array: pa.ChunkedArray) -> Column:
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
-    tag = _tag(array.type)
+    tag = type_word(array.type)
     nullable = array.null_count > 0
     values = array.drop_null()
     if tag == "boolean":

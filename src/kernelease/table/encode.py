@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
+from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Codes
 from kernelease.table.schema import Schema
 
@@ -28,18 +29,25 @@ class Encoder:
     """
 
     schema: Schema
+    fine: bool = False  # whether codes of finer cells follow those of all columns, for the columns that have some
+
+    @property
+    def width(self) -> int:
+        """How many codes a row has."""
+        return len(self.schema) + len(finer_columns(self.schema)) * self.fine
 
     def check(self, source: pa.Schema) -> None:
         """A `SchemaError` if a declared column, or the privacy unit, is not in the source exactly once."""
-        needed = [(name, ("columns", name)) for name in self.schema.names]
+        needed = [(column.name, column.source_name, ("columns", column.name)) for column in self.schema]
         if self.schema.unit is not None:
-            needed.append((self.schema.unit, ("table", "unit")))
-        for name, path in needed:
+            needed.append((self.schema.unit, self.schema.unit, ("table", "unit")))
+        for name, wanted, path in needed:
             found = source.names.count(name)
             if found == 0:
                 raise SchemaError(
-                    f"column {name!r}: the source has no such column. Rename it or remove it; for a CSV file, look at "
-                    "its first line, and at the separator there.",
+                    f"column {name!r}: the source has no column {wanted!r}. If it has another name there, declare "
+                    'from = "THAT NAME"; for a CSV file, look at its first line: its separator (--separator), or '
+                    "whether there is a header at all (--names).",
                     path=path,
                 )
             if found > 1:
@@ -48,9 +56,16 @@ class Encoder:
                 )
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Codes:
-        """The code of every cell: (n, columns) int32, each column contiguous in memory, as counting pairs likes it."""
+        """The code of every cell: (n, width) int32, each column contiguous in memory, as counting pairs likes it."""
         self.check(batch.schema)
-        codes = np.empty((batch.num_rows, len(self.schema)), dtype=np.int32, order="F")
-        for i, column in enumerate(self.schema):
+        columns = [*self.schema, *(finer_columns(self.schema).values() if self.fine else ())]
+        codes = np.empty((batch.num_rows, len(columns)), dtype=np.int32, order="F")
+        for i, column in enumerate(columns):
             codes[:, i] = column.encode(batch.column(column.name))
         return codes
+
+
+def finer_columns(schema: Schema) -> dict[int, Celled]:
+    """The places of columns of numbers and dates whose cells hold several values, and each of them in finer cells."""
+    found = ((place, column.finer) for place, column in enumerate(schema) if isinstance(column, Celled))
+    return {place: finer for place, finer in found if finer is not None}

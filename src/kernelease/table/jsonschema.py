@@ -9,8 +9,10 @@ from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, require
 from kernelease.table.columns.written import MOST_DECIMALS
 from kernelease.table.derived.computed import Computed
 from kernelease.table.derived.determined import Determined
+from kernelease.table.reading.numerals import DECIMALS, THOUSANDS
 from kernelease.table.records import Records
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
+from kernelease.table.written import ENCODINGS, QUOTES
 
 _NUMBER = {"type": "number"}
 _INTEGER = {"type": "integer"}
@@ -25,7 +27,9 @@ _VALUES: dict[str, Any] = {
     "uniqueItems": True,
     "description": "the values that are possible, from public knowledge; in order, for an ordinal",
 }
+_LIST: dict[str, Any] = {"type": ["string", "array"], "items": {"type": "string"}}
 _COMMON: dict[str, dict[str, Any]] = {
+    "from": {"type": "string", "minLength": 1, "description": "its name in the source, where that is another one"},
     "nullable": {"type": "boolean", "description": "whether a value may be missing; NULL is then a value of its own"},
     "cells": {"type": "integer", "minimum": 1, "maximum": MOST_ATOMS, "description": "the most cells to use"},
     "other": {"type": ["boolean", "string", "integer"], "description": "a bucket for other values, or its label"},
@@ -81,6 +85,7 @@ def _table() -> dict[str, Any]:
             "unit": {"type": "string", "minLength": 1, "description": "the column that identifies a person"},
             "max_rows_per_unit": {"type": "integer", "minimum": 1, "maximum": MOST_ROWS_PER_UNIT},
             "rows_without_unit": {"enum": list(ROWS_WITHOUT_UNIT)},
+            "confirmed": {"type": "boolean", "description": "of a draft from private rows: true once all is public"},
             "constraints": {"type": "array", "items": {"type": "string", "examples": ["start <= end"]}},
         },
         "dependentRequired": {"unit": ["max_rows_per_unit"], "max_rows_per_unit": ["unit"]},
@@ -92,7 +97,17 @@ def _source() -> dict[str, Any]:
     return {
         "type": "object",
         "additionalProperties": False,
-        "properties": {"records": {"enum": [str(rule) for rule in Records], "description": words}},
+        "properties": {
+            "records": {"enum": [str(rule) for rule in Records], "description": words},
+            "separator": {"type": "string", "minLength": 1, "maxLength": 1, "description": "between cells"},
+            "quote": {"enum": list(QUOTES), "description": "around cells; empty for none"},
+            "encoding": {"type": "string", "description": "of characters in bytes", "examples": sorted(ENCODINGS)},
+            "names": {**_LIST, "description": "the columns of a file without a header line"},
+            "nulls": {**_LIST, "description": "texts that mean NULL, where they are not quoted"},
+            "decimal": {"enum": list(DECIMALS), "description": "the sign before decimals"},
+            "thousands": {"enum": list(THOUSANDS), "description": "the sign between thousands"},
+            "dates": {**_LIST, "description": "formats of dates that are not ISO 8601", "examples": ["%d/%m/%Y"]},
+        },
     }
 
 

@@ -26,12 +26,13 @@ from kernelease.table.expressions.parser import parse
 from kernelease.table.expressions.tokens import shown
 from kernelease.table.records import Records
 from kernelease.table.toml import locate, toml_key, toml_value
+from kernelease.table.written import Written
 
 NEIGHBOURS = ("replace-one", "add-remove")
 ROWS_WITHOUT_UNIT = ("drop", "one-unit")
 MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
-_SOURCE_KEYS = ("records",)
-_TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "constraints")
+_SOURCE_KEYS = tuple(field.name for field in dataclasses.fields(Written))
+_TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "confirmed", "constraints")
 
 
 @final
@@ -78,10 +79,11 @@ class Schema:
 
     `neighbours` is "replace-one" (the number of rows is public) or "add-remove" (it is not). `unit` names the column
     of the source that identifies a person; it is never released, and `max_rows_per_unit` caps what a person adds.
-    `records` says where a record of a CSV file ends: None stands for `Records.QUOTED`, and is not written down.
     `columns` are read and measured. `derived` ones are neither: `structure` makes them from the others in every row;
     `order` names all of them as they are released, the derived ones last where it is left out.
-    Everything here must be known without looking at private rows.
+    `source` says how the rows are written: the separator and the encoding of a CSV file, and the like. Everything here
+    must be known without looking at private rows; where it was drafted by looking, `confirmed` is there: true once the
+    owner has confirmed that all of it is public knowledge, and nothing is released before.
 
     >>> schema = Schema.parse('''
     ... [table]
@@ -111,7 +113,8 @@ class Schema:
     max_rows_per_unit: int | None = None
     rows_without_unit: str = "drop"
     constraints: tuple[Rule, ...] = ()
-    records: Records | None = None
+    source: Written = field(default_factory=Written)
+    confirmed: bool | None = None
     derived: tuple[Derived, ...] = ()
     order: tuple[str, ...] = ()
     structure: Structure = field(init=False, repr=False, compare=False)
@@ -128,7 +131,9 @@ class Schema:
             hint = nearest(str(self.neighbours), NEIGHBOURS)
             raise _error("neighbours", f"neighbours must be {' or '.join(NEIGHBOURS)}, got {self.neighbours!r}.{hint}")
         self._check_unit()
-        self._check_records()
+        self._check_origins()
+        if self._given("confirmed") not in (None, False, True) or type(self.confirmed) is int:
+            raise _error("confirmed", f"confirmed must be true or false, got {self.confirmed!r}.")
         self._read_constraints()
 
     def _given(self, key: str) -> Any:
@@ -178,13 +183,19 @@ class Schema:
                 f"got {self.max_rows_per_unit!r}.",
             )
 
-    def _check_records(self) -> None:
-        given = self._given("records")
-        if given is not None and given not in tuple(Records):
-            hint = nearest(str(given), tuple(Records))
-            message = f"[source]: records must be {' or '.join(Records)}, got {given!r}.{hint}"
-            raise SchemaError(message, path=("source", "records"))
-        object.__setattr__(self, "records", None if given is None else Records(given))
+    def _check_origins(self) -> None:
+        """Each column of the source becomes one column at most, and the unit none under any name."""
+        seen: dict[str, str] = {}
+        for column in self.columns:
+            if column.source_name == self.unit:
+                raise column.error(
+                    "from", f"{self.unit!r} identifies persons and can't be released. Remove the column."
+                )
+            if column.source_name in seen:
+                raise column.error(
+                    "from", f"{column.source_name!r} is column {seen[column.source_name]!r} already. Remove one."
+                )
+            seen[column.source_name] = column.name
 
     def _read_constraints(self) -> None:
         given = self._given("constraints")
@@ -234,17 +245,14 @@ class Schema:
             return "each line of the file" if lines else "each row"
         return f"each {self.unit} (up to {self.max_rows_per_unit} {'lines of the file' if lines else 'rows'})"
 
-    def with_records(self, records: Records | None) -> "Schema":
-        """The schema with records declared, or as it is for None. A `SchemaError` if it declares others already."""
-        if records is None or records is self.records:
-            return self
-        if self.records is not None:
-            raise SchemaError(
-                f'[source]: table {self.name!r} declares records = "{self.records}", but "{records}" was asked for. '
-                "Leave out one of the two.",
-                path=("source", "records"),
-            )
-        return dataclasses.replace(self, records=records)
+    @property
+    def records(self) -> Records | None:
+        """Where a record of a CSV file ends: None stands for `Records.QUOTED`, and is not written down."""
+        return self.source.records
+
+    def written_as(self, source: Written) -> "Schema":
+        """The schema with more said about how its rows are written. A `SchemaError` if it says otherwise already."""
+        return dataclasses.replace(self, source=self.source.joined(source))
 
     def _repr_html_(self) -> str:
         about = [("protects", self.unit_in_words), ("neighbours", self.neighbours)]
@@ -309,15 +317,10 @@ class Schema:
             if key not in _TABLE_KEYS:
                 hint = " It belongs in [source]." if key in _SOURCE_KEYS else nearest(str(key), _TABLE_KEYS)
                 raise _error(str(key), f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{hint}")
-        if not isinstance(source, Mapping):
-            raise SchemaError(f"source must be a table: [source], got {source!r}.", path=("source",))
-        for key in source:
-            if key not in _SOURCE_KEYS:
-                raise SchemaError(f"[source]: unknown key {key!r}; known is records.", path=("source", str(key)))
         columns = tuple(one for one in declared if isinstance(one, Column))
         derived = tuple(one for one in declared if isinstance(one, Derived))
         order = tuple(one.name for one in declared) if len({one.name for one in declared}) == len(declared) else ()
-        return cls(columns, derived=derived, order=order, **table, **source)
+        return cls(columns, derived=derived, order=order, **table, source=Written.from_dict(source))
 
     @classmethod
     def from_dict(cls, data: object) -> "Schema":
@@ -336,11 +339,12 @@ class Schema:
         """The schema as JSON can hold it: strings, numbers, lists and objects."""
         columns = [{"name": column.name, **declared_to_dict(column)} for column in self.declared]
         bodies = [{k: _jsonable(v) for k, v in body.items()} for body in columns]
-        return {**self._table(), **({"source": self._source()} if self._source() else {}), "columns": bodies}
+        source = self.source.to_dict()
+        return {**self._table(), **({"source": source} if source else {}), "columns": bodies}
 
     def to_toml(self) -> str:
         """The schema as a TOML file that `parse` reads back."""
-        parts = [("table", self._table()), *([("source", self._source())] if self._source() else [])]
+        parts = [("table", self._table()), *([("source", source)] if (source := self.source.to_dict()) else [])]
         for column in self.declared:
             header, body = f"columns.{toml_key(column.name)}", declared_to_dict(column)
             parts.append((header, {key: value for key, value in body.items() if not isinstance(value, dict)}))
@@ -356,13 +360,12 @@ class Schema:
         every: list[Column | Derived] = [*self.columns, *self.derived]
         return tuple(sorted(every, key=lambda one: self.order.index(one.name)))
 
-    def _source(self) -> dict[str, Any]:
-        return {} if self.records is None else {"records": self.records.value}
-
     def _table(self) -> dict[str, Any]:
         table: dict[str, Any] = {"name": self.name, "neighbours": self.neighbours}
         if self.unit is not None:
             table |= {key: self._given(key) for key in ("unit", "max_rows_per_unit", "rows_without_unit")}
+        if self.confirmed is not None:
+            table["confirmed"] = self.confirmed
         if self.constraints:
             table["constraints"] = [rule.text for rule in self.constraints]
         return table

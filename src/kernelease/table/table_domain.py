@@ -27,7 +27,15 @@ class TableDomain(Domain):
     def __post_init__(self) -> None:
         if WEIGHT in self.declared.order:
             raise SchemaError(
-                f"column {WEIGHT!r}: a release has a column of this name itself. Rename it in the source."
+                f"column {WEIGHT!r}: a release has a column of this name itself. Give it another, and say where it "
+                f'comes from: [columns.body_weight] with from = "{WEIGHT}".',
+                path=("columns", WEIGHT),
+            )
+        if self.declared.confirmed is False:
+            raise SchemaError(
+                "[table]: confirmed is false: this schema was drafted by looking at the private rows. Keep of the "
+                "lines that are marked so what is public knowledge, change the others, and write confirmed = true.",
+                path=("table", "confirmed"),
             )
 
     @property
@@ -49,6 +57,13 @@ class TableDomain(Domain):
     def protected(self) -> str:
         """Each row, or each person with their rows."""
         return self.declared.unit_in_words
+
+    @property
+    def provenance(self) -> str:
+        """Public knowledge, by the publisher's word; and whether they came to it by looking at the rows."""
+        if self.declared.confirmed is None:
+            return "declared by the publisher without looking at the private rows"
+        return "drafted by looking at the private rows; the publisher confirmed that all of it is public knowledge"
 
     @property
     def unit_weight(self) -> int:

@@ -79,7 +79,7 @@ class UnitCap:
 
     def apply(self, batches: Iterable[pa.RecordBatch], encoder: Encoder) -> Iterator[tuple[Codes, Integers]]:
         """Blocks of encoded rows and their weights: ((n, columns) int32, (n,)). Reads all batches before the first."""
-        return self.keep(((batch.column(self.column), encoder.encode(batch)) for batch in batches), len(encoder.schema))
+        return self.keep(((batch.column(self.column), encoder.encode(batch)) for batch in batches), encoder.width)
 
     def keep(self, rows: Iterable[tuple[pa.Array, Codes]], columns: int) -> Iterator[tuple[Codes, Integers]]:
         """The same of rows that are encoded already: persons' identifiers, and codes (n, columns)."""
@@ -90,8 +90,8 @@ class UnitCap:
 
     def persons(self, identifiers: pa.Array, key: bytes) -> pa.Array:
         """A keyed digest of 16 bytes for every row, the same for all rows of a person; null for nobody."""
-        positions, identities = _identities(identifiers)
-        digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in identities]
+        positions, keys = identities(identifiers)
+        digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in keys]
         return pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
 
 
@@ -125,7 +125,7 @@ class _Kept:
 
     def _number(self, identifiers: pa.Array) -> Integers:
         """The number of the person of each row, in order of first appearance; −1 for nobody."""
-        positions, keys = _identities(identifiers)
+        positions, keys = identities(identifiers)
         numbers = np.array([self._number_of(key) for key in keys], dtype=np.int64)
         return numbers.take(positions) if len(positions) else np.empty(0, dtype=np.int64)
 
@@ -172,15 +172,15 @@ def _digest(hasher: "hashlib.blake2b", row: bytes) -> bytes:
     return hasher.digest()
 
 
-def _identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
+def identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
     """Each row's position in a list of identities, of which the last is None, nobody's."""
     kind = array.type
     if isinstance(kind, pa.BaseExtensionType):
-        return _identities(array.storage)
+        return identities(array.storage)
     if pa.types.is_run_end_encoded(kind):
-        return _identities(pc.run_end_decode(array))
+        return identities(pc.run_end_decode(array))
     if pa.types.is_dictionary(kind):
-        positions, keys = _identities(array.dictionary)
+        positions, keys = identities(array.dictionary)
         return _through(array.indices, np.append(positions, len(keys) - 1)), keys
     if is_text(kind) or is_instant(kind):
         plain = as_bytes(array) if is_text(kind) else text_of_dates(array)

@@ -37,6 +37,11 @@ class VectorDomain(Domain):
         return "each row"
 
     @property
+    def provenance(self) -> str:
+        """The kernel's parameters are the publisher's choice."""
+        return "chosen by the publisher without looking at the private rows"
+
+    @property
     def unit_weight(self) -> int:
         """1."""
         return 1

@@ -6,6 +6,7 @@ import pytest
 import kernelease as ke
 from kernelease.analysis.variables import Origin, RandomVariable
 from kernelease.analysis.variables.variable import LARGEST_PRODUCT
+from kernelease.errors import UncertaintyWarning
 
 GENERATOR = np.random.default_rng(0)
 HEIGHT, WEIGHT = GENERATOR.normal(1.7, 0.1, 40), GENERATOR.normal(70.0, 10.0, 30)
@@ -175,3 +176,18 @@ def test_refuses(ask, message):
 def test_unknown_ufunc_methods_are_refused():
     with pytest.raises(TypeError):
         np.add.reduce(X)
+
+
+def test_numbers_of_released_rows_warn_that_they_have_no_interval():
+    origin = Origin(np.full(4, 0.25), released=True)
+    released = RandomVariable.of(np.arange(4.0), origin)
+    for one in (released, released.independent_copy(), released.reduced(2), released.given(released > 0.5)):
+        with pytest.warns(UncertaintyWarning, match="release.mean"):
+            one.mean()
+    with pytest.warns(UncertaintyWarning):
+        (released > 1.0).probability()
+
+
+def test_a_copy_of_many_rows_can_be_subtracted():
+    many = RandomVariable.of(np.random.default_rng(0).exponential(size=30_000), Origin(np.full(30_000, 1 / 30_000)))
+    assert abs(many - many.independent_copy()).mean() == pytest.approx(1.0, rel=0.1)

@@ -20,6 +20,7 @@ from kernelease.privacy.step import LEAST_LAPLACE_SCALE
 from kernelease.privacy.subject import ROWS
 from kernelease.private.counting import count_blocks
 from kernelease.private.counts import ExactCounts
+from kernelease.private.weighing import weigh_blocks
 from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Column, Integer, Number
 
@@ -50,7 +51,12 @@ def counts_of(sizes: Sequence[int], rows: int, weight: int, seed: int, unit: int
     generator = np.random.default_rng(seed)
     codes = np.stack([(size * generator.random(rows) ** 3).astype(np.int64) for size in sizes])
     batch = (codes, np.full(rows, weight * unit))
-    return ExactCounts(lambda blocks: count_blocks([batch], blocks, tuple(sizes)), tuple(sizes), unit=unit)
+    return ExactCounts(
+        lambda blocks: count_blocks([batch], blocks, tuple(sizes)),
+        tuple(sizes),
+        weigher=lambda blocks: weigh_blocks([batch], blocks, len(sizes), ()),
+        unit=unit,
+    )
 
 
 def run(

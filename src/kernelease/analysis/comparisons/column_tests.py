@@ -3,7 +3,8 @@
 Independence is tested by the Hilbert–Schmidt independence criterion. In centred features HSIC is ‖M − m·nᵀ‖², with M
 the mean features of the pair and m, n those of either column: all three are released, with noise that is independent
 between them. Under the hypothesis M − m·nᵀ varies by the sampling of rows, with covariance (S ⊗ T)/N for the features'
-own covariances S and T, and by the noise of M, m and n.
+own covariances S and T, and by the noise of M, m and n. A part of the level is for the plainest kind of dependence, by
+the products of few scores (`score_tests`).
 """
 
 import math
@@ -15,6 +16,7 @@ import numpy as np
 
 from kernelease.analysis.comparisons.contingency import ContingencyTable, TableKey, contingency_tables
 from kernelease.analysis.comparisons.mean_embedding import CellFeatures, count_deviation, draw_noise
+from kernelease.analysis.comparisons.score_tests import dependence_scores
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import DRAWS, TestResult, check_draws, wilson_hilferty
 from kernelease.arrays import Floats
@@ -129,13 +131,14 @@ def independence_test(
     observed = problem.squares(joint - np.outer(columns[0].measured, columns[1].measured))
     squares = np.vstack([observed, problem.draw(draws, PublicSeed(seed).generator("independence"))])
     scores = wilson_hilferty(squares).max(axis=1)
-    return TestResult.from_draws(
+    result = TestResult.from_draws(
         f"{first} and {second} are independent of each other",
         float(scores[0]),
         scores[1:],
         statistic=float(observed[0] - squares[1:, 0].mean()),
         remark=remark,
     )
+    return result.with_scores(dependence_scores(noisy, schema, (indices[0], indices[1]), target=target))
 
 
 def _finest(noisy: NoisyBlocks, index: int) -> ContingencyTable | None:

@@ -29,6 +29,7 @@ class Origin:
     name: str = "rows"
     key: object = field(default_factory=object)  # rows with the same key are the same rows
     ancestors: frozenset[object] = field(default_factory=frozenset)
+    released: bool = False  # whether the rows are synthetic ones, which differ from the truth by noise
 
     def __post_init__(self) -> None:
         if not self.ancestors:

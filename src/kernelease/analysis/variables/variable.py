@@ -2,6 +2,7 @@
 
 import functools
 import math
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
@@ -13,7 +14,7 @@ from kernelease.analysis.plots import histogram
 from kernelease.analysis.variables.arithmetic import Arithmetic
 from kernelease.analysis.variables.origin import Origin, Reduction, check_unrelated, reduce_rows
 from kernelease.arrays import Floats, Integers
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.points.thinning import thin
 from kernelease.fit.solution import SyntheticSet
 from kernelease.kernels.kernel import Kernel
@@ -22,6 +23,10 @@ from kernelease.seeds import PublicSeed
 
 POINTS = 1024  # values that a variable is reduced to where a product would be too large
 LARGEST_PRODUCT = 2**20  # combinations of rows that are evaluated one by one
+_NO_INTERVAL = (
+    "This number is that of the synthetic rows, without the error that noise gives it. release.mean, probability, "
+    "expectation, quantile, gini and so on have intervals; release.check() says where rows and estimates disagree."
+)
 MOST_ORIGINS = 2  # beyond, a product keeps too few rows of each
 
 
@@ -130,18 +135,21 @@ class RandomVariable(Arithmetic):
             few, shares, reduction = reduce_rows(numbers[kept], shares, count, seed=seed)
             chosen = chosen[few]
             done.append(reduction)
-        origin = Origin(shares, name=name, ancestors=self._ancestors())
+        origin = Origin(shares, name=name, ancestors=self._ancestors(), released=self._released)
         return replace(RandomVariable.of(values[chosen], origin), earlier=tuple(done))
 
     def independent_copy(self) -> "RandomVariable":
         """A variable of the same distribution that is independent of this one, and of all others."""
-        copies = tuple(Origin(origin.weights, name=f"copy of {origin.name}") for origin in self.origins)
+        copies = tuple(
+            Origin(origin.weights, name=f"copy of {origin.name}", released=origin.released) for origin in self.origins
+        )
         keys = {old.key: new.key for old, new in zip(self.origins, copies, strict=True)}
         leaves = tuple((keys[key], values) for key, values in self.leaves)
         return RandomVariable(origins=copies, function=self.function, leaves=leaves, earlier=self.earlier)
 
     def mean(self) -> Any:
         """E[X]: a float, or (d,) for several columns. Rows without a value are refused, unless they weigh nothing."""
+        self._warn()
         values, weights = self.points()
         numbers = as_matrix(values)
         kept = _finite(numbers)
@@ -155,6 +163,7 @@ class RandomVariable(Arithmetic):
 
     def probability(self, condition: Callable[[NDArray[Any]], Any] | None = None) -> float:
         """P(condition(X)); without a condition, of a variable that is true or false itself: (X > 30).probability()."""
+        self._warn()
         values, weights = self.points()
         flags = np.asarray(values if condition is None else condition(values))
         if flags.shape[:1] != weights.shape or flags.dtype != bool:
@@ -173,7 +182,8 @@ class RandomVariable(Arithmetic):
         if flags.dtype != bool or not (weights @ flags) > 0.0:
             raise ParameterError("given: needs a condition that is true or false, and true of some weight.")
         names = " and ".join(dict.fromkeys(one.name for one in self.origins))
-        origin = Origin(weights[flags], name=f"part of {names}", ancestors=self._ancestors())
+        ancestors, released = self._ancestors(), self._released
+        origin = Origin(weights[flags], name=f"part of {names}", ancestors=ancestors, released=released)
         return replace(RandomVariable.of(values[flags], origin), earlier=self.reductions)
 
     def embedding(self, kernel: Kernel | None = None, *, count: int = POINTS) -> VariableEmbedding:
@@ -228,9 +238,18 @@ class RandomVariable(Arithmetic):
         return RandomVariable(
             origins=origins,
             function=combined,
-            leaves=tuple({id(values): (key, values) for one in used for key, values in one.leaves}.values()),
+            leaves=tuple({(key, id(values)): (key, values) for one in used for key, values in one.leaves}.values()),
             earlier=tuple(dict.fromkeys(reduction for one in used for reduction in one.earlier)),
         )
+
+    @property
+    def _released(self) -> bool:
+        return any(origin.released for origin in self.origins)
+
+    def _warn(self) -> None:
+        """Say, once for each place that asks, that the number has no interval."""
+        if self._released:
+            warnings.warn(_NO_INTERVAL, UncertaintyWarning, stacklevel=3)
 
     def _ancestors(self) -> frozenset[object]:
         return frozenset[object]().union(*(origin.ancestors for origin in self.origins))

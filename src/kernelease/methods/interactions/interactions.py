@@ -1,5 +1,6 @@
 """Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, final
@@ -15,8 +16,8 @@ from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.measured import Measured
+from kernelease.methods.interactions import moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
-from kernelease.methods.interactions import selection
 from kernelease.methods.interactions import triples as triple_blocks
 from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
@@ -39,6 +40,7 @@ from kernelease.table.domain import Domain
 
 # research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
 NEARLY_ALL = 0.95
+SHOWN = 3  # convention: sets of columns that a warning names
 
 
 @final
@@ -50,15 +52,35 @@ class FittedTable:
     rows: float
 
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count)."""
+        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
+
+        Warns of columns that the mixture does not hold together as they were measured.
+        """
+        if domain.schema is not None and self.mixture.poorly_held:
+            warnings.warn(self.poorly_held(domain.schema.names), stacklevel=2)
         wanted = max(1, round(self.rows)) if count is None else count
         return domain.drawn(lambda number: draw_rows(self.mixture, number, generator).T, wanted, generator)
+
+    def poorly_held(self, names: Sequence[str]) -> str:
+        """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
+        poor = self.mixture.poorly_held
+        told = [
+            f"{misfit.chi_squared:.1f} for {' × '.join(names[column] for column in misfit.columns)}"
+            for misfit in poor[:SHOWN]
+        ]
+        more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
+        return (
+            "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
+            f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
+        )
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interactions(Method):
     """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
+
+    Last come sums of the offsets of numbers and dates within their cells, for means and products of numbers.
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
     fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
@@ -92,6 +114,7 @@ class Interactions(Method):
             singles=4 * sum(sizes),
             pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
             triples=triple_blocks.most_numbers(sizes, self.triples),
+            moments=moments.most_numbers(columns),
         )
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
@@ -120,7 +143,8 @@ class Interactions(Method):
     ) -> NoisyBlocks:
         """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
         level = count_noise(budget.privacy, budget.total)
-        rounds = Rounds(counts, budget, noise, tuple(column.in_order for column in columns))
+        ordered = tuple(column.in_order for column in columns)
+        rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns))
         if rounds.rows is None:
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
@@ -128,7 +152,21 @@ class Interactions(Method):
         rounds.count(single_blocks(columns, rounds.left if alone else shares.singles))
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
+        self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
         return rounds.noisy
+
+    def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
+        """Sums of offsets with what was set aside for them; single columns once more where there are none."""
+        if moments.share(columns) == 0.0:
+            return
+        rounds.open()
+        noisy = rounds.noisy
+        distributions = [one.distribution for one in one_ways(noisy)]
+        blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, noise)
+        if blocks:
+            rounds.weigh(blocks)
+        else:
+            rounds.count(single_blocks(columns, rounds.left))
 
     def _measure_together(
         self,
@@ -224,13 +262,15 @@ class Interactions(Method):
             target=self._split(columns) is not None,
             triples=self.triples,
         )
+        aside = moments.share(columns)
         if len(columns) == 1:
-            return shares
+            return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most = selection.affordable(pairs, together, rows, noise)
-        if most == pairs:
-            return shares
-        return shares.chosen(most if most >= len(columns) - 1 else 0)  # less than a forest is not worth its choice
+        most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
+        all_of_them = most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows
+        if most < pairs and not all_of_them:
+            shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
+        return shares.beside(aside)
 
     def pairs(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise

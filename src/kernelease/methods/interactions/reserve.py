@@ -24,11 +24,12 @@ class Reserve:
     singles: int
     pairs: int
     triples: int
+    moments: int = 0
 
     @property
     def numbers(self) -> int:
         """Of all rounds."""
-        return self.singles + self.pairs + self.triples
+        return self.singles + self.pairs + self.triples + self.moments
 
     def total(self, privacy: Privacy, unit: int = 1) -> Loss:
         """The budget with room for all numbers; `CapacityError` where its noise can't be drawn."""

@@ -18,22 +18,34 @@ _ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a
 class Rounds:
     """All that was measured and chosen so far, in order."""
 
-    __slots__ = ("_blocks", "_budget", "_counts", "_noise", "_ordered", "_selections")
+    __slots__ = ("_aside", "_blocks", "_budget", "_counts", "_moments", "_noise", "_ordered", "_selections")
 
     def __init__(
-        self, counts: ExactCounts, budget: PrivacyFilter, noise: NoiseSource, ordered: tuple[int, ...]
+        self,
+        counts: ExactCounts,
+        budget: PrivacyFilter,
+        noise: NoiseSource,
+        ordered: tuple[int, ...],
+        *,
+        aside: float = 0.0,
     ) -> None:
         self._counts, self._budget, self._noise, self._ordered = counts, budget, noise, ordered
+        self._aside = aside
         self._blocks: list[NoisyBlock] = []
+        self._moments: list[NoisyBlock] = []
         self._selections: list[Selection] = []
 
     @property
     def left(self) -> float:
-        """The share of the budget that no step has used yet: the last round takes all of it."""
+        """The share of the budget that no step has used yet, less what is set aside: the last round takes all of it."""
         spent, total = self._budget.spent, self._budget.total
         if self._budget.privacy.pure:
-            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon)
-        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared)
+            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon) - self._aside
+        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared) - self._aside
+
+    def open(self) -> None:
+        """From here on, what was set aside is there."""
+        self._aside = 0.0
 
     @property
     def rows(self) -> float | None:
@@ -55,7 +67,12 @@ class Rounds:
             self._budget.neighbours,
             ordered=self._ordered,
             selections=tuple(self._selections),
+            moments=self._moments,
         )
+
+    def weigh(self, blocks: Sequence[Block]) -> None:
+        """Measure moments, each for its share. No counts follow: the order of measuring is that of the record."""
+        self._moments += self._counts.privatise(blocks, self._budget, noise=self._noise)
 
     def count(self, blocks: Sequence[Block], *, stage: int = 0) -> None:
         """Measure blocks, each for its share."""

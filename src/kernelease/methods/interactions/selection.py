@@ -18,6 +18,9 @@ from kernelease.methods.interactions.resolution import width
 
 # research: Tables: what to measure. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
+# research: Tables: all pairs, and sets of three. The same where all pairs can have it, and fewer than two
+# a column could be chosen
+FAINT_IF_ALL = 1.0 / 30.0
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 # research: Tables: one constant at a time. L1 distance from independence, by the model, from which on a pair is
 # measured

@@ -6,7 +6,8 @@ from typing import final
 
 SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
-TRIPLES, TRIPLES_BESIDE_TARGET = 0.15, 0.08  # research: Tables: one constant at a time. Of the budget for sets of three
+# research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
+TRIPLE = 0.5
 # research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
 SINGLES_BESIDE_TARGET = 0.75
 CHOICE = 0.02  # research: Tables: one constant at a time. Of the budget for choosing them
@@ -36,8 +37,8 @@ class Shares:
         """Shares by the number of columns and the `signal`: rows over the noise of all atoms' counts together.
 
         Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
-        small, they are cheap: their share falls as 1/√signal. Pairs get the larger part of the rest, and sets of three,
-        of which there are more the better they can be seen, a fixed part.
+        small, they are cheap: their share falls as 1/√signal. Pairs and sets of three part the rest: there are more
+        such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
         """
         size = 0.0 if known_rows else SIZE
         if columns == 1:
@@ -46,7 +47,9 @@ class Shares:
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))
-        choice, third = (CHOICE, TRIPLES_BESIDE_TARGET if target else TRIPLES) if count else (0.0, 0.0)
+        choice = CHOICE if count else 0.0
+        sets, together = TRIPLE * count, 1.0 - size - singles - choice
+        third = together * sets / (columns * (columns - 1) / 2 + sets)
         return cls(
             size=size,
             singles=singles,
@@ -54,6 +57,19 @@ class Shares:
             choice=choice,
             triples=third,
             count=count,
+        )
+
+    def beside(self, aside: float) -> "Shares":
+        """The same parts of what is left where so much is set aside."""
+        left = 1.0 - aside
+        return dataclasses.replace(
+            self,
+            size=self.size * left,
+            singles=self.singles * left,
+            pairs=self.pairs * left,
+            choice=self.choice * left,
+            triples=self.triples * left,
+            forest=self.forest * left,
         )
 
     def chosen(self, most: int) -> "Shares":

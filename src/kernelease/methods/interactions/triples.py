@@ -15,7 +15,7 @@ from kernelease.methods.interactions.pairs import Noise
 from kernelease.methods.interactions.resolution import coarser, width
 from kernelease.methods.interactions.shares import MOST_TRIPLES
 
-MOST_CANDIDATES = 500  # limit: sets that are looked at
+MOST_CANDIDATES = 1000  # limit: sets that are looked at
 MOST_NUMBERS = 40_000  # limit: noisy counts: half a second of exact draws
 SMALLEST_LEAST = 1e-6  # limit: share of a cell: no column has a million
 # research: Tables: one constant at a time. Rows expected in a cell of three columns, over the noise of its count
@@ -44,16 +44,28 @@ def candidates(
 ) -> tuple[tuple[Block, ...], int]:
     """Sets of three that could be measured, for an equal part of the share; and how many of them may be.
 
-    Sets that were measured already are left out. Of too many, those stay whose columns depend on each other most by
-    the fitted model, which is public.
+    Sets that were measured already are left out. Of too many, half are those whose columns depend on each other most
+    by the fitted model, which is public, and half those of fewest cells: what no two of three columns show (a parity,
+    say) is seen best there.
     """
     sets = _sets(cells, [block.block for block in noisy.blocks])
     if len(sets) > MOST_CANDIDATES:
-        dependence = _dependence(mixture, cells)
-        sets = sorted(sets, key=lambda s: -sum(sorted(dependence[i, j] for i, j in itertools.combinations(s, 2))[1:]))
+        sets = _promising(sets, _dependence(mixture, cells), [width(grouping) for grouping in cells])
     most = min(count, len(sets), MOST_NUMBERS // _widest(cells))
-    blocks = (Block(columns=s, groups=tuple(cells[i] for i in s), share=share / most) for s in sets[:MOST_CANDIDATES])
+    blocks = (Block(columns=s, groups=tuple(cells[i] for i in s), share=share / most) for s in sets)
     return tuple(blocks), most
+
+
+def _promising(sets: Sequence[tuple[int, ...]], dependence: Floats, widths: Sequence[int]) -> list[tuple[int, ...]]:
+    """`MOST_CANDIDATES` of the sets."""
+
+    def dependent(one: tuple[int, ...]) -> float:
+        return float(sum(sorted(dependence[i, j] for i, j in itertools.combinations(one, 2))[1:]))
+
+    strongest = sorted(sets, key=lambda one: -dependent(one))
+    half, others = strongest[: MOST_CANDIDATES // 2], strongest[MOST_CANDIDATES // 2 :]
+    smallest = sorted(others, key=lambda one: math.prod(widths[i] for i in one))
+    return half + smallest[: MOST_CANDIDATES - len(half)]
 
 
 def any_sets(cells: Sequence[Integers], pairs: Sequence[Block]) -> bool:

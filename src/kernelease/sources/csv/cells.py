@@ -37,13 +37,15 @@ class CellParser:
     width: int
     separator: str
     nulls: frozenset[bytes] = frozenset()
+    quote: str = '"'
 
     def fields(self, record: bytes) -> Iterator[bytes | None]:
         """All fields of one record, which has no newline at its end."""
-        for field in _field_pattern(self.separator).finditer(record):
+        quote = self.quote.encode()
+        for field in _field_pattern(self.separator, self.quote).finditer(record):
             quoted, after, bare = field.groups()
             if quoted is not None:
-                yield quoted.replace(b'""', b'"') + after
+                yield quoted.replace(quote + quote, quote) + after
             else:
                 yield None if bare == b"" or bare in self.nulls else bare
 
@@ -61,7 +63,7 @@ class CellParser:
         arrays = self._fast(block, positions)
         if arrays is not None:
             return arrays
-        regular = looks_regular(block, self.width, self.separator)
+        regular = looks_regular(block, self.width, self.separator, self.quote)
         parts = [
             self._halved(block.where(regular), positions),
             self._slow(block.where(~regular), positions),
@@ -96,7 +98,7 @@ class CellParser:
 
     def _is_closed(self, record: bytes) -> bool:
         """Whether no quoted field of a record is left open."""
-        return record_ends(record, Place.START, self.separator)[1] is Place.START
+        return record_ends(record, Place.START, self.separator, self.quote)[1] is Place.START
 
     def _fast(self, block: Block, positions: list[int]) -> list[pa.Array] | None:
         """Arrow's result if it is sure to be that of `cells`, else None."""
@@ -108,7 +110,9 @@ class CellParser:
             table = pyarrow.csv.read_csv(
                 pa.BufferReader(text),
                 read_options=pyarrow.csv.ReadOptions(column_names=names, block_size=text.size, use_threads=False),
-                parse_options=pyarrow.csv.ParseOptions(delimiter=self.separator, ignore_empty_lines=False),
+                parse_options=pyarrow.csv.ParseOptions(
+                    delimiter=self.separator, quote_char=self.quote or False, ignore_empty_lines=False
+                ),
                 convert_options=self._conversion([names[i] for i in positions]),
             )
         except pa.ArrowInvalid:  # a ragged record
@@ -127,14 +131,15 @@ class CellParser:
 
 
 @functools.cache
-def _field_pattern(separator: str) -> re.Pattern[bytes]:
+def _field_pattern(separator: str, quote: str) -> re.Pattern[bytes]:
     """A field and the separator before it. Possessive: no input makes it try twice."""
     comma = re.escape(separator)
     bare = rf"([^{comma}]*+)"
-    return re.compile(rf'(?:\A|{comma})(?:"((?:[^"]++|"")*+)"?+{bare}|{bare})'.encode())
+    quoted = rf"{quote}((?:[^{quote}]++|{quote}{quote})*+){quote}?+{bare}" if quote else r"(?!)()()"  # none: no match
+    return re.compile(rf"(?:\A|{comma})(?:{quoted}|{bare})".encode())
 
 
-def looks_regular(block: Block, width: int, separator: str) -> Flags:
+def looks_regular(block: Block, width: int, separator: str, quote: str = '"') -> Flags:
     r"""Which records look as if they had `width` fields: a guess that decides about speed, and about nothing else.
 
     >>> looks_regular(Block.of_lines(b'1,2\n1,2,3\n1,"2,3"\r\n1,"2\n'), 2, ",").tolist()
@@ -142,7 +147,8 @@ def looks_regular(block: Block, width: int, separator: str) -> Flags:
     """
     text = np.frombuffer(block.text, dtype=np.uint8)
     starts = np.concatenate([[0], block.ends[:-1]])
-    quotes = np.concatenate([[0], (text == ord('"')).cumsum(dtype=np.int32)])  # before each position
+    marks = text == ord(quote) if quote else np.zeros(len(text), dtype=bool)
+    quotes = np.concatenate([[0], marks.cumsum(dtype=np.int32)])  # before each position
     commas = np.flatnonzero(text == ord(separator))
     record = np.repeat(np.arange(len(starts), dtype=np.int32), block.ends - starts)[commas]
     outside = (quotes[commas] - quotes[starts][record]) % 2 == 0

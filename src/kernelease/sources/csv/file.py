@@ -24,6 +24,9 @@ from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
 
 BLOCK_BYTES: Final = 2**20  # read at a time
+LOST: Final = "\ufffd"  # what a byte becomes that means nothing in the declared encoding
+OTHER_SEPARATORS: Final = (";", "\t", "|", ",")
+"""What parts the cells of files whose first line is one cell, most likely."""
 
 
 @final
@@ -61,23 +64,49 @@ class CsvFile(FileSource):
     def records(self) -> Records:
         return self.format.records
 
+    def other_separator(self) -> str | None:
+        """The sign that seems to part the cells of its first line, which is public, where that is one cell now."""
+        return next((sign for sign in OTHER_SEPARATORS if len(self.header) == 1 and sign in self.header[0]), None)
+
+    def hint(self) -> str:
+        """What its first line says about a column that is not found in it."""
+        other, said = self.other_separator(), ""
+        if other is not None:
+            name = "a tab" if other == "\t" else f"{other!r}"
+            said += f" Its first line is one cell with {name} in it: give --separator, or [source] separator."
+        if any(LOST in name for name in self.header):
+            said += f" Its first line is not in {self.format.encoding}: give --encoding, or [source] encoding."
+        return said
+
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        positions = [self.header.index(name) for name in columns]
-        parser = CellParser(
+        positions, parser = [self.header.index(name) for name in columns], self.parser
+        for block in self.blocks():
+            yield pa.RecordBatch.from_arrays(parser.columns(block, positions), names=list(columns))
+
+    @property
+    def parser(self) -> CellParser:
+        """The rules that make cells of its records."""
+        return CellParser(
             width=len(self.header),
             separator=_separator(self.path, self.format),
             nulls=frozenset(text.encode() for text in self.format.nulls),
+            quote=self.format.quote,
         )
-        with _stream(self.path) as stream:
-            for block in self._blocks(stream):
-                yield pa.RecordBatch.from_arrays(parser.columns(block, positions), names=list(columns))
 
-    def _blocks(self, stream: BufferedIOBase) -> Iterator[Block]:
-        texts = decoded(stream, size=BLOCK_BYTES, encoding=self.format.encoding)
-        blocks = _reader(self.path, self.format).blocks(texts)
-        if self.format.names is None:
-            yield from (first.without_first() for first in islice(blocks, 1) if len(first.ends) > 1)
-        yield from blocks
+    def blocks(self) -> Iterator[Block]:
+        """Its records below the header, as they stand in it: private."""
+        with _stream(self.path) as stream:
+            texts = decoded(stream, size=BLOCK_BYTES, encoding=self.format.encoding)
+            blocks = _reader(self.path, self.format).blocks(texts)
+            if self.format.names is None:
+                yield from (first.without_first() for first in islice(blocks, 1) if len(first.ends) > 1)
+            yield from blocks
+
+    def raw(self) -> Iterator[bytes]:
+        """Its bytes, decompressed: private."""
+        with _stream(self.path) as stream:
+            while piece := stream.read(BLOCK_BYTES):
+                yield piece
 
 
 @contextmanager
@@ -95,22 +124,27 @@ def _stream(path: Path) -> Iterator[BufferedIOBase]:
 def _header(stream: BufferedIOBase, path: Path, csv: CsvFormat) -> tuple[str, ...]:
     raw, reader = stream.read(csv.longest_record + 1), _reader(path, csv)
     if raw.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
-        raise SourceError(f"CSV file {path} is in UTF-16. Convert it to UTF-8.")
+        raise SourceError(f"CSV file {path} is in UTF-16. Convert it: iconv -f UTF-16 -t UTF-8.")
     text = raw.decode(csv.encoding, "replace").encode()
     ends, _ = reader.ends(text)  # of the first record, and of others that are not looked at
     record = (text[: ends[0] - 1] if len(ends) else text).removesuffix(b"\r")
     if not record:
-        raise SourceError(f"CSV file {path} must begin with a line of column names, but its first line is empty.")
-    if record_ends(record, Place.START, reader.separator)[1] is Place.QUOTED:
+        raise SourceError(
+            f"CSV file {path} must begin with a line of column names, but its first line is empty. "
+            "Remove it; where there is no header, give --names."
+        )
+    if record_ends(record, Place.START, reader.separator, reader.quote)[1] is Place.QUOTED:
         raise SourceError(f"CSV file {path}: a quote in the header is never closed.")
     if record.count(b"\r") != record.count(b"\r\n") or (not len(ends) and len(raw) > csv.longest_record):
         raise SourceError(f"CSV file {path}: the first line is too long, or its lines end with a carriage return only.")
-    parser = CellParser(width=0, separator=reader.separator)
+    parser = CellParser(width=0, separator=reader.separator, quote=reader.quote)
     return tuple((name or b"").decode() for name in parser.fields(record))
 
 
 def _reader(path: Path, csv: CsvFormat) -> RecordReader:
-    return RecordReader(records=csv.records, separator=_separator(path, csv), longest=csv.longest_record)
+    return RecordReader(
+        records=csv.records, separator=_separator(path, csv), longest=csv.longest_record, quote=csv.quote
+    )
 
 
 def _separator(path: Path, csv: CsvFormat) -> str:

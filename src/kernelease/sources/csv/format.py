@@ -1,17 +1,11 @@
 """How a CSV file is written: all of it declared, none of it guessed."""
 
-import codecs
 from dataclasses import dataclass
 from typing import final
 
 from kernelease.errors import ParameterError
 from kernelease.table.records import Records
-
-# Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
-# a damaged byte then stays within its cell.
-ENCODINGS = frozenset(
-    ["utf-8", *(f"iso8859-{part}" for part in (1, 2, 5, 7, 9, 15)), *(f"cp125{page}" for page in range(9)), "koi8-r"]
-)
+from kernelease.table.written import ENCODINGS, QUOTES, Written, canonical_encoding
 
 
 @final
@@ -20,8 +14,9 @@ class CsvFormat:
     r"""The dialect of a CSV file. Nothing in it is inferred from the rows.
 
     `separator` is a comma, or a tab in a .tsv file, unless given. A field that begins with a double quote ends at the
-    next one; a doubled quote within it is a quote. `names` are the columns of a file that has no header line. `nulls`
-    are texts that mean NULL when they stand unquoted, besides the empty one.
+    next one; a doubled quote within it is a quote. `quote` may be a single quote instead, or "" where
+    nothing is quoted and a quote is a character like others. `names` are the columns of a file that has no header line.
+    `nulls` are texts that mean NULL when they stand unquoted, besides the empty one.
 
     `records` says where a record ends: at a newline outside quotes, or at every newline. Of a record with more than
     `longest_record` bytes, in UTF-8, the rest is dropped; it stays one record.
@@ -31,11 +26,24 @@ class CsvFormat:
     """
 
     separator: str | None = None
+    quote: str = '"'
     records: Records = Records.QUOTED
     nulls: tuple[str, ...] = ()
     names: tuple[str, ...] | None = None
     encoding: str = "utf-8"
     longest_record: int = 2**20
+
+    @classmethod
+    def of(cls, written: Written) -> "CsvFormat":
+        """The format that a schema declares."""
+        return cls(
+            separator=written.separator,
+            quote='"' if written.quote is None else written.quote,
+            records=written.records or Records.QUOTED,
+            nulls=written.nulls or (),
+            names=written.names,
+            encoding=written.encoding or "utf-8",
+        )
 
     def __post_init__(self) -> None:
         if self.separator is not None and not _is_separator(self.separator):
@@ -43,7 +51,11 @@ class CsvFormat:
                 f"CsvFormat: separator must be a tab or a printable ASCII character but a quote, "
                 f"got {self.separator!r}."
             )
-        if _canonical(self.encoding) not in ENCODINGS:
+        if self.quote not in QUOTES or self.quote == self.separator:
+            raise ParameterError(
+                f"CsvFormat: quote must be a double quote, ' or empty, and not the separator, got {self.quote!r}."
+            )
+        if canonical_encoding(self.encoding) not in ENCODINGS:
             known = ", ".join(sorted(ENCODINGS))
             raise ParameterError(
                 f"CsvFormat: encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
@@ -61,10 +73,3 @@ class CsvFormat:
 
 def _is_separator(text: str) -> bool:
     return len(text) == 1 and text.isascii() and (text.isprintable() or text == "\t") and text != '"'
-
-
-def _canonical(encoding: str) -> str:
-    try:
-        return codecs.lookup(encoding).name
-    except LookupError:
-        return ""

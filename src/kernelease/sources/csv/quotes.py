@@ -30,22 +30,22 @@ class Place(Enum):
     CLOSED = auto()
 
 
-_LETTER_BEFORE: Final = {Place.START: ord("\n"), Place.WITHIN: 0, Place.QUOTED: 0, Place.CLOSED: ord('"')}
+_LETTER_BEFORE: Final = {Place.START: ord("\n"), Place.WITHIN: 0, Place.QUOTED: 0}
 
 
-def record_ends(text: bytes, place: Place, separator: str) -> tuple[Integers, Place]:
+def record_ends(text: bytes, place: Place, separator: str, quote: str = '"') -> tuple[Integers, Place]:
     r"""The position after each newline that ends a record, and where the text leaves off.
 
-    Text may be cut anywhere: what follows goes on from the place.
+    Text may be cut anywhere: what follows goes on from the place. Where `quote` is empty, nothing is quoted.
 
     >>> ends, place = record_ends(b'1,"a\nb"\n2,"c\n', Place.START, ",")
     >>> ends.tolist(), place.name
     ([8], 'QUOTED')
     """
     ends = line_ends(text)
-    if not text or (place is not Place.QUOTED and b'"' not in text):
+    if not text or not quote or (place is not Place.QUOTED and quote.encode() not in text):
         return ends, _place_after(text, place, separator)
-    quotes = _meaningful(text, place, separator)
+    quotes = _meaningful(text, place, separator, quote)
     opened = np.searchsorted(quotes, ends) + (place is Place.QUOTED)
     if (len(quotes) + (place is Place.QUOTED)) % 2:
         after = Place.QUOTED
@@ -63,7 +63,7 @@ def _place_after(text: bytes, place: Place, separator: str) -> Place:
     return Place.START if text.endswith((b"\n", separator.encode())) else Place.WITHIN
 
 
-def _meaningful(text: bytes, place: Place, separator: str) -> Integers:
+def _meaningful(text: bytes, place: Place, separator: str, quote: str) -> Integers:
     """The quotes that open or close a quoted text, in turn; a doubled one closes and opens again at once.
 
     A quote opens at the start of a field, or right after one that closes; elsewhere outside quotes it is a character
@@ -71,12 +71,12 @@ def _meaningful(text: bytes, place: Place, separator: str) -> Integers:
     one stands at the start of a field or after another quote, then, from the first on, they open and close in turn.
     """
     letters = np.frombuffer(text, dtype=np.uint8)
-    quotes = np.flatnonzero(letters == ord('"'))
+    quotes = np.flatnonzero(letters == ord(quote))
     before = letters[quotes - 1]
     if len(quotes) and quotes[0] == 0:
-        before[0] = _LETTER_BEFORE[place]
+        before[0] = ord(quote) if place is Place.CLOSED else _LETTER_BEFORE[place]
     opening = before[1 if place is Place.QUOTED else 0 :: 2]
-    if ((opening == ord(separator)) | (opening == ord("\n")) | (opening == ord('"'))).all():
+    if ((opening == ord(separator)) | (opening == ord("\n")) | (opening == ord(quote))).all():
         return quotes
     return _one_by_one(quotes, (before == ord(separator)) | (before == ord("\n")), place)
 

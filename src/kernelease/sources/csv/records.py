@@ -49,6 +49,7 @@ class RecordReader:
     records: Records
     separator: str
     longest: int
+    quote: str = '"'
 
     def blocks(self, texts: Iterable[bytes]) -> Iterator[Block]:
         """The records of a text that comes in pieces. How it was cut into pieces changes nothing."""
@@ -67,7 +68,7 @@ class RecordReader:
     def ends(self, text: bytes, place: Place = Place.START) -> tuple[Integers, Place]:
         """The position after each record that ends in the text, and where the text leaves off."""
         if self.records is Records.QUOTED:
-            return record_ends(text, place, self.separator)
+            return record_ends(text, place, self.separator, self.quote)
         return line_ends(text), Place.START
 
     def _shortened(self, block: Block) -> Block:
@@ -82,4 +83,4 @@ class RecordReader:
         """What is kept of a record, closed, with a newline. No character is cut in two."""
         kept = record[: self.longest].decode("utf-8", "ignore").encode()
         _, place = self.ends(kept)
-        return kept + (b'"\n' if place is Place.QUOTED else b"\n")
+        return kept + (self.quote.encode() if place is Place.QUOTED else b"") + b"\n"

@@ -12,7 +12,7 @@ from kernelease.table.columns.column import NULL_LABEL, Codes, Column
 from kernelease.table.reading.arrow import as_bytes, is_text, through_distinct
 from kernelease.table.reading.numbers import read_numbers
 
-_WORDS = {
+WORDS = {
     **dict.fromkeys((b"false", b"f", b"no", b"n"), 0.0),
     **dict.fromkeys((b"true", b"t", b"yes", b"y"), 1.0),
 }
@@ -93,5 +93,5 @@ class Boolean(Column):
 
 def _parse(texts: pa.Array) -> Floats:
     numbers = read_numbers(texts)
-    words = [_WORDS.get(text.strip(b" \t\r\n\f\x0b").lower(), np.nan) for text in texts.to_pylist()]
+    words = [WORDS.get(text.strip(b" \t\r\n\f\x0b").lower(), np.nan) for text in texts.to_pylist()]
     return np.where(np.isnan(numbers), np.array(words, dtype=np.float64), numbers)

@@ -1,14 +1,15 @@
 """Columns whose atoms are cells of a declared range, and those whose cells are whole ticks of it."""
 
 from abc import abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
+from kernelease.errors import SchemaError
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
 from kernelease.table.columns.levels import FEWEST, Levels, LogLevels
 from kernelease.table.columns.spelling import nearest
@@ -78,6 +79,21 @@ class Celled(Column):
     @abstractmethod
     def points(self) -> int:
         """1 if `min` and `max` are points beside cells of several values, else 0: the code of the first such cell."""
+
+    @property
+    def finer(self) -> Self | None:
+        """The same column in as many cells as there can be; None where each cell holds one value already."""
+        lowest, highest = self.bounds()
+        most = MOST_ATOMS - self.nullable
+        if np.array_equal(lowest, highest) or self.cell_count >= most:
+            return None
+        return self._in_cells(most)
+
+    def _in_cells(self, cells: int) -> Self | None:
+        try:
+            return replace(self, cells=cells)
+        except SchemaError:  # narrower than float64 can tell apart here
+            return self._in_cells(cells // 2) if cells // 2 > self.cell_count else None
 
     @property
     def size(self) -> int:

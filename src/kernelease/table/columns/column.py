@@ -1,7 +1,7 @@
 """What every column is: a finite list of atoms, and the way from cells to atoms and back."""
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
@@ -31,6 +31,8 @@ class Column(ABC):
 
     name: str
     nullable: bool = False
+    source: str | None = field(default=None, repr=False)
+    """Its name in the source, `from` in a schema file, where that is another one."""
     null_when: str | None = None
     """A condition on the row under which a released value is NULL, whatever was drawn."""
 
@@ -44,6 +46,8 @@ class Column(ABC):
     def __post_init__(self) -> None:
         if not is_name(self._given("name")):
             raise SchemaError(f"A column's name must be a non-empty string, got {self.name!r}.", path=("columns",))
+        if self.source is not None and not is_name(self._given("source")):
+            raise self.error("from", f"from must be the name of a column of the source, got {self.source!r}.")
         if not isinstance(self._given("nullable"), bool):
             raise self.error("nullable", f"nullable must be true or false, got {self.nullable!r}.")
         if self.nullable and self._given("default") is not None:
@@ -59,6 +63,11 @@ class Column(ABC):
                 self._size_key,
                 f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.{remedy}",
             )
+
+    @property
+    def source_name(self) -> str:
+        """Its name in the source."""
+        return self.name if self.source is None else self.source
 
     def _given(self, key: str) -> Any:
         """A field before it was checked: a file may say anything."""

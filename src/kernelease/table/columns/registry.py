@@ -17,9 +17,11 @@ from kernelease.table.columns.temporal import Date, Datetime
 COLUMN_TYPES: Mapping[str, type[Column]] = {
     kind.tag: kind for kind in (Integer, Number, Category, Ordinal, Hierarchy, Boolean, Date, Datetime, String)
 }
+_KEYS = {"source": "from"}  # where a field can't be called as in the file: `from` is a word of Python
 _ORDER = (
     *(
         "type",
+        "from",
         "min",
         "max",
         "resolution",
@@ -40,7 +42,7 @@ FILL_IN = "FILL IN"
 
 def column_keys(kind: type[Column]) -> tuple[str, ...]:
     """The keys that a column of this type may have in a file, beside `type`."""
-    return tuple(sorted(field.name for field in fields(kind) if field.name != "name"))
+    return tuple(sorted(_KEYS.get(field.name, field.name) for field in fields(kind) if field.name != "name"))
 
 
 def required_keys(kind: type[Column]) -> tuple[str, ...]:
@@ -72,6 +74,8 @@ def column_from_dict(name: str, body: object) -> Column:
     keys = {key: value for key, value in body.items() if key != "type"}
     _check_keys(name, kind, keys)
     arguments: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in keys.items()}
+    if "from" in arguments:
+        arguments["source"] = arguments.pop("from")
     return kind(name=name, **arguments)
 
 
@@ -81,7 +85,7 @@ def column_to_dict(column: Column) -> dict[str, Any]:
     for field in fields(column):
         value = getattr(column, field.name)
         if field.name != "name" and value != field.default:
-            result[field.name] = list(value) if isinstance(value, tuple) else value
+            result[_KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
     return {key: result[key] for key in _ORDER if key in result}
 
 

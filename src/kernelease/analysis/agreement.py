@@ -1,0 +1,148 @@
+"""Where synthetic rows and the release's own estimates disagree by more than noise and drawing rows explain."""
+
+import html
+import itertools
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+from scipy.special import ndtri
+
+from kernelease.analysis.estimands import NUMERIC, NumericValue
+from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.groups import Groups
+from kernelease.analysis.inference import SIGNIFICANCE
+from kernelease.analysis.marginal import Marginal
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+from kernelease.table.columns.column import Codes
+
+_HEADER = ("what", "rows", "estimate", "standard errors apart")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """One number by the rows and by the estimates, and how many standard errors these are apart."""
+
+    what: str
+    rows: float
+    estimate: float
+    z: float
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """The means of numbers, and of each column and pair the cell that is farthest off; `tests` is how many cells."""
+
+    items: tuple[Compared, ...]
+    tests: int
+
+    @property
+    def limit(self) -> float:
+        """Standard errors that the farthest of so many may be apart, once in twenty releases (Bonferroni)."""
+        return float(-ndtri(SIGNIFICANCE / (2.0 * max(1, self.tests))))
+
+    @property
+    def disagreements(self) -> tuple[Compared, ...]:
+        """What is farther apart, the farthest first."""
+        far = [item for item in self.items if abs(item.z) > self.limit]
+        return tuple(sorted(far, key=lambda item: -abs(item.z)))
+
+    @property
+    def lines(self) -> list[tuple[str, str, str, str]]:
+        """The disagreements as text."""
+        return [
+            (item.what, f"{item.rows:.4g}", f"{item.estimate:.4g}", f"{item.z:+.1f}") for item in self.disagreements
+        ]
+
+    def __str__(self) -> str:
+        if not self.disagreements:
+            return f"Rows and estimates agree within the noise, in all {self.tests:,} numbers compared."
+        lines = [_HEADER, *self.lines]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADER))]
+        shown = ["  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        first = (
+            f"Beyond the noise in {len(self.lines)} of {len(self.items)} means, columns and pairs; trust the estimates:"
+        )
+        return "\n".join([first, *shown])
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        return f"<pre>{html.escape(str(self))}</pre>"
+
+
+def agreement(evidence: Evidence, mean: Callable[[Evidence, str], Estimate | Groups]) -> Agreement:
+    """Compare all that was counted: means, columns, and pairs. `mean` estimates that of a column."""
+    if evidence.rows is None or evidence.weights is None or not evidence.counted:
+        raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
+    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    drawn = float(shares @ shares)  # 1/n for n rows of equal weight
+    codes = [column.encode(evidence.rows.column(column.name)) for column in evidence.schema.columns]
+    items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence)]
+    tests, count = len(items), len(codes)
+    for columns in [(i,) for i in range(count)] + list(itertools.combinations(range(count), 2)):
+        measured = evidence.marginals(columns)
+        if measured and measured[0].size > 1:
+            items.append(_farthest(evidence, measured[0], codes, shares, drawn))
+            tests += measured[0].size
+    return Agreement(tuple(items), tests)
+
+
+def _numeric(evidence: Evidence) -> list[int]:
+    return [index for index, column in enumerate(evidence.schema.columns) if column.tag in NUMERIC]
+
+
+def _mean(
+    evidence: Evidence, index: int, shares: Floats, mean: Callable[[Evidence, str], Estimate | Groups]
+) -> Compared:
+    column = evidence.schema.columns[index]
+    estimate = mean(evidence, column.name)
+    assert isinstance(estimate, Estimate) and evidence.rows is not None  # noqa: PT018  # nothing was grouped
+    numbers = NumericValue(column, evidence.where(None)).of(evidence.rows)
+    known = ~np.asarray(evidence.rows.column(column.name).is_null())
+    weights = shares * known
+    total = max(float(weights.sum()), 1e-300)
+    found = float(weights @ numbers) / total
+    spread = float(weights @ (numbers - found) ** 2) / total * float(weights @ weights) / total**2
+    error = math.sqrt(estimate.standard_error**2 + spread)
+    apart = math.copysign(max(0.0, abs(found - estimate.value) - estimate.parts.bias), found - estimate.value)
+    return Compared(what=f"mean of {column.name}", rows=found, estimate=estimate.value, z=_over(apart, error))
+
+
+def _farthest(evidence: Evidence, marginal: Marginal, codes: Sequence[Codes], shares: Floats, drawn: float) -> Compared:
+    """The cell of a column or pair whose share differs most, in standard errors."""
+    cell = np.zeros(len(shares), dtype=np.int64)
+    for index, groups, size in zip(marginal.columns, marginal.groups, marginal.shape, strict=True):
+        cell = cell * size + groups[codes[index]]
+    found = np.bincount(cell, weights=shares, minlength=marginal.size)
+    rows = marginal.total or max(1.0, float(marginal.counts.sum()))
+    told = marginal.counts / rows
+    errors = np.sqrt(marginal.variances() / rows**2 + drawn * np.maximum(found * (1.0 - found), drawn))
+    z = (found - told) / np.maximum(errors, 1e-300)
+    far = int(np.argmax(np.abs(z)))
+    what = "share of " + " and ".join(_label(evidence, marginal, far))
+    return Compared(what=what, rows=float(found[far]), estimate=float(told[far]), z=float(z[far]))
+
+
+def _label(evidence: Evidence, marginal: Marginal, cell: int) -> list[str]:
+    """The columns and values of a cell."""
+    words = []
+    for index, groups, place in zip(
+        marginal.columns, marginal.groups, np.unravel_index(cell, marginal.shape), strict=True
+    ):
+        labels = [evidence.schema.columns[index].labels()[atom] for atom in np.flatnonzero(groups == place)]
+        words.append(
+            f"{evidence.schema.names[index]} {labels[0] if len(labels) == 1 else f'{labels[0]} … {labels[-1]}'}"
+        )
+    return words
+
+
+def _over(difference: float, error: float) -> float:
+    return difference / error if error > 0.0 else 0.0

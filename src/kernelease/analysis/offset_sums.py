@@ -1,0 +1,196 @@
+"""Sums of offsets within cells, as all moments of a column estimate them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
+from typing import final
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from kernelease.analysis.identity import Identity
+from kernelease.arrays import Floats, Integers
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.offsets import Offsets, offsets
+from kernelease.privacy.step import Law
+from kernelease.table.columns.celled import Celled
+
+KEPT = 8  # releases whose moments stay read
+_KNOWN = 1e-3  # of the largest unit: offsets in a cell of one value are 0, to so many times less than in the widest
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetView:
+    """What one moment says: `index[c]` is the sum that cell c is in, `spread[b]` the sum of its own cell b."""
+
+    position: int  # of the moment, after all blocks of counts
+    index: Integers  # (cells,)
+    spread: Integers  # (cells of the moment,)
+    scale: Floats  # (cells of the moment,): the column's unit for a whole row
+    values: Floats  # (sums,), in the column's unit
+    precision: Floats  # (sums,), 1/variance
+
+    @classmethod
+    def of(cls, position: int, noisy: NoisyBlock, index: Integers, spread: Integers, scale: Floats) -> "OffsetView":
+        """The sums of a moment's cells, `scale` times each."""
+        known = np.where(scale > 0.0, scale, _KNOWN * float(scale.max()))
+        values: Floats = np.bincount(spread, scale * noisy.values.ravel()).astype(np.float64)
+        variance = np.bincount(spread, (known * noisy.sigma) ** 2)
+        return cls(position=position, index=index, spread=spread, scale=scale, values=values, precision=1.0 / variance)
+
+
+@final
+class OffsetSums:
+    """Σ (x − middle of its cell) over the rows of each cell: estimates of least variance, with their covariance.
+
+    With u the exact sums (cells,), each view says y_v = G_v u + noise of variance 1/P_v, so that h·u has the estimate
+    λ·Σ_v G_vᵀP_v y_v with M λ = h, M = Σ_v G_vᵀ P_v G_v, and two of them the covariance λ_h·k.
+    """
+
+    def __init__(self, size: int, views: Sequence[OffsetView], *, laplace: bool) -> None:
+        self.size = size
+        self.views = tuple(views)
+        self.laplace = laplace
+
+    def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The estimates of several functions' sums, and their covariance: (k,), (k, k)."""
+        solved = [self._solve(function) for function in functions]
+        values = np.array([float(weight @ self._weighted) for weight in solved])
+        covariance = np.array([[float(weight @ other) for other in functions] for weight in solved])
+        return values, 0.5 * (covariance + covariance.T)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """The estimate of every sum: (cells,)."""
+        return self._solve(self._weighted)
+
+    def coefficients(self, function: Floats) -> dict[int, Floats]:
+        """The estimate of a function as a weighted sum of noisy numbers: weights for the cells of each moment."""
+        weight = self._solve(function)
+        found = {}
+        for view in self.views:
+            summed = np.bincount(view.index, weight, minlength=len(view.values)) * view.precision
+            found[view.position] = summed[view.spread] * view.scale
+        return found
+
+    @cached_property
+    def _weighted(self) -> Floats:
+        total = np.zeros(self.size)
+        for view in self.views:
+            total += (view.precision * view.values)[view.index]
+        return total
+
+    @cached_property
+    def _factor(self) -> tuple[Floats, bool]:
+        information = np.zeros((self.size, self.size))
+        for view in self.views:
+            information += np.where(view.index[:, None] == view.index, view.precision[view.index], 0.0)
+        factor: tuple[Floats, bool] = cho_factor(information)
+        return factor
+
+    def _solve(self, function: Floats) -> Floats:
+        solved: Floats = cho_solve(self._factor, function)
+        return solved
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetPart:
+    """What offsets add to a sum of numbers: its estimate, the variance of its noise, and that of sampling."""
+
+    value: float
+    variance: float
+    sampling: float
+
+    @classmethod
+    def of(cls, sums: OffsetSums, function: Floats, sampling: float) -> "OffsetPart":
+        """The sum of a function of the cells."""
+        values, covariance = sums.joint([function])
+        return cls(value=float(values[0]), variance=max(0.0, float(covariance[0, 0])), sampling=sampling)
+
+
+@final
+class Moments:
+    """All moments of a release, by the columns whose offsets they sum."""
+
+    def __init__(self, moments: Sequence[NoisyBlock], first: int) -> None:
+        self._numbered = tuple(enumerate(moments, first))
+        self._found: dict[tuple[int, ...], tuple[OffsetSums, Offsets] | None] = {}  # so that each is made once
+        self._cells = {
+            noisy.block.columns[0]: noisy.block.groups[0] for noisy in moments if len(noisy.block.columns) == 1
+        }
+
+    def cells(self, column: int) -> Integers | None:
+        """The cells about whose middles a column's offsets are measured: (atoms,); None where none are."""
+        return self._cells.get(column)
+
+    def alone(self, column: int, declared: Celled) -> tuple[OffsetSums, Offsets] | None:
+        """The offsets of a column in each of its cells."""
+        return self._known(column, declared, None)
+
+    def beside(self, column: int, declared: Celled, other: int) -> tuple[OffsetSums, Offsets] | None:
+        """The offsets of a column in each cell of another one; None where that was not measured."""
+        return self._known(column, declared, other)
+
+    def product(self, one: int, first: Celled, other: int, second: Celled) -> OffsetSums | None:
+        """The sum of the products of two columns' offsets."""
+        for position, noisy in self._numbered:
+            block = noisy.block
+            if block.weighted == 2 and block.columns == (one, other):
+                scale = np.array([self._width(one, first, block, 0) * self._width(other, second, block, 1)])
+                only = np.zeros(1, dtype=np.int64)
+                view = OffsetView.of(position, noisy, only, only, scale)
+                return OffsetSums(1, [view], laplace=_laplace(noisy))
+        return None
+
+    def _known(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
+        key = (column,) if other is None else (column, other)
+        if key not in self._found:
+            self._found[key] = self._sums(column, declared, other)
+        return self._found[key]
+
+    def _width(self, column: int, declared: Celled, block: Block, axis: int) -> float:
+        ramp = block.ramps[axis]
+        assert ramp is not None  # both are weighted
+        own = offsets(declared, self._cells[column], apart=False, bits=ramp.limit.bit_length() - 1)
+        assert own is not None  # or it would not have been measured
+        return float(own.unit.max()) * ramp.limit
+
+    def _sums(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
+        cells = self.cells(column)
+        own = None if cells is None else offsets(declared, cells, apart=True)
+        if cells is None or own is None:
+            return None
+        about = [item for item in self._numbered if item[1].block.columns[0] == column and item[1].block.weighted == 1]
+        held = [noisy.block.groups[1] for _, noisy in about if noisy.block.columns == (column, other)]
+        if other is not None and not held:
+            return None
+        size = len(own.middle) if other is None else int(held[0].max()) + 1
+        views = [self._view(item, own, other, size) for item in about]
+        return OffsetSums(size, views, laplace=any(_laplace(noisy) for _, noisy in about)), own
+
+    @staticmethod
+    def _view(item: tuple[int, NoisyBlock], own: Offsets, other: int | None, size: int) -> OffsetView:
+        position, noisy = item
+        half = np.nan_to_num(own.half)
+        alone = len(noisy.block.columns) == 1
+        scale = half if alone else np.full(noisy.block.cells, half.max())
+        finest = alone if other is None else noisy.block.columns[1:] == (other,)
+        index, spread = (np.arange(n) if finest else np.zeros(n, dtype=np.int64) for n in (size, noisy.block.cells))
+        return OffsetView.of(position, noisy, index, spread, scale)
+
+
+def moments_of(noisy: NoisyBlocks) -> Moments:
+    """The moments of a release, read once."""
+    return _moments(Identity(noisy))
+
+
+@lru_cache(maxsize=KEPT)
+def _moments(noisy: Identity[NoisyBlocks]) -> Moments:
+    return Moments(noisy.held.moments, len(noisy.held.blocks))
+
+
+def _laplace(noisy: NoisyBlock) -> bool:
+    return noisy.measurement.law is Law.LAPLACE

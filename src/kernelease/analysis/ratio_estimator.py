@@ -1,0 +1,144 @@
+"""Ratios of two sums over the rows of a table, from a marginal and the offsets within its cells."""
+
+import math
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.inference import (
+    ConfidenceLimits,
+    Interval,
+    NormalLimits,
+    Ratio,
+    clipped,
+    critical_value,
+)
+from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.offset_sums import OffsetPart
+from kernelease.analysis.representatives import CellValues
+from kernelease.arrays import Floats
+
+_ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioEstimator:
+    """Σ numerator / Σ denominator over all rows, from a marginal that both are functions of.
+
+    Within a cell both may vary. θ ≥ t says that Σ (numerator − t·denominator) ≥ 0, so that the least of this function
+    in each cell, a function of the cells, gives the lower end of the interval by a test of each t, and the greatest
+    the upper end. Where nothing varies within cells both are Fieller's interval, or for a known denominator the usual.
+    """
+
+    marginal: Marginal
+    functions: CellValues
+    target: Target
+    possible: Interval  # the least and the greatest numerator where the denominator is 1
+    divisor: float | None = None  # a public number in place of the sum of denominators
+    offset: OffsetPart | None = None  # what the numerator is beyond its value at the middle of each cell
+
+    @property
+    def within(self) -> Interval:
+        """All possible answers."""
+        if self.divisor is None or self.divisor == self.marginal.total:
+            return self.possible
+        return -math.inf if self.possible[0] < 0.0 else 0.0, math.inf  # of a number of rows that nobody knows
+
+    @property
+    def width(self) -> float:
+        """About how long the interval of the numerator's sum would be on evenly filled cells, whatever was measured."""
+        low, high = self.functions.least(0.0)[0], self.functions.greatest(0.0)[0]
+        error = math.sqrt(max(0.0, self.ratio(self.functions.middle(), Target.TABLE).variances[0]))
+        rows = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
+        return 4.0 * error + rows * float((high - low).mean())
+
+    def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None) -> Ratio:
+        """The ratio of two functions of the cells, with the covariance of their errors."""
+        values, covariance = self.marginal.joint(pair)
+        sampled = (self.target if target is None else target) is Target.POPULATION
+        if sampled:
+            covariance = covariance + self.marginal.sampling(pair)
+        if self.offset is not None:
+            values[0] += self.offset.value
+            covariance[0, 0] += self.offset.variance + (self.offset.sampling if sampled else 0.0)
+        if self.divisor is not None:
+            values[1], covariance[1, :], covariance[:, 1] = self.divisor, 0.0, 0.0
+        return Ratio.of(values, covariance)
+
+    def end(self, factor: float, upper: bool) -> float:
+        """One end of the interval, `factor` standard errors out; may be infinite."""
+        choose = self.functions.greatest if upper else self.functions.least
+        place = int(upper)
+        guess, pair = 0.0, choose(0.0)
+        for _ in range(_ITERATIONS):
+            found = self.ratio(pair).interval(factor)[place]
+            if self.divisor is not None or not math.isfinite(found) or found == guess:
+                return found
+            guess, previous = found, pair
+            pair = choose(guess)
+            if all(np.array_equal(new, old) for new, old in zip(pair, previous, strict=True)):
+                return found
+        return guess
+
+    def _ends(self, factor: float) -> Interval:
+        return self.end(factor, False), self.end(factor, True)
+
+    def estimate(self, *, scale: float = 1.0, about: str = "") -> Estimate:
+        """The estimate of `scale` times the ratio."""
+        pair = self.functions.middle()
+        ratio, noise = self.ratio(pair), self.ratio(pair, Target.TABLE)
+        low, high = self.within
+        value = min(max(ratio.value, low), high) if ratio.denominator > 0.0 else math.nan
+        bounds = [value if self.functions.exact else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
+        parts = Parts.of(
+            scale * ratio.standard_error,
+            noise=scale * noise.standard_error,
+            bias=scale * max(0.0, value - bounds[0], bounds[1] - value) if math.isfinite(value) else math.inf,
+        )
+        limits = RatioLimits(estimator=self, scale=scale, error=ratio.standard_error)
+        return Estimate(
+            value=scale * value,
+            parts=parts,
+            limits=limits,
+            target=self.target,
+            about=about,
+            possible=(scale * low, scale * high),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RatioLimits(ConfidenceLimits):
+    """The interval of a `RatioEstimator`, solved when it is asked for."""
+
+    estimator: RatioEstimator
+    scale: float
+    error: float
+
+    def at(self, level: float) -> Interval:
+        estimator = self.estimator
+        shift = estimator.functions.gap / self.error if 0.0 < self.error < math.inf else 0.0
+        factor = critical_value(level, shift, laplace=estimator.marginal.laplace)
+        if estimator.divisor is not None:
+            return self._plain(level)
+        low, high = clipped(estimator.within, estimator._ends(factor))
+        return self.scale * low, self.scale * high
+
+    def _plain(self, level: float) -> Interval:
+        low, high = (
+            self.estimator.ratio(choose(0.0))
+            for choose in (self.estimator.functions.least, self.estimator.functions.greatest)
+        )
+        ends = NormalLimits(
+            low=low.value,
+            high=high.value,
+            low_error=low.standard_error,
+            high_error=high.standard_error,
+            gap=self.estimator.functions.gap if self.estimator.divisor == self.estimator.marginal.total else 0.0,
+            within=self.estimator.within,
+            laplace=self.estimator.marginal.laplace,
+        ).at(level)
+        return self.scale * ends[0], self.scale * ends[1]

@@ -1,0 +1,181 @@
+"""A schema drafted by looking at the private rows: proposals, of which the owner decides what is public."""
+
+import datetime
+from collections import Counter
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import pyarrow.compute as pc
+
+from kernelease.check.columns import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
+from kernelease.check.file import likely_encoding
+from kernelease.check.outward import outward, whole_years
+from kernelease.sources.csv.file import CsvFile
+from kernelease.sources.csv.format import CsvFormat
+from kernelease.sources.opening import open_source
+from kernelease.sources.source import source_columns
+from kernelease.table.columns.boolean import WORDS
+from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
+from kernelease.table.reading.date_formats import DateFormat
+from kernelease.table.reading.instants import parse_instant
+from kernelease.table.reading.numbers import parse_number
+from kernelease.table.reading.numerals import Numerals
+from kernelease.table.written import Written
+
+_NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it
+_ORDINARY = Numerals()
+
+
+def draft_by_looking(data: str, name: str, *, query: str | None, written: Written) -> str:
+    """The TOML text of a schema that can't be used before it is confirmed, with a mark on each line from the rows.
+
+    Bounds are rounded outward, values are listed, the way of writing is detected where it is not given. The rows are
+    read whole; memory grows with the number of distinct cells.
+    """
+    written = _with_encoding(data, query, written)
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    cells: dict[str, Counter[str]] = {column: Counter() for column in source.names()}
+    for batch in source.batches(source.names()):
+        for column, counter in cells.items():
+            for item in pc.value_counts(batch.column(column)):
+                if (value := item["values"].as_py()) is not None:
+                    counter[_text(value)] += item["counts"].as_py()
+    looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
+    numerals = _numerals(looks) if written.numerals.usual else written.numerals
+    written = _detected(written, looks, numerals, of_files=source.records() is not None)
+    return draft(
+        source_columns(source),
+        name,
+        declared_types=False,
+        known={look.name: look.lines(numerals) for look in looks},
+        written=written,
+        looked=True,
+        left_out={look.name: why for look in looks if (why := look.identifier()) is not None},
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """The distinct cells of a column, and how often each is there. Private."""
+
+    name: str
+    cells: Counter[str]
+
+    @property
+    def present(self) -> Counter[str]:
+        """Without what stands for no value."""
+        return Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
+
+    def share(self, fits: Any) -> float:
+        """Of cells that fit."""
+        total = self.present.total()
+        return sum(times for cell, times in self.present.items() if fits(cell)) / total if total else 0.0
+
+    def numeric(self, numerals: Numerals) -> bool:
+        """Whether nearly all are numbers so written, and no codes with zeros in front."""
+        padded = any(len(cell) > 1 and cell[0] == "0" and cell.isdigit() for cell in self.present)
+        return not padded and self.share(lambda cell: _number(cell, numerals) is not None) >= _NEARLY_ALL
+
+    def form(self) -> str | None:
+        """The format of its dates: empty for ISO 8601, None where cells are no dates."""
+        if self.share(lambda cell: parse_instant(cell.encode()) is not None) >= _NEARLY_ALL:
+            return ""
+        return date_format(self.present)
+
+    def identifier(self) -> str | None:
+        """Why the column is left out, if it looks like an identifier; None if it does not."""
+        named = self.name.lower().replace("-", "_")
+        many = len(self.present) > MOST_CATEGORIES and self.form() is None
+        if (named == "id" or named.endswith(("_id", "id")) or named.startswith("id_")) and len(self.present) > 1:
+            return f"it looks like an identifier. If it names persons: unit = {self.name!r} in [table]"
+        return "every cell is another text" if many and max(self.present.values()) == 1 and not self._plain() else None
+
+    def _plain(self) -> bool:
+        return any(self.numeric(local) for local in (_ORDINARY, *LOCAL_NUMERALS))
+
+    def lines(self, numerals: Numerals) -> Lines:
+        """What to write about it, each line from the rows with a mark."""
+        nulls = any(cell == "" or _is_null(cell) for cell in self.cells)
+        nullable = ("nullable", True, "" if nulls else "false if no value can be missing")
+        if not self.present:
+            return ("type", "string", MARK), ("max_length", 200, MARK), nullable
+        return *self._domain(numerals), nullable
+
+    def _domain(self, numerals: Numerals) -> Lines:
+        if all(cell.strip().lower().encode() in WORDS for cell in self.present) or set(self.present) == {"0", "1"}:
+            return (("type", "boolean", MARK),)
+        if self.numeric(numerals):
+            return self._bounds(numerals)
+        form = self.form()
+        if form is not None:
+            return self._dates(form)
+        if len(self.present) <= MOST_CATEGORIES:
+            return (
+                ("type", "category", MARK),
+                ("values", sorted(self.present), MARK),
+                ("other", True, "for other values"),
+            )
+        longest = max(len(cell) for cell in self.present)
+        return ("type", "string", MARK), ("max_length", int(outward(0, longest)[1]), MARK)
+
+    def _bounds(self, numerals: Numerals) -> Lines:
+        read = [_number(cell, numerals) for cell in self.present]
+        known = [number for number in read if number is not None and abs(number) < 2.0**53]
+        low, high = outward(min(known, default=0.0), max(known, default=1.0))
+        if all(number.is_integer() for number in known):
+            return ("type", "integer", MARK), ("min", int(low), MARK), ("max", int(high), MARK)
+        return ("type", "number", MARK), ("min", low, MARK), ("max", high, MARK)
+
+    def _dates(self, form: str) -> Lines:
+        written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
+        micros = [parse_instant(text.encode()) for text in written if text is not None]
+        days = [
+            datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=ticks) for ticks in micros if ticks is not None
+        ]
+        first, last = whole_years(min(days), max(days))
+        if not any(ticks % (86_400 * 10**6) for ticks in micros if ticks is not None):
+            return ("type", "date", MARK), ("min", first, MARK), ("max", last, MARK)
+        start, end = f"{first}T00:00:00", f"{last}T23:59:59"
+        moments = [datetime.datetime.fromisoformat(text) for text in (start, end)]
+        return ("type", "datetime", MARK), ("min", moments[0], MARK), ("max", moments[1], MARK)
+
+
+def _number(cell: str, numerals: Numerals) -> float | None:
+    number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
+    return number if abs(number) < float("inf") else None
+
+
+def _is_null(cell: str) -> bool:
+    return cell.strip().lower() in NULL_SPELLINGS
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _numerals(looks: list[_Look]) -> Numerals:
+    """The way of writing that makes numbers of the most columns; the ordinary one where no other does better."""
+    return max((_ORDINARY, *LOCAL_NUMERALS), key=lambda local: sum(look.numeric(local) for look in looks))
+
+
+def _with_encoding(data: str, query: str | None, written: Written) -> Written:
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    found = likely_encoding(source) if isinstance(source, CsvFile) and written.encoding is None else None
+    return written if found is None else replace(written, encoding=found)
+
+
+def _detected(written: Written, looks: list[_Look], numerals: Numerals, *, of_files: bool) -> Written:
+    """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
+    nulls = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
+    texts = [look for look in looks if look.identifier() is None and not look.numeric(numerals)]
+    dates = sorted({form for look in texts if (form := look.form())})
+    return Written(
+        **{
+            **{key: getattr(written, key) for key in ("records", "separator", "quote", "encoding", "names")},
+            "nulls": written.nulls or (tuple(nulls) if of_files else None),
+            "decimal": written.decimal or (None if numerals.decimal == "." else numerals.decimal),
+            "thousands": written.thousands or numerals.thousands,
+            "dates": written.dates or tuple(dates),
+        }
+    )

@@ -1,0 +1,75 @@
+"""`kernelease check`: the owner's private look at a table before any budget is spent."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelease.check.finding import Level
+from kernelease.check.inspection import check as inspect
+from kernelease.check.page import html_page
+from kernelease.check.report import Report
+from kernelease.cli.exits import FAILED
+from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
+from kernelease.cli.screen import Screen
+from kernelease.cli.writing import takes_writing
+from kernelease.errors import ParameterError
+from kernelease.table.schema import Schema
+from kernelease.table.written import Written
+
+_COLOURS = {Level.NOTE: "green", Level.LOOK: "yellow", Level.DAMAGE: "red"}
+
+
+@takes_writing
+def check(
+    data: Data,
+    *,
+    schema: SchemaFile,
+    delta: Annotated[
+        float | None, typer.Option("--delta", metavar="DELTA", help="The delta of the release: is it below 1/rows?")
+    ] = None,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if any cell changes its meaning, however few there are.")
+    ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="PAGE", help="Also write a page for a browser. It is private.")
+    ] = None,
+    query: Query = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    written: Written,
+) -> None:
+    """Look at a private table as its schema declares it: what a release would make of its cells.
+
+    PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
+    spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
+    """
+    if html is not None and os.path.lexists(html):
+        raise ParameterError(f"{html} already exists. Choose another name for the page.")
+    report = inspect(data, Schema.load(schema).written_as(written), query=query, delta=delta)
+    if html is not None:
+        _write(html, html_page(report))
+    show(Screen(json=as_json, quiet=quiet), report)
+    if report.damaged(strict=strict):
+        raise typer.Exit(FAILED)
+
+
+def show(screen: Screen, report: Report) -> None:
+    """The report in colours, every line of it marked as private: so none is wrapped into two."""
+    if screen.json:
+        screen.result(report.to_dict())
+        return
+    for level, text in report.lines():
+        typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)
+
+
+def _write(path: Path, page: str) -> None:
+    """The page, which only its owner may read."""
+    try:
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
+            file.write(page)
+    except OSError as error:
+        raise ParameterError(
+            f"{path} can't be written: {error.strerror}. Choose another place for the page."
+        ) from error

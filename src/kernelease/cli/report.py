@@ -1,0 +1,45 @@
+"""`kernelease report`: a release as a page to look at."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from kernelease.cli.exits import FAILED
+from kernelease.cli.options import Bundle, Json, Overwrite, Query, Quiet
+from kernelease.cli.screen import Screen, facts
+from kernelease.report.page import report_bundle
+
+
+def report(
+    bundle: Bundle,
+    *,
+    out: Annotated[Path, typer.Option("--out", "-o", metavar="FILE", help="The page to write, an .html file.")],
+    private: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATA", help="For the owner alone: compare with the private table. The page is then private."
+        ),
+    ] = None,
+    query: Query = None,
+    overwrite: Overwrite = False,
+    as_json: Json = False,
+    quiet: Quiet = False,
+) -> None:
+    """Write the release explorer: one page with the guarantee, every column and pair, answers and checks.
+
+    It opens in any browser without a network. A bundle that was changed gets a page that says so, and exit code 1. With
+    --private the owner sees the private table beside the release, in a file whose name must say private.
+    """
+    screen = Screen(json=as_json, quiet=quiet)
+    with screen.progress() as progress:
+        written, holds = report_bundle(
+            bundle, out, private=private, query=query, overwrite=overwrite, progress=progress
+        )
+    size = written.stat().st_size
+    about = [("page", written), ("size", f"{size / 1e6:.2f} MB"), ("bundle", "holds" if holds else "DOES NOT HOLD")]
+    if private is not None:
+        about.append(("PRIVATE", "it shows the private table: do not send or publish it"))
+    screen.summary({"page": str(written), "bytes": size, "holds": holds}, facts(about))
+    if not holds:
+        raise typer.Exit(FAILED)

@@ -1,0 +1,91 @@
+"""A number as the middle of its cell and an offset from it: the geometry that weights and answers share."""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, Integers
+from kernelease.measured.ramp import Ramp
+from kernelease.table.columns.celled import Celled
+
+BITS = 20  # of the weights of one column, at most…
+BITS_OF_PRODUCT = 14  # …and of each of two: their product is then at most 2²⁸
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Offsets:
+    """x = middle[cell] + unit[cell]·t, up to `slack`, where t is the weight that `ramp` gives to x.
+
+    Units are the column's own: numbers, days, microseconds. Atoms without a number (NULL) have the weight 0, and their
+    cells the middle NaN. A cell of a single value has the unit 0 where cells are told apart.
+    """
+
+    middle: Floats  # (cells,)
+    half: Floats  # (cells,): half its width
+    unit: Floats  # (cells,)
+    ramp: Ramp
+    slack: float
+
+    @property
+    def relative(self) -> float:
+        """The widest cell over the whole range."""
+        low, high = np.nanmin(self.middle - self.half), np.nanmax(self.middle + self.half)
+        return float(np.nanmax(self.half)) / (float(high - low) / 2.0)
+
+
+def offsets(column: Celled, cells: Integers, *, apart: bool, bits: int = BITS) -> Offsets | None:
+    """The offsets of a column's numbers about the middles of cells: (atoms,) → `Offsets`.
+
+    Where cells are told `apart`, each has its own unit, its half width over 2^bits; where they are not, the widest
+    one's. None where no cell holds more than one value: nothing is left to measure.
+    """
+    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
+    known = cells[: column.cell_count]
+    low, high = np.full((2, int(cells.max()) + 1), np.nan)
+    np.fmin.at(low, known, lowest)
+    np.fmax.at(high, known, highest)
+    middle, half = low / 2 + high / 2, high / 2 - low / 2
+    if not np.nanmax(half) > 0.0:
+        return None
+    unit = np.ldexp(np.where(np.isnan(half), 0.0, half if apart else np.nanmax(half)), -bits)
+    ramp = _ramp(column, known, middle, unit, 1 << bits)
+    return Offsets(middle=middle, half=half, unit=unit, ramp=ramp, slack=_slack(column, known, middle, unit, ramp))
+
+
+def _ramp(column: Celled, cells: Integers, middle: Floats, unit: Floats, limit: int) -> Ramp:
+    """Weights that are linear in the fine code within each atom of several values, and constant in the others."""
+    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
+    scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0.0)[cells]
+    start, slope = np.zeros((2, column.size), dtype=np.int64)
+    atoms = np.arange(column.cell_count)
+    finer = column.finer
+    if finer is None:
+        start[atoms] = np.rint((lowest - middle[cells]) * scale)
+        return Ramp(start=start, slope=slope, limit=limit)
+    first, last = (bound.astype(np.float64) for bound in finer.bounds())
+    centre = first / 2 + last / 2
+    left, right = (np.maximum(np.searchsorted(first, bound, side="right") - 1, 0) for bound in (lowest, highest))
+    several, between = lowest < highest, (left + right) // 2
+    rise = np.where(several, (centre[right] - centre[left]) / np.maximum(right - left, 1), 0.0)
+    slope[atoms] = np.rint(rise * scale)
+    at = np.where(several, centre[between], lowest)
+    start[atoms] = np.rint((at - middle[cells]) * scale) - slope[atoms] * np.where(several, between, 0)
+    return Ramp(start=start, slope=slope, limit=limit)
+
+
+def _slack(column: Celled, cells: Integers, middle: Floats, unit: Floats, ramp: Ramp) -> float:
+    """The farthest that a legal value can be from middle + unit·t, by both ends of every fine cell in every atom."""
+    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
+    finer = column if (found := column.finer) is None else found
+    first, last = (bound.astype(np.float64) for bound in finer.bounds())
+    fine = np.arange(finer.cell_count)
+    worst = 0.0
+    for end in (first, last):  # a fine cell lies in one atom, or in two
+        atom = np.maximum(np.searchsorted(lowest, end, side="right") - 1, 0)
+        near = middle[cells[atom]] + unit[cells[atom]] * ramp.of(atom, fine)
+        told = unit[cells[atom]] > 0.0
+        for value in (np.maximum(first, lowest[atom]), np.minimum(last, highest[atom])):
+            worst = max(worst, float(np.abs(np.where(told, value - near, 0.0)).max()))
+    return worst

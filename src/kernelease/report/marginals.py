@@ -1,0 +1,71 @@
+"""What the page adds up by itself: all noisy sums that speak of the cells of a column, or of a pair of columns."""
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from kernelease.analysis.marginal import Marginal, NoisySums, tabulation
+from kernelease.arrays import Floats, Integers
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.report.figures import number, numbers
+
+MOST_CELLS = 60_000  # of all marginals together: about a megabyte; the page shows a command for what is beyond
+
+
+def marginal_records(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> list[dict[str, Any]]:
+    """The marginals of every column, then of every pair, as long as there is room: the smallest first.
+
+    Each has its cells (for each column, the cell of each atom), the noisy sums that speak of them, and how the
+    synthetic rows, by their codes (rows, columns) and weights (rows,), fill them. Those of one set of columns come
+    together, in the order of their rounds: an answer looks at all of them.
+    """
+    every = sorted(_every(noisy), key=lambda rounds: (len(rounds[0].columns), _size(rounds)))
+    return [
+        _record(marginal, codes, weights)
+        for rounds, used in zip(every, itertools.accumulate(map(_size, every)), strict=True)
+        if used <= MOST_CELLS
+        for marginal in rounds
+    ]
+
+
+def _every(noisy: NoisyBlocks) -> Iterator[tuple[Marginal, ...]]:
+    counts = tabulation(noisy)
+    for size in (1, 2):
+        for columns in itertools.combinations(range(noisy.width), size):
+            if rounds := counts.marginals(columns):
+                yield rounds
+
+
+def _size(rounds: tuple[Marginal, ...]) -> int:
+    return sum(marginal.size for marginal in rounds)
+
+
+def _record(marginal: Marginal, codes: Integers, weights: Floats) -> dict[str, Any]:
+    return {
+        "columns": list(marginal.columns),
+        "groups": [group.tolist() for group in marginal.groups],
+        "laplace": marginal.laplace,
+        "views": [_view(view) for view in marginal.views],
+        "synthetic": numbers(synthetic_shares(marginal, codes, weights)),
+    }
+
+
+def _view(view: NoisySums) -> dict[str, Any]:
+    """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same."""
+    same = np.ptp(view.precision) == 0.0
+    return {
+        "index": view.index.tolist(),
+        "values": numbers(view.values),
+        "precision": number(float(view.precision[0])) if same else numbers(view.precision),
+    }
+
+
+def synthetic_shares(marginal: Marginal, codes: Integers, weights: Floats) -> Floats:
+    """How the synthetic rows are distributed over the cells: (cells,)."""
+    cells = np.zeros(len(codes), dtype=np.int64)
+    for column, groups, size in zip(marginal.columns, marginal.groups, marginal.shape, strict=True):
+        cells = cells * size + groups[codes[:, column]]
+    shares: Floats = np.bincount(cells, weights=weights, minlength=marginal.size) / weights.sum()
+    return shares

@@ -1,0 +1,65 @@
+/* The page: its panels as tabs, each made when it is first looked at. */
+
+const PANELS = [
+  ["what", "What is this?", overviewPanel],
+  ["columns", "Columns", columnsPanel],
+  ["pairs", "Pairs", pairsPanel],
+  ["ask", "Ask", askPanel],
+  ["rows", "Rows against answers", rowsPanel],
+  ["officer", "For the officer", officerPanel],
+  ...(DATA.owner === undefined ? [] : [["owner", "For the owner only", ownerPanel]]),
+];
+const PRIVATE = DATA.owner !== undefined;
+
+function openPanel(name, focus = false) {
+  for (const [other] of PANELS) {
+    const [tab, panel] = [document.getElementById(`tab-${other}`), document.getElementById(`panel-${other}`)];
+    const chosen = other === name;
+    tab.setAttribute("aria-selected", String(chosen));
+    tab.tabIndex = chosen ? 0 : -1;
+    panel.classList.toggle("current", chosen);
+    if (chosen && focus) tab.focus();
+  }
+  fill(name);
+}
+
+/** Make what a panel shows, once. */
+function fill(name) {
+  const panel = document.getElementById(`panel-${name}`), [, , make] = PANELS.find(([other]) => other === name);
+  if (panel.childElementCount > 0) return;
+  panel.append(...(PRIVATE ? [el("p", { class: "private" }, "private: do not publish this page")] : []), ...make().flat());
+  panel.querySelectorAll(".card").forEach((card) => card.draw?.());
+  if (name === "what") showSeals();
+  if (name === "pairs") showFilter();
+  if (name === "ask") ask();
+}
+
+function fromAddress() {
+  const name = location.hash.slice(1);
+  openPanel(PANELS.some(([other]) => other === name) ? name : "what");
+}
+
+function start() {
+  document.getElementById("title").replaceChildren(named(DATA.title, 80));
+  document.getElementById("headline").textContent = shown(DATA.promise.headline);
+  document.getElementById("colophon").textContent = `Made by kernelease ${DATA.version}. This file is complete: it fetches nothing and sends nothing.`;
+  document.body.classList.toggle("is-private", PRIVATE);
+  const [tabs, main] = [document.getElementById("tabs"), document.getElementById("main")];
+  for (const [name, title] of PANELS) {
+    tabs.append(el("button", { type: "button", role: "tab", id: `tab-${name}`, "aria-controls": `panel-${name}`, onclick: () => { history.replaceState(null, "", `#${name}`); openPanel(name); } }, title));
+    main.append(el("section", { role: "tabpanel", id: `panel-${name}`, "aria-labelledby": `tab-${name}` }));
+  }
+  tabs.addEventListener("keydown", (event) => {
+    const now = PANELS.findIndex(([name]) => document.getElementById(`tab-${name}`).getAttribute("aria-selected") === "true");
+    const next = { ArrowRight: now + 1, ArrowLeft: now - 1, Home: 0, End: PANELS.length - 1 }[event.key];
+    if (next === undefined) return;
+    event.preventDefault();
+    openPanel(PANELS[(next + PANELS.length) % PANELS.length][0], true);
+  });
+  addEventListener("hashchange", fromAddress);
+  addEventListener("beforeprint", () => ["what", "officer"].forEach(fill));
+  fill("what"); /* its checks say whether anything here can be relied on */
+  fromAddress();
+}
+
+start();

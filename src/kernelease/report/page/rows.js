@@ -1,0 +1,61 @@
+/* Where the synthetic rows part from the measurements, and what they look like. */
+
+function rowsPanel() {
+  return [el("h2", {}, "Rows against answers"), ...disagreementsShown(), el("h3", {}, "A sample of the synthetic rows"), ...sampleShown()];
+}
+
+function disagreementsShown() {
+  const found = DATA.disagreements;
+  if (found === null || found.cells === 0) return [el("p", {}, "No counts were measured that the rows could be held against.")];
+  const near = found.mean_square < 1.5;
+  return [
+    el("p", { class: "lead" }, `The rows follow ${whole(found.cells)} measured cells of columns and pairs. `,
+      el("strong", {}, near ? "On the whole they are as near as the noise allows." : "They are further from them than the noise explains."),
+      ` (Mean square of their distance, in standard errors: ${brief(found.mean_square, 3)}; noise alone makes it about 1.)`),
+    el("p", {}, "The furthest cells: where a number matters, take the estimate and not the rows."),
+    tableOf("Cells where rows and estimates differ most", ["cell", "synthetic rows", "estimate", "standard errors apart"],
+      found.worst.slice(0, 15).map((cell) => [cellName(cell), whole(cell.rows), whole(cell.estimate), brief(cell.z, 3)]), (place) => place > 0),
+  ];
+}
+
+function cellName({ columns, cell }) {
+  const record = MARGINALS.get(columns.join(","))?.[0];
+  const parts = columns.map((place, axis) => {
+    const column = DATA.columns[place];
+    const atoms = record?.groups[axis].map((group, atom) => (group === cell[axis] ? atom : -1)).filter((atom) => atom >= 0) ?? [];
+    return `${short(column.name, 24)}: ${atoms.length === 0 ? `cell ${cell[axis] + 1}` : short(labelOf(column, atoms), 32)}`;
+  });
+  return parts.join(", ");
+}
+
+function sampleShown() {
+  const { names, rows } = DATA.sample;
+  const save = el("button", { type: "button", onclick: () => download(`${fileName(DATA.title)}-sample.csv`, csvOf(names, rows)) }, `Download these ${rows.length} rows as CSV`);
+  return [
+    el("p", {}, "Nobody is in here: each row was drawn from a model of the noisy counts."),
+    tableOf("Synthetic rows", names.map((name) => short(name, 20)), rows.slice(0, 50).map((row) => row.map((cell) => (cell === null ? "" : short(cell, 40))))),
+    el("p", {}, save),
+    copyable("All rows", `kernelease export ${shellWord(DATA.bundle)} --out rows.csv`),
+  ];
+}
+
+/** CSV as RFC 4180 writes it; a text that a spreadsheet would take for a formula gets an apostrophe before it. */
+function csvOf(names, rows) {
+  const cell = (text) => {
+    if (text === null) return "";
+    const safe = /^[=@\t\r]|^[+-](?![\d.]+$)/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  return [names, ...rows].map((row) => row.map(cell).join(",")).join("\r\n") + "\r\n";
+}
+
+function fileName(text) {
+  return text.replace(/[^A-Za-z0-9_-]+/g, "-").slice(0, 40) || "rows";
+}
+
+function download(name, text) {
+  const address = URL.createObjectURL(new Blob([text], { type: "text/csv" }));
+  const link = el("a", { href: address, download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(address), 1000);
+}

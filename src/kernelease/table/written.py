@@ -1,0 +1,170 @@
+"""How a source writes its rows: what a schema file lists under [source]."""
+
+import codecs
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, final
+
+from kernelease.errors import ParameterError, SchemaError
+from kernelease.table.columns.spelling import nearest
+from kernelease.table.reading.date_formats import DateFormat
+from kernelease.table.reading.numerals import Numerals
+from kernelease.table.records import Records
+
+# Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
+# a damaged byte then stays within its cell.
+ENCODINGS: Final = frozenset(
+    ["utf-8", *(f"iso8859-{part}" for part in (1, 2, 5, 7, 9, 15)), *(f"cp125{page}" for page in range(9)), "koi8-r"]
+)
+QUOTES: Final = ('"', "'", "")
+_LISTS = ("names", "nulls", "dates")
+OF_FILES: Final = ("records", "separator", "quote", "encoding", "names", "nulls")
+"""The keys that only CSV files have; the others are about texts, wherever they come from."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    r"""How rows are written, as far as it is declared; None stands for what is usual, and is not written down.
+
+    Of CSV files: `records` says where one ends, `separator` and `quote` part cells ("" quotes nothing), `encoding`
+    makes characters of bytes, `names` are the columns of a file without a header line, and `nulls` are texts that mean
+    NULL where they stand unquoted. Of texts from any source: `decimal` and `thousands` in numbers, and `dates`, the
+    formats of dates that are not ISO 8601. Each cell is read by itself.
+
+    >>> Written(separator=";", decimal=",", dates="%d.%m.%Y").to_dict()
+    {'separator': ';', 'decimal': ',', 'dates': ['%d.%m.%Y']}
+    """
+
+    records: Records | None = None
+    separator: str | None = None
+    quote: str | None = None
+    encoding: str | None = None
+    names: tuple[str, ...] | None = None
+    nulls: tuple[str, ...] | None = None
+    decimal: str | None = None
+    thousands: str | None = None
+    dates: tuple[str, ...] | None = None
+
+    def __post_init__(self) -> None:
+        for key in _LISTS:
+            object.__setattr__(self, key, self._list(key))
+        given = self._given("records")
+        if given is not None and given not in tuple(Records):
+            hint = nearest(str(given), tuple(Records))
+            raise self._error("records", f"records must be {' or '.join(Records)}, got {given!r}.{hint}")
+        object.__setattr__(self, "records", None if given is None else Records(given))
+        self._check_cells()
+        self._check_texts()
+
+    def _given(self, key: str) -> Any:
+        """A field before it was checked: a file may say anything."""
+        return getattr(self, key)
+
+    def _list(self, key: str) -> tuple[str, ...] | None:
+        """A list of texts; a text alone counts as a list of one."""
+        given = self._given(key)
+        items = (given,) if isinstance(given, str) else given
+        if items is not None and (not isinstance(items, list | tuple) or not all(isinstance(i, str) for i in items)):
+            raise self._error(key, f"{key} must be a list of strings, got {given!r}.")
+        return tuple(items) if items else None
+
+    def _check_cells(self) -> None:
+        if self.separator is not None and not _is_separator(self._given("separator")):
+            raise self._error(
+                "separator",
+                "separator must be a tab or a printable ASCII character but a quote, as in --separator ';', "
+                f"got {self.separator!r}.",
+            )
+        if self.quote is not None and self._given("quote") not in QUOTES:
+            raise self._error("quote", f"quote must be a double quote, ' or empty, for none, got {self.quote!r}.")
+        if self.quote and self.quote == self.separator:
+            raise self._error("quote", f"quote and separator must differ, got {self.quote!r} for both.")
+        if self.encoding is not None and canonical_encoding(self._given("encoding")) not in ENCODINGS:
+            known = ", ".join(sorted(ENCODINGS))
+            raise self._error(
+                "encoding", f"encoding must be one of {known}, got {self.encoding!r}. Convert the file to UTF-8."
+            )
+        if self.names is not None and len(set(self.names)) < len(self.names):
+            raise self._error("names", "names must be distinct: they are the columns of a file without a header line.")
+
+    def _check_texts(self) -> None:
+        try:
+            _ = self.numerals
+        except ParameterError as error:
+            raise self._error("decimal" if self.thousands is None else "thousands", str(error)) from None
+        try:
+            formats = self.formats
+        except ParameterError as error:
+            raise self._error("dates", str(error)) from None
+        if len({item.shape for item in formats}) < len(formats):
+            raise self._error("dates", "of two formats one reads the other's dates, day for month. Keep one of them.")
+
+    @property
+    def numerals(self) -> Numerals:
+        """How numbers are written."""
+        return Numerals(decimal=self.decimal or ".", thousands=self.thousands)
+
+    @property
+    def formats(self) -> tuple[DateFormat, ...]:
+        """How dates are written, beside ISO 8601."""
+        return tuple(DateFormat(text) for text in self.dates or ())
+
+    @classmethod
+    def from_dict(cls, data: object) -> "Written":
+        """What a [source] table says, or a `SchemaError`."""
+        if not isinstance(data, Mapping):
+            raise SchemaError(f"source must be a table: [source], got {data!r}.", path=("source",))
+        known = tuple(field.name for field in dataclasses.fields(cls))
+        for key in data:
+            if key not in known:
+                hint = nearest(str(key), known)
+                raise cls._error(str(key), f"unknown key {key!r}; known are {', '.join(known)}.{hint}")
+        return cls(**data)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is declared, as JSON and TOML can hold it."""
+        return {key: list(v) if isinstance(v, tuple) else str(v) for key, v in self._declared()}
+
+    def _declared(self) -> Iterator[tuple[str, Any]]:
+        for field in dataclasses.fields(self):
+            if (value := getattr(self, field.name)) is not None:
+                yield field.name, value
+
+    def joined(self, other: "Written") -> "Written":
+        """Both declarations as one, or a `SchemaError` where they contradict each other."""
+        for key, asked in other._declared():
+            declared = getattr(self, key)
+            if declared is not None and declared != asked:
+                raise self._error(
+                    key, f"{key} = {shown(declared)} is declared, but {shown(asked)} was asked for. Leave out one."
+                )
+        return dataclasses.replace(self, **dict(other._declared()))
+
+    @staticmethod
+    def _error(key: str, message: str) -> SchemaError:
+        return SchemaError(f"[source]: {message}", path=("source", key))
+
+
+def shown(value: object) -> str:
+    """A declared value as a schema file has it."""
+    return str(list(value)) if isinstance(value, tuple) else f'"{value}"'
+
+
+def canonical_encoding(encoding: object) -> str:
+    """The one name of an encoding that may go by several; empty for none."""
+    try:
+        return codecs.lookup(str(encoding)).name
+    except LookupError:
+        return ""
+
+
+def _is_separator(text: object) -> bool:
+    return (
+        isinstance(text, str)
+        and len(text) == 1
+        and text.isascii()
+        and (text.isprintable() or text == "\t")
+        and (text != '"')
+    )

@@ -1,0 +1,59 @@
+"""Rows beside estimates: those that agree, and those that do not."""
+
+import numpy as np
+import pytest
+
+from kernelease.analysis.agreement import agreement
+from kernelease.analysis.averages import average, mean
+from kernelease.analysis.histogram import shares
+from kernelease.analysis.regression import regression
+from kernelease.analysis.standardised import judged
+from kernelease.errors import ParameterError
+from tests.analysis.tables import people, simple
+
+TABLE = people(3000)
+
+
+def beside(rows, sigma=5.0):
+    return simple(TABLE, sigma, rows=rows, weights=np.full(rows.num_rows, 1.0 / rows.num_rows))
+
+
+def test_rows_of_the_same_distribution_agree():
+    """Of one table with fixed noise, so that there is no false alarm."""
+    found = agreement(beside(people(3000, seed=4)), mean)
+    assert not found.disagreements
+    assert "agree within the noise" in str(found)
+
+
+def test_rows_that_were_changed_are_found():
+    rows = people(3000, seed=4)
+    old = rows.column("age").to_numpy()
+    found = agreement(beside(rows.set_column(0, "age", [np.minimum(old + 6, 65)])), mean)
+    names = [item.what for item in found.disagreements]
+    assert "mean of age" in names
+    assert any(name.startswith("share of age") for name in names)
+    assert "trust the estimates" in str(found)
+    assert "mean of age" in found._repr_html_()
+    assert abs(found.disagreements[0].z) >= abs(found.disagreements[-1].z) > found.limit
+    assert repr(found) == str(found)
+
+
+def test_there_must_be_rows():
+    with pytest.raises(ParameterError, match="needs synthetic rows"):
+        agreement(simple(TABLE), mean)
+
+
+def test_a_histogram_adds_up():
+    assert sum(one.value for one in shares(beside(TABLE), "school", average).values()) == pytest.approx(1.0)
+    assert sum(one.value for one in shares(beside(TABLE), "school", average, "sex == 'F'").values()) == pytest.approx(
+        1.0
+    )
+
+
+def test_a_coefficient_that_is_not_known_at_all_says_little():
+    formula = "hours ~ age + sex"
+    clear, vague = (beside(TABLE, sigma) for sigma in (1.0, 60.0))
+    assert not judged(clear, regression(clear, formula))["age"].says_little
+    assert judged(vague, regression(vague, formula))["age"].says_little
+    bare = simple(TABLE, 1.0)
+    assert judged(bare, regression(bare, formula))["age"].possible == (-np.inf, np.inf)

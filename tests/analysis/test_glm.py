@@ -1,0 +1,173 @@
+"""Generalised linear models: against the models of exact rows, and how often their intervals hold."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import binom
+
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.glm import Family, generalised_regression, trend
+from kernelease.errors import ParameterError
+from kernelease.table import Schema
+from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, simple
+
+SCHEMA = Schema.parse(
+    """
+    [columns.age]
+    type = "integer"
+    min = 20
+    max = 59
+
+    [columns.sex]
+    type = "category"
+    values = ["F", "M"]
+
+    [columns.ill]
+    type = "boolean"
+
+    [columns.visits]
+    type = "integer"
+    min = 0
+    max = 12
+    nullable = true
+
+    [columns.day]
+    type = "date"
+    min = 2020-01-01
+    max = 2021-12-31
+    """
+)
+PAIRS = [(0, 1), (0, 2), (1, 2), (0, 3), (1, 3), (2, 3), (2, 4), (0, 4)]
+
+
+def patients(rows, seed=0):
+    generator = np.random.default_rng(seed)
+    age, man = generator.integers(20, 60, rows), generator.random(rows) < 0.5
+    ill = generator.random(rows) < expit(-1.0 + 0.05 * (age - 40) - 0.5 * man)
+    visits = np.clip(generator.poisson(np.exp(0.3 + 0.02 * (age - 40))), 0, 12)
+    day = np.datetime64("2020-01-01") + generator.integers(0, 731, rows).astype("timedelta64[D]")
+    missing = generator.random(rows) < 0.1
+    sex = np.where(man, "M", "F")
+    return pa.table({"age": age, "sex": sex, "ill": ill, "visits": pa.array(visits, mask=missing), "day": day})
+
+
+def best(family, design, response):
+    """The maximum likelihood fit of exact rows."""
+
+    def loss(slopes):
+        predictor = design @ slopes
+        grown = np.logaddexp(0.0, predictor) if family is Family.LOGISTIC else np.exp(predictor)
+        return float(np.mean(grown - response * predictor))
+
+    return minimize(loss, np.zeros(design.shape[1]), method="BFGS", options={"gtol": 1e-8}).x
+
+
+def exact_fit(table, family):
+    rows = table.to_pandas()
+    age, man = rows.age.to_numpy(float), (rows.sex == "M").to_numpy(float)
+    if family is Family.LOGISTIC:
+        return best(family, np.column_stack([np.ones(len(rows)), age - 40, man]), rows.ill.to_numpy(float))[1:]
+    kept = rows.visits.notna().to_numpy()
+    design = np.column_stack([np.ones(len(rows)), age - 40])[kept]
+    return best(family, design, rows.visits.to_numpy(float)[kept])[1:]
+
+
+FORMULAS = {Family.LOGISTIC: "ill ~ age + sex", Family.POISSON: "visits ~ age"}
+
+
+@pytest.mark.parametrize("family", list(FORMULAS))
+def test_without_noise_they_are_the_models_of_the_rows(family):
+    table = patients(4000)
+    found = generalised_regression(simple(table, 1e-6, schema=SCHEMA, sets=PAIRS), FORMULAS[family], family)
+    slopes = [estimate.value for name, estimate in found.items() if name != "intercept"]
+    assert slopes == pytest.approx(exact_fit(table, family).tolist(), abs=1e-4)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("target", list(Target))
+def test_intervals_hold(target):
+    """50 tables each: fails where 95 % intervals hold less often, wrongly once in 10,000 times; or are vast."""
+    repeats, table = 50, patients(3000)
+    truths = dict(zip(["age", "sex[M]"], exact_fit(table, Family.LOGISTIC), strict=True))
+    if target is Target.POPULATION:
+        truths = {"age": 0.05, "sex[M]": -0.5}
+    generator, hits, errors, margins = np.random.default_rng(3), dict.fromkeys(truths, 0), [], []
+    fixed = exact_blocks(table, SCHEMA, sets=PAIRS)
+    for repeat in range(repeats):
+        rows = table if target is Target.TABLE else patients(3000, seed=repeat)
+        exact = fixed if target is Target.TABLE else exact_blocks(rows, SCHEMA, sets=PAIRS)
+        blocks = noisy_blocks(exact, 3000, 6.0, generator)
+        evidence = evidence_of(blocks, SCHEMA, target=target, rows=rows, weights=np.full(3000, 1 / 3000))
+        found = generalised_regression(evidence, "ill ~ age + sex", Family.LOGISTIC)
+        for name, truth in truths.items():
+            low, high = found[name].interval()
+            hits[name] += low <= truth <= high
+        errors.append(found["age"].value - truths["age"])
+        margins.append(found["age"].margin())
+    assert min(hits.values()) >= binom.ppf(1e-4, repeats, 0.95)
+    assert np.median(margins) < 1.6 * 1.96 * np.sqrt(np.mean(np.square(errors)))
+
+
+def test_interactions_where_three_columns_were_measured():
+    table = patients(6000)
+    found = generalised_regression(
+        simple(table, 0.5, schema=SCHEMA, sets=[*PAIRS, (0, 1, 2)]), "ill ~ age * sex", Family.LOGISTIC
+    )
+    assert list(found) == ["intercept", "age", "sex[M]", "age:sex[M]"]
+    rows = table.to_pandas()
+    age, man = rows.age.to_numpy(float) - 40, (rows.sex == "M").to_numpy(float)
+    exact = best(Family.LOGISTIC, np.column_stack([np.ones(6000), age, man, age * man]), rows.ill.to_numpy(float))
+    assert abs(found["age:sex[M]"].value - exact[3]) < 4.0 * found["age:sex[M]"].standard_error < 0.01
+    assert "holds within cells" in found["age"].remark
+
+
+def test_what_was_not_measured_together_is_refused_with_the_alternative():
+    evidence = simple(patients(500), 1.0, schema=SCHEMA, sets=PAIRS)
+    with pytest.raises(ParameterError, match="age, sex, ill were not measured together"):
+        generalised_regression(evidence, "ill ~ age * sex", Family.LOGISTIC)
+
+
+def test_a_trend_over_dates_is_per_year():
+    table = patients(5000)
+    days = table.column("day").to_numpy().astype("datetime64[D]").astype(float) / 365.25
+    exact = np.polyfit(days, table.column("ill").to_numpy(zero_copy_only=False).astype(float), 1)[0]
+    found = trend(simple(table, 2.0, schema=SCHEMA, sets=PAIRS), "ill", "day")
+    assert found.about == "trend of ill per year"
+    assert abs(found.value - exact) < 4.0 * found.standard_error
+
+
+def test_noise_that_hides_the_model_leaves_no_interval():
+    found = generalised_regression(
+        simple(patients(300), 300.0, schema=SCHEMA, sets=PAIRS), "ill ~ age + sex", Family.LOGISTIC
+    )
+    assert not np.isfinite(found["age"].margin()) or found["age"].margin() > 0.1
+
+
+@pytest.mark.parametrize(
+    ("formula", "family", "message"),
+    [
+        ("ill", Family.LOGISTIC, "can't read"),
+        ("age ~ sex", Family.LOGISTIC, "must be boolean"),
+        ("ill ~ age * sex * day", Family.LOGISTIC, "no product of two"),
+        ("ill ~ age + ill", Family.LOGISTIC, "response can't be"),
+        ("ill ~ agee", Family.LOGISTIC, "Did you mean age"),
+    ],
+)
+def test_formulas_that_are_refused(formula, family, message):
+    with pytest.raises(ParameterError, match=message):
+        generalised_regression(simple(patients(200), 1.0, schema=SCHEMA, sets=PAIRS), formula, family)
+
+
+def test_a_log_linear_model_is_of_numbers_from_0_on():
+    schema = Schema.parse('[columns.a]\ntype = "integer"\nmin = -3\nmax = 3\n[columns.b]\ntype = "boolean"')
+    evidence = simple(pa.table({"a": [1, 2], "b": [True, False]}), 1.0, schema=schema)
+    with pytest.raises(ParameterError, match="may be negative"):
+        generalised_regression(evidence, "a ~ b", Family.POISSON)
+
+
+def test_a_population_needs_rows():
+    evidence = simple(patients(2000), 1.0, schema=SCHEMA, sets=PAIRS, target=Target.POPULATION)
+    with pytest.raises(ParameterError, match="needs synthetic rows"):
+        generalised_regression(evidence, "ill ~ age", Family.LOGISTIC)

@@ -1,0 +1,142 @@
+"""How a page is put together, without a browser."""
+
+import base64
+import hashlib
+import json
+import re
+import shutil
+from html import unescape
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from kernelease.cli import app
+from kernelease.errors import BundleError, ParameterError
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.release.bundle import save
+from kernelease.release.export import export_table
+from kernelease.report import assets
+from kernelease.report.marginals import marginal_records
+from kernelease.report.owner import check_private_name, owner_record
+from kernelease.report.page import embedded, page, report_bundle, report_release, sealed_contents, write_page
+from tests.report import releases
+
+
+def _data(text: str):
+    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
+
+
+def test_what_is_embedded_comes_back_and_ends_no_element() -> None:
+    content = {"a": [releases.ENDING, "&amp;", "\u2028", 1.5, None], releases.BIDI: releases.LONG}
+    text = embedded(content)
+    assert json.loads(text) == content
+    assert not set(text) & set("<>&\u2028")
+
+
+def test_a_page_is_one_file_whose_policy_names_every_script(tiny: Path, tmp_path: Path) -> None:
+    text = report_bundle(tiny, tmp_path / "page.html")[0].read_text(encoding="utf-8")
+    policy = unescape(re.search(r'http-equiv="Content-Security-Policy" content="(.*?)"', text)[1])
+    scripts = re.findall(r"<script>(.*?)</script>", text, re.DOTALL)
+    digests = [f"'sha256-{base64.b64encode(hashlib.sha256(one.encode()).digest()).decode()}'" for one in scripts]
+    assert len(scripts) == 3
+    assert f"script-src {' '.join(digests)};" in policy
+    assert policy.startswith("default-src 'none';")
+    assert "unsafe" not in policy
+    assert not re.search(r'(src|href)="(?!data:,|#)', text.split("<script>")[0])
+
+
+def test_libraries_are_those_that_were_looked_at() -> None:
+    for library in assets.LIBRARIES:
+        assert library.version in library.text[:200]
+    changed = assets.Library(name="d3", version="7", licence="ISC", file="d3.min.js", sha256="0" * 64)
+    with pytest.raises(BundleError, match="install kernelease again"):
+        _ = changed.text
+
+
+def test_no_script_could_end_its_element() -> None:
+    assert all("</script" not in script.lower() for script in assets.scripts())
+
+
+def test_the_title_is_text(tmp_path: Path, tiny_table) -> None:
+    files = {"SHA256SUMS": b""}
+    content = {**sealed_contents(tiny_table[0], files, bundle="b"), "title": releases.ENDING}
+    text = page(content)
+    assert releases.ENDING not in text
+    assert _data(text)["title"] == releases.ENDING
+
+
+def test_names_that_are_refused(tiny: Path, tiny_table, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"must end in \.html"):
+        report_bundle(tiny, tmp_path / "page.pdf")
+    (tmp_path / "page.html").write_text("mine")
+    with pytest.raises(BundleError, match="already exists"):
+        report_release(tiny_table[0], tmp_path / "page.html")
+    with pytest.raises(BundleError, match="could not be written"):
+        write_page(sealed_contents(tiny_table[0], {}, bundle="b"), tmp_path / "missing" / "page.html")
+    assert (tmp_path / "page.html").read_text() == "mine"
+    assert [path.name for path in tmp_path.iterdir()] == ["page.html"]
+
+
+def test_a_private_page_says_so_and_lies_elsewhere(tiny: Path, tiny_table, tmp_path: Path) -> None:
+    with pytest.raises(BundleError, match=r"Call it page-private\.html"):
+        report_bundle(tiny, tmp_path / "page.html", private=tiny_table[1])
+    with pytest.raises(BundleError, match="must not lie in the bundle"):
+        check_private_name(tiny / "private.html", tiny)
+    assert not list(tmp_path.iterdir())
+
+
+def test_measurements_alone_have_no_page(tiny_table, tmp_path: Path) -> None:
+    save(tiny_table[0].measurements, tmp_path / "measured")
+    with pytest.raises(BundleError, match="holds measurements only"):
+        report_bundle(tmp_path / "measured", tmp_path / "page.html")
+
+
+def test_the_owner_sees_distances_and_scores(tiny_table) -> None:
+    release, private = tiny_table
+    found = owner_record(release, private)
+    assert found["rows"] == 300
+    assert all(0.0 <= distance <= 1.0 for distance in found["columns"]["distances"])
+    assert found["columns"]["real"][0] == pytest.approx(
+        [1 - sum(private["a"].to_pylist()) / 300, sum(private["a"].to_pylist()) / 300]
+    )
+    assert isinstance(found["learning"], str) or {one["target"] for one in found["learning"]} == {"a", "b"}
+
+
+def test_the_owner_s_comparison_needs_rows_and_columns(tiny_table) -> None:
+    with pytest.raises(ParameterError, match="no rows"):
+        owner_record(tiny_table[0], tiny_table[1].slice(0, 0))
+    with pytest.raises(ParameterError, match="of vectors"):
+        owner_record(releases.vectors(), tiny_table[1])
+
+
+def test_marginals_stop_where_there_is_no_room(tiny_table, monkeypatch: pytest.MonkeyPatch) -> None:
+    release = tiny_table[0]
+    assert isinstance(release.measured, NoisyBlocks)
+    monkeypatch.setattr("kernelease.report.marginals.MOST_CELLS", 6)
+    codes = np.zeros((release.table.num_rows, 3), dtype=int)
+    sent = {tuple(record["columns"]) for record in marginal_records(release.measured, codes, release.weights)}
+    assert (0, 1) not in sent
+
+
+def test_the_command_writes_a_page_and_tells_a_changed_bundle(tiny: Path, tmp_path: Path) -> None:
+    run = CliRunner()
+    result = run.invoke(app, ["report", str(tiny), "-o", str(tmp_path / "page.html"), "--json"])
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["holds"] is True
+    changed = tmp_path / "changed"
+    shutil.copytree(tiny, changed)
+    (changed / "registry.yaml").write_text("name: other\n")
+    result = run.invoke(app, ["report", str(changed), "-o", str(tmp_path / "changed.html")])
+    assert result.exit_code == 1
+    assert "DOES NOT HOLD" in result.stdout
+    assert _data((tmp_path / "changed.html").read_text())["seals"]["findings"][0]["holds"] is False
+
+
+def test_the_owner_s_command_warns(tiny: Path, tiny_table, tmp_path: Path) -> None:
+    data = export_table(tiny_table[1], tmp_path / "rows.csv")
+    words = ["report", str(tiny), "-o", str(tmp_path / "tiny-private.html"), "--private", str(data)]
+    result = CliRunner().invoke(app, words)
+    assert result.exit_code == 0, result.output
+    assert "do not send or publish" in " ".join(result.stdout.split())

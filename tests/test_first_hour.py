@@ -1,0 +1,154 @@
+"""A first hour as it goes: a file as an office writes it, wrong turns on purpose, and a verified bundle at the end."""
+
+import json
+import random
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from kernelease.check.finding import PRIVATE
+from kernelease.cli import app
+
+NAMES = "patient_id;alter;größe;geschlecht;visite;kosten;weight"
+
+
+@pytest.fixture
+def office(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Semicolons, latin-1, decimal commas, European dates, two spellings of NULL, persons with several rows."""
+    monkeypatch.chdir(tmp_path)
+    draw = random.Random(2)
+    rows = [NAMES]
+    for row in range(600):
+        age = draw.choice(["n/a", *(str(draw.randint(18, 89)) for _ in range(9))])
+        sex = draw.choice(["männlich", "weiblich"])
+        day = f"{draw.randint(13, 28):02d}.{draw.randint(1, 12):02d}.{draw.randint(2019, 2023)}"
+        cost = draw.choice(["-", f"{draw.randint(1, 4)}.{draw.randint(100, 999)},50", f"{draw.randint(0, 99)},25"])
+        height = f"1,{draw.randint(50, 99)}"
+        rows.append(f"P{row // 3:04d};{age};{height};{sex};{day};{cost};{draw.randint(50, 99)}")
+    (tmp_path / "visits.csv").write_bytes("\n".join([*rows, ""]).encode("latin-1"))
+    return tmp_path
+
+
+def run(*words: str, code: int = 0) -> Result:
+    result = CliRunner().invoke(app, list(words))
+    assert result.exit_code == code, result.output
+    return result
+
+
+RELEASE = ("release", "visits.csv", "--schema", "visits.toml", "--epsilon", "2", "--delta", "1e-6", "--out", "bundle")
+
+
+def test_a_first_hour(office: Path) -> None:
+    schema = office / "visits.toml"
+    by_hand(schema)
+    looked_at(schema)
+    with_persons(schema)
+    released(office)
+
+
+def by_hand(schema: Path) -> None:
+    # Without a schema there is nothing to release, and the draft from names says what is left to do.
+    drafted = run("schema", "draft", "visits.csv", "-o", "empty.toml")
+    assert "parted by ';'" in drafted.stderr
+    assert "not in UTF-8: give --encoding" in drafted.stderr
+    assert "is not filled in yet" in run("schema", "check", "empty.toml", code=2).stderr
+
+    # A schema by hand that knows nothing of the file's ways.
+    schema.write_text(
+        '[table]\nname = "visits"\n\n[columns.alter]\ntype = "integer"\nmin = 0\nmax = 120\n\n'
+        '[columns.geschlecht]\ntype = "category"\nvalues = ["Männlich", "Weiblich"]\n\n'
+        '[columns.visite]\ntype = "date"\nmin = 2019-01-01\nmax = 2023-12-31\n\n'
+        '[columns.kosten]\ntype = "number"\nmin = 0.0\nmax = 5000.0\n\n'
+        '[columns.weight]\ntype = "integer"\nmin = 0\nmax = 200\n',
+        encoding="utf-8",
+    )
+    assert 'from = "weight"' in run("schema", "check", "visits.toml", code=2).stderr
+    schema.write_text(
+        schema.read_text("utf-8").replace("[columns.weight]", '[columns.kilos]\nfrom = "weight"'), "utf-8"
+    )
+    run("schema", "check", "visits.toml")
+    refused = run(*RELEASE, code=2)
+    assert "--separator" in refused.stderr
+    assert "P0001" not in refused.output
+
+
+def looked_at(schema: Path) -> None:
+    # The private look finds every damage, and says the line to write; no budget is spent on it.
+    look = run("check", "visits.csv", "--schema", "visits.toml", "--separator", ";", code=1)
+    assert all(line.startswith(f"[{PRIVATE}]") for line in look.stdout.splitlines())
+    report = json.loads(
+        run("check", "visits.csv", "--schema", "visits.toml", "--separator", ";", "--json", code=1).stdout
+    )
+    lines = " ".join(finding["remedy"] for finding in report["findings"])
+    for line in ('encoding = "latin-1"', 'dates = "%d.%m.%Y"', 'nulls = ["n/a"]', 'decimal = ","', 'nulls = ["-"]'):
+        assert line in lines, line
+    run(*RELEASE, "--separator", ";", "--check", "--ledger", "books", code=2)
+    assert not schema.with_name("bundle").exists()
+
+    # What it says is written down: the way the file is written, then what is possible.
+    written = (
+        '\n[source]\nseparator = ";"\nencoding = "latin-1"\nnulls = ["n/a", "-"]\ndecimal = ","\nthousands = "."\n'
+        'dates = "%d.%m.%Y"\n'
+    )
+    schema.write_text(schema.read_text("utf-8") + written, "utf-8")
+    report = json.loads(run("check", "visits.csv", "--schema", "visits.toml", "--json", code=1).stdout)
+    respelt = next(finding["remedy"] for finding in report["findings"] if finding["where"] == "geschlecht")
+    assert respelt.endswith('values = ["männlich", "weiblich"]')
+    text = schema.read_text("utf-8").replace("Männlich", "männlich").replace("Weiblich", "weiblich")
+    text = text.replace("max = 120\n", "max = 120\nnullable = true\n").replace(
+        "max = 5000.0\n", "max = 5000.0\nnullable = true\n"
+    )
+    schema.write_text(text, "utf-8")
+    run("check", "visits.csv", "--schema", "visits.toml", "--strict", "--html", "look.html")
+    assert PRIVATE in schema.with_name("look.html").read_text("utf-8")
+
+
+def with_persons(schema: Path) -> None:
+    # Patients come back: without a unit each visit alone is protected; with a cap that is too low, rows are lost.
+    text = schema.read_text("utf-8")
+    unit = text.replace('name = "visits"\n', 'name = "visits"\nunit = "patient_id"\nmax_rows_per_unit = 2\n')
+    schema.write_text(unit, "utf-8")
+    capped = run("check", "visits.csv", "--schema", "visits.toml", code=1).stdout
+    assert "have more than 2 rows" in " ".join(capped.split())
+    schema.write_text(unit.replace("max_rows_per_unit = 2", "max_rows_per_unit = 3"), "utf-8")
+    assert "below 1/200" in " ".join(
+        run("check", "visits.csv", "--schema", "visits.toml", "--delta", "0.1", code=1).stdout.split()
+    )
+
+
+def released(office: Path) -> None:
+    # The release, with its books, and a bundle that verifies.
+    done = run(*RELEASE, "--ledger", "books", "--check")
+    assert "patient_id (up to 3 rows)" in done.stdout
+    assert "ran first, on your screen only" in done.stdout
+    verified = run("verify", "bundle", "--ledger", "books")
+    assert "– signature" in verified.stdout
+    assert "not signed" in verified.stdout
+    assert "✓ rows" in verified.stdout
+    for file in (office / "bundle").iterdir():
+        assert PRIVATE.encode() not in file.read_bytes()
+        assert not re.search(rb"P0\d\d\d", file.read_bytes())
+
+
+def test_a_first_quarter_of_an_hour(office: Path) -> None:
+    """By looking: the draft is unusable until it is confirmed, and the release says where its domain came from."""
+    schema = office / "visits.toml"
+    run("schema", "draft", "visits.csv", "--look", "-o", "visits.toml")
+    text = schema.read_text("utf-8")
+    assert 'separator = ";"' in text
+    assert 'encoding = "latin-1"' in text
+    assert "P0001" not in text  # an identifier is left out
+    marked = [line for line in text.splitlines() if line.startswith(("min", "max", "values", "dates", "nulls"))]
+    assert marked
+    assert all("keep only if it is public knowledge" in line for line in marked)
+    assert "confirmed is false" in run("schema", "check", "visits.toml", code=2).stderr
+    assert "confirmed is false" in run(*RELEASE, code=2).stderr
+    run("check", "visits.csv", "--schema", "visits.toml", "--strict")
+    schema.write_text(text.replace("confirmed = false", "confirmed = true"), "utf-8")
+    done = run(*RELEASE)
+    assert "not run: `kernelease check`" in done.stdout
+    run("verify", "bundle")
+    certificate = json.loads((office / "bundle" / "certificate.json").read_text("utf-8"))
+    assert certificate["domain"].startswith("drafted by looking at the private rows")

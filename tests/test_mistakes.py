@@ -1,0 +1,36 @@
+"""docs/mistakes.md is what is said about the mistakes; no message shows a cell, and each says what to do."""
+
+import re
+
+import pytest
+
+from docs.make_mistakes import CELLS, GROUPS, TARGET, page
+
+WRITTEN = TARGET.read_text(encoding="utf-8")
+PRIVATE_PART = "## The private look"
+REMEDY = re.compile(  # a verb that says what to do, an option to give, or what must be there
+    r"(--\w|must|needs?|Check|Choose|Convert|Give|Remove|Rename|Leave|Write|Widen|Did you mean|left:|Use|Set|not valid|"
+    r"Make|not filled in|write)"
+)
+
+
+@pytest.mark.slow
+def test_the_page_is_up_to_date() -> None:
+    assert page() == WRITTEN, "run: python docs/make_mistakes.py"
+
+
+def test_there_are_forty() -> None:
+    assert sum(len(group) for group in GROUPS.values()) == 40
+    assert WRITTEN.count("\n### ") == 40
+
+
+def test_no_message_shows_a_cell() -> None:
+    messages, _, look = WRITTEN.partition(PRIVATE_PART)
+    assert not [cell for cell in CELLS if cell in messages]
+    assert any(cell in look for cell in CELLS)  # the owner asked
+
+
+@pytest.mark.parametrize("text", re.findall(r"```text\n(.*?)```", WRITTEN, re.DOTALL))
+def test_every_message_says_what_to_do(text: str) -> None:
+    said = text.split("\n", 1)[1]
+    assert REMEDY.search(said), said
