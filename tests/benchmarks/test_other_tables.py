@@ -22,7 +22,7 @@ def test_generated_tables_keep_their_schema(kind, columns):
     assert generated(kind, columns=columns, rows=500)[0].equals(table)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind != "unrelated"])
 def test_generated_columns_depend_on_each_other(kind):
     table, schema = generated(kind, columns=10, rows=5_000)
     cells = ScoringCells.of(schema, table)

@@ -50,7 +50,7 @@ def test_lines_with_public_rows(commented, run):
 def test_a_contradiction_is_an_error(here, run, declared, asked):
     (here / "people.toml").write_text(LINES.replace("lines", declared) + SCHEMA)
     message = run(*MEASURE, "--records", asked, "--ledger", "ledger", code=2).stderr
-    assert f'declares records = "{declared}", but "{asked}" was asked for' in message
+    assert f'records = "{declared}" is declared, but "{asked}" was asked for' in message
     assert not (here / "ledger").exists()
 
 

@@ -68,9 +68,11 @@ def local(folder: Path) -> SparkSession:
 
 def end() -> None:
     """End the session and its Java process: the next session is then made with settings of its own."""
-    active = SparkSession.getActiveSession()
-    if active is not None and active.sparkContext._jsc is not None:
-        active.stop()
+    context = SparkContext._active_spark_context
+    if context is not None and context._jvm is not None:
+        (SparkSession.getActiveSession() or context).stop()
+    SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = None
     _end_gateway()
 
 

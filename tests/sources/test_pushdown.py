@@ -101,7 +101,7 @@ def released(counts: ExactCounts, schema: Schema) -> bytes:
         privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=10**6, purpose="a test"
     )
     noisy = method.rounds(counts, schema.columns, budget, noise=SeededNoise(0), seed=PublicSeed(0))
-    assert noisy.moments
+    assert noisy.moments or not finer_columns(schema)
     return b"".join(block.values.tobytes() for block in noisy.every)
 
 

@@ -161,7 +161,7 @@ def test_types_that_have_no_plain_one_arrive_as_text(spark: Any) -> None:
 def test_what_is_refused(spark: Any, frame: Any) -> None:
     with pytest.raises(SourceError, match="and not both"):
         open_source("spark:people", query="SELECT 1")
-    with pytest.raises(SourceError, match="holds many tables"):
+    with pytest.raises(SourceError, match="Spark is a database"):
         open_source("spark:")
     with pytest.raises(SourceError, match="can't be opened"):
         open_source("spark:no_such_table")

@@ -1,5 +1,6 @@
 """Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table."""
 
+import functools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -214,8 +215,8 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     found = [one for one in [*every, _offset_estimator(evidence, estimand)] if one is not None]
     if not found:
         return None
-    # By the noise and the cells alone: a choice in sight of the noisy counts would favour lucky ones.
-    estimator = found[0] if len(found) == 1 else min(found, key=lambda one: one.width)
+    # By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones.
+    estimator = found[0] if len(found) == 1 else min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
     if len(estimator.marginal.columns) > 2 and not estimator.functions.exact:  # what pairs say of finer cells helps
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
@@ -227,6 +228,16 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
     estimate = replace(estimate, source=source)
     return replace(estimate, remark=EVENLY) if even else estimate
+
+
+def _filled(evidence: Evidence, marginal: Marginal) -> Floats:
+    """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
+    shares = [
+        np.bincount(groups, np.maximum(evidence.shares(index), 0.0) + LEAST)
+        for index, groups in zip(marginal.columns, marginal.groups, strict=True)
+    ]
+    product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
+    return np.asarray(product / product.sum())
 
 
 def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:

@@ -17,12 +17,12 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import expit
 
+from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC, numbers_of
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import MarginalSource
-from kernelease.analysis.regression import Regression
 from kernelease.analysis.representatives import LEAST, extremes, representatives, weighted
 from kernelease.analysis.sources import CombinedSource, Source, Weights, covariance
 from kernelease.arrays import Floats

@@ -47,13 +47,22 @@ class RatioEstimator:
             return self.possible
         return -math.inf if self.possible[0] < 0.0 else 0.0, math.inf  # of a number of rows that nobody knows
 
-    @property
-    def width(self) -> float:
-        """About how long the interval of the numerator's sum would be on evenly filled cells, whatever was measured."""
-        low, high = self.functions.least(0.0)[0], self.functions.greatest(0.0)[0]
-        error = math.sqrt(max(0.0, self.ratio(self.functions.middle(), Target.TABLE).variances[0]))
+    def width(self, shares: Floats) -> float:
+        """About how long the interval of Σ (numerator − θ·denominator) would be on cells filled so: (cells,).
+
+        θ is the ratio that such cells have. Errors of the two sums go together, and most of them cancel.
+        """
+        numerator, denominator = self.functions.middle()
+        share = 1.0 if self.divisor is not None else max(float(denominator @ shares), float(shares.min()))
+        ratio = 0.0 if self.divisor is not None else float(numerator @ shares) / share
+        covariance = self.marginal.joint((numerator, denominator))[1]
+        variance = covariance[0, 0] - 2.0 * ratio * covariance[0, 1] + ratio**2 * covariance[1, 1]
+        variance += 0.0 if self.offset is None else self.offset.variance
+        low, high = (
+            pair[0] - ratio * pair[1] for pair in (self.functions.least(ratio), self.functions.greatest(ratio))
+        )
         rows = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
-        return 4.0 * error + rows * float((high - low).mean())
+        return 4.0 * math.sqrt(max(0.0, variance)) + rows * float((high - low) @ shares)
 
     def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None) -> Ratio:
         """The ratio of two functions of the cells, with the covariance of their errors."""

@@ -1,15 +1,14 @@
 """Least squares from the noisy second moments of a release."""
 
-import html
 import math
 import re
-from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence, Spread
@@ -22,37 +21,6 @@ from kernelease.table.columns.column import Codes, Column
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
 _FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
 _HOW = "Write hours ~ age + sex: a column of numbers, ~, and columns with + between them."
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Regression(Mapping[str, Estimate]):
-    """The coefficients of a linear model by least squares, each with its interval; by name."""
-
-    formula: str
-    coefficients: Mapping[str, Estimate]
-
-    def __getitem__(self, name: str) -> Estimate:
-        return self.coefficients[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.coefficients)
-
-    def __len__(self) -> int:
-        return len(self.coefficients)
-
-    def __str__(self) -> str:
-        width = max(len(name) for name in self)
-        return "\n".join([self.formula, *(f"{name:<{width}}  {estimate}" for name, estimate in self.items())])
-
-    def __repr__(self) -> str:
-        return str(self)
-
-    def _repr_html_(self) -> str:
-        rows = "".join(
-            f"<tr><td>{html.escape(name)}</td><td>{one._repr_html_()}</td></tr>" for name, one in self.items()
-        )
-        return f"<table><caption>{html.escape(self.formula)}</caption><tbody>{rows}</tbody></table>"
 
 
 def regression(evidence: Evidence, formula: str) -> Regression:

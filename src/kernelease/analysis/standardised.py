@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import numpy as np
 
+from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC, numbers_of
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.regression import Regression
 
 
 def judged(evidence: Evidence, found: Regression) -> Regression:

@@ -5,6 +5,7 @@ from typing import Any, overload
 
 from kernelease.analysis.agreement import Agreement, agreement
 from kernelease.analysis.averages import average, count, crosstab, expectation, mean, probability
+from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
@@ -15,7 +16,7 @@ from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.histogram import shares
 from kernelease.analysis.inequality import entropy, gini
 from kernelease.analysis.quantile import quantile
-from kernelease.analysis.regression import Regression, regression
+from kernelease.analysis.regression import regression
 from kernelease.analysis.standardised import judged
 from kernelease.release.asked import choice, evidence_of
 from kernelease.release.reading import reading

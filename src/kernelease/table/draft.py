@@ -187,7 +187,7 @@ def draft_from_public(table: pa.Table, name: str = "table") -> Schema:
     with an `other` bucket, longer ones free text; a column is nullable if the public one has a NULL.
 
     >>> draft_from_public(pa.table({"age": [20, 60], "sex": ["f", None]})).column("sex")
-    Category(name='sex', nullable=True, other=True, default=None, values=('f',))
+    Category(name='sex', nullable=True, null_when=None, other=True, default=None, values=('f',))
     """
     return Schema(tuple(_column(field.name, table.column(field.name)) for field in table.schema), name=name)
 

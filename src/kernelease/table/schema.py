@@ -157,7 +157,7 @@ class Schema:
 
     def _check_order(self) -> None:
         every = (*self.names, *(one.name for one in self.derived))
-        object.__setattr__(self, "order", tuple(self.order) or every)
+        object.__setattr__(self, "order", (self.derived and tuple(self.order)) or every)
         if sorted(self.order) != sorted(every):
             raise SchemaError(f"order must name every column once, got {', '.join(self.order)}.", path=("columns",))
 

@@ -23,6 +23,7 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 
+_SMALL = 0.1  # of a variance: so much more of it goes unnoticed
 MOST_SCORES = 24  # of a column or a pair: with more, a kernel sees as well
 
 
@@ -117,7 +118,7 @@ def dependence_scores(
     """p of the hypothesis that two columns are independent, by the products of their scores.
 
     Under it the counts are N·p·qᵀ. A function whose mean over either column is 0, by their shares, does not see errors
-    of p and q but to second order.
+    of p and q but to second order. None where those are no longer small beside the first: shares are noise then.
     """
     marginal = _first(noisy, pair)
     if marginal is None:
@@ -126,7 +127,7 @@ def dependence_scores(
     if not 0 < len(both[0]) * len(both[1]) <= MOST_SCORES:
         return None
     joint = marginal.shares.reshape(marginal.shape)
-    shares = [joint.sum(axis=1), joint.sum(axis=0)]
+    shares = [_distribution(joint.sum(axis=axis)) for axis in (1, 0)]
     centred = [part - (part @ share)[:, None] for part, share in zip(both, shares, strict=True)]
     expected = np.outer(*shares) * noisy.rows
     weight = expected / (expected + _variance(marginal))
@@ -137,7 +138,23 @@ def dependence_scores(
     if target is Target.POPULATION:
         stacked = np.stack(functions)
         covariance = covariance + (stacked * expected.ravel()) @ stacked.T
+    if np.any(_second_order(marginal, centred, noisy.rows) > _SMALL * np.diag(covariance)):
+        return None
     return Scored(values=values, covariance=covariance, laplace=marginal.laplace).p_value
+
+
+def _distribution(shares: Floats) -> Floats:
+    positive = np.maximum(shares, 0.0)
+    return np.asarray(positive / max(float(positive.sum()), 1e-300))
+
+
+def _second_order(marginal: Marginal, centred: Sequence[Floats], rows: float) -> Floats:
+    """Variances of N·(errors of one column's mean score)·(those of the other's), for all products of scores."""
+    ones = [np.ones(size) for size in marginal.shape]
+    each = [np.outer(score, ones[1]).ravel() for score in centred[0]]
+    each += [np.outer(ones[0], score).ravel() for score in centred[1]]
+    variances = np.diag(marginal.joint(each)[1])
+    return np.outer(variances[: len(centred[0])], variances[len(centred[0]) :]).ravel() / rows**2
 
 
 def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> Marginal | None:
