@@ -2,21 +2,26 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import RenderableType
 
 from kernelease.cli.options import Json, Quiet
+from kernelease.cli.pages import Html, check_free, write_new
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen, facts, grid, line
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import Receipt, remaining_epsilon
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.report import sheet
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
 
+_ENTRIES: Final = ("entry", "time", "purpose", "data set", "unit", "neighbours", "epsilon", "delta", "version")
+_TEXT = (*range(6), 8)  # those of them that hold text
+_NO_ENTRIES = "no entries yet"
 _BAR = 30  # characters of a full bar, so that a line fits 80
 _Path = Annotated[Path, typer.Argument(metavar="LEDGER", help="The ledger, an SQLite file beside the private data.")]
 
@@ -63,24 +68,51 @@ def create(
 def show(
     ledger: _Path,
     timeline: Annotated[bool, typer.Option("--timeline", help="Also show what was left after each entry.")] = False,
+    html: Html = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
+    check_free(html)
     opened = LedgerFile.open(ledger)
     entries = opened.entries()
-    header = ("entry", "time", "purpose", "data set", "unit", "neighbours", "epsilon", "delta", "version")
-    listed = grid(header, [_row(item) for item in entries], text=(*range(6), 8)) if entries else "no entries yet"
+    listed = grid(_ENTRIES, map(_row, entries), text=_TEXT) if entries else line(_NO_ENTRIES)
     shown: list[RenderableType] = [facts(_facts(opened, entries)), line(""), listed]
     if timeline:
         shown += [line(""), _timeline(opened.cap, entries)]
+    if html is not None:
+        write_new(html, _page(opened, entries))
     Screen(json=as_json, quiet=quiet).result(_fields(opened, entries), *shown)
 
 
+def _page(ledger: LedgerFile, entries: list[Receipt]) -> str:
+    """The same numbers as a page, the timeline with them."""
+    listed = sheet.grid("Entries", _ENTRIES, map(_row, entries), text=_TEXT) if entries else sheet.words([_NO_ENTRIES])
+    points = [
+        (number, time, f"{left:.3g}", sheet.Bar(share=left / ledger.cap.epsilon))
+        for number, time, left in _left(ledger.cap, entries)
+    ]
+    left = sheet.grid(
+        "Timeline",
+        ("entry", "time", "epsilon left", f"of {ledger.cap.epsilon:g}"),
+        points,
+        text=(0, 1, 3),
+        note="What was left after each entry, as the epsilon of one more release at the delta of the cap.",
+    )
+    about = _facts(ledger, entries)
+    title = _named(_dataset(ledger, entries))
+    return sheet.sheet(sheet.facts(about), listed, left, kicker="Budget", title=title, headline=ledger.remaining())
+
+
+def _left(cap: Privacy, entries: list[Receipt]) -> list[tuple[object, str, float]]:
+    """What was left at the beginning and after each entry, as the epsilon of one more release at the cap's delta."""
+    after = [(entry.number, entry.time, remaining_epsilon(cap, entry.spent)) for entry in entries]
+    return [("", "begin", cap.epsilon), *after]
+
+
 def _timeline(cap: Privacy, entries: list[Receipt]) -> RenderableType:
-    """What was left after each entry, as the epsilon of one more release at the cap's delta, and as a bar."""
-    points: list[tuple[object, str, float]] = [("", "begin", cap.epsilon)]
-    points += [(entry.number, entry.time, remaining_epsilon(cap, entry.spent)) for entry in entries]
+    """What was left, with a bar."""
+    points = _left(cap, entries)
     rows = [(number, time, f"{left:.3g}", "█" * round(_BAR * left / cap.epsilon)) for number, time, left in points]
     return grid(("entry", "time", "epsilon left", f"of {cap.epsilon:g}"), rows, text=(0, 1, 3))
 

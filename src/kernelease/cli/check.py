@@ -1,6 +1,5 @@
 """`kernelease check`: the owner's private look at a table before any budget is spent."""
 
-import os
 from pathlib import Path
 from typing import Annotated
 
@@ -12,9 +11,9 @@ from kernelease.check.page import html_page
 from kernelease.check.report import Report
 from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
+from kernelease.cli.pages import check_free, write_new
 from kernelease.cli.screen import Screen
 from kernelease.cli.writing import takes_writing
-from kernelease.errors import ParameterError
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written
 
@@ -45,11 +44,10 @@ def check(
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
-    if html is not None and os.path.lexists(html):
-        raise ParameterError(f"{html} already exists. Choose another name for the page.")
+    check_free(html)
     report = inspect(data, Schema.load(schema).written_as(written), query=query, delta=delta)
     if html is not None:
-        _write(html, html_page(report))
+        write_new(html, html_page(report), private=True)
     show(Screen(json=as_json, quiet=quiet), report)
     if report.damaged(strict=strict):
         raise typer.Exit(FAILED)
@@ -62,14 +60,3 @@ def show(screen: Screen, report: Report) -> None:
         return
     for level, text in report.lines():
         typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)
-
-
-def _write(path: Path, page: str) -> None:
-    """The page, which only its owner may read."""
-    try:
-        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:
-            file.write(page)
-    except OSError as error:
-        raise ParameterError(
-            f"{path} can't be written: {error.strerror}. Choose another place for the page."
-        ) from error

@@ -2,22 +2,29 @@
 
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import RenderableType
 
 from kernelease.analysis.comparisons.contingency import MarginalErrors
 from kernelease.cli.options import Json, Quiet, SchemaFile
+from kernelease.cli.pages import Html, check_free, write_new
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen, facts, grid, line, number
 from kernelease.cli.summary import attacker_fields, attacker_words
 from kernelease.methods.interactions.plan import Floor, Plan, Setting
 from kernelease.methods.interactions.plan import plan as plan_release
 from kernelease.pipeline import rehearse
+from kernelease.report import sheet
 from kernelease.sources.public import read_public
 from kernelease.table.schema import Schema
 
+_NOISE: Final = ("cells", "noise of a count", "noise of a share")
+_BY_EPSILON: Final = ("epsilon", "share, column", "share, pair", "found at 1 %", "found at 5 %", "noise")
+_PLANNED = "What a release would be like. No data were touched."
+_UNIT = "Standard deviations, in rows and as a share of them: what is smaller can't be seen in the release."
+_SCALE = "Bars: the noise of a pair (or column), on a scale of powers of ten."
 _PAIRS = 10  # shown of all pairs
 _BAR = 30  # characters of a bar, so that a line fits 80
 _MOST_REHEARSED = 1_000_000  # rows: a rehearsal then ends within minutes
@@ -39,6 +46,7 @@ def plan(
         typer.Option(metavar="FILE", exists=True, help="Rehearse on this PUBLIC table, and print the errors."),
     ] = None,
     all_pairs: Annotated[bool, typer.Option("--all-pairs", help="List every pair, not only the noisiest.")] = False,
+    html: Html = None,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -46,6 +54,7 @@ def plan(
 
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
+    check_free(html)
     declared = Schema.load(schema)
     privacy = promise(
         epsilon=epsilon,
@@ -58,6 +67,7 @@ def plan(
     privacy.warn_if_weak(rows)
     screen = Screen(json=as_json, quiet=quiet)
     fields, shown = _fields(expected), _shown(expected, all_pairs)
+    parts = _parts(expected)
     if simulate is not None:
         with screen.progress() as progress:
             progress.stage("rehearsing on public rows")
@@ -65,20 +75,39 @@ def plan(
             errors = rehearse(read_public(simulate), schema=declared, privacy=privacy, rows=size)
         fields["rehearsal"] = _rehearsal_fields(declared, errors, size)
         shown += _rehearsal_shown(declared, errors, size)
+        parts += _rehearsal_parts(declared, errors, size)
+    if html is not None:
+        write_new(html, sheet.sheet(*parts, kicker="Plan", title=declared.name, headline=_PLANNED))
     screen.result(fields, *shown)
 
 
 def _shown(expected: Plan, all_pairs: bool) -> list[RenderableType]:
-    columns = [floor for floor in expected.floors if len(floor.columns) == 1]
-    pairs = sorted((floor for floor in expected.floors if len(floor.columns) > 1), key=lambda floor: -floor.count)
+    columns, pairs = _columns_and_pairs(expected)
     listed = pairs if all_pairs else pairs[:_PAIRS]
-    header = ("cells", "noise of a count", "noise of a share")
-    shown: list[RenderableType] = [facts(_facts(expected)), line(""), grid(("column", *header), map(_row, columns))]
+    shown: list[RenderableType] = [facts(_facts(expected)), line(""), grid(("column", *_NOISE), map(_row, columns))]
     if pairs:
-        shown += [line(""), grid(("pair", *header), map(_row, listed))]
+        shown += [line(""), grid(("pair", *_NOISE), map(_row, listed))]
     if len(listed) < len(pairs):
         shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
     return [*shown, line(""), _curve(expected.settings), line(""), *map(line, expected.advice)]
+
+
+def _parts(expected: Plan) -> list[str]:
+    """The same as parts of a page, which has room for all pairs."""
+    columns, pairs = _columns_and_pairs(expected)
+    parts = [sheet.words(expected.advice), sheet.facts(_facts(expected))]
+    parts.append(sheet.grid("Columns", ("column", *_NOISE), map(_row, columns), note=_UNIT))
+    if pairs:
+        parts.append(sheet.grid("Pairs", ("pair", *_NOISE), map(_row, pairs), note=_UNIT))
+    rows = [(*cells, sheet.Bar(share=share)) for cells, share in _compared(expected.settings)]
+    return [*parts, sheet.grid("Other promises", _BY_EPSILON, rows, text=(0, 5), note=_SCALE)]
+
+
+def _columns_and_pairs(expected: Plan) -> tuple[list[Floor], list[Floor]]:
+    """The floors of single columns, and those of pairs, the noisiest first."""
+    columns = [floor for floor in expected.floors if len(floor.columns) == 1]
+    pairs = sorted((floor for floor in expected.floors if len(floor.columns) > 1), key=lambda floor: -floor.count)
+    return columns, pairs
 
 
 def _facts(expected: Plan) -> list[tuple[str, object]]:
@@ -116,16 +145,21 @@ def _row(floor: Floor) -> tuple[str, ...]:
 
 
 def _curve(settings: tuple[Setting, ...]) -> RenderableType:
-    """How noise and risk change with ε; the bars are the noise of a pair (or column), on a scale of powers of ten."""
+    """How noise and risk change with ε."""
+    rows = [(*cells, "█" * (1 + round((_BAR - 1) * share))) for cells, share in _compared(settings)]
+    return grid(_BY_EPSILON, rows, text=(0, 5))
+
+
+def _compared(settings: tuple[Setting, ...]) -> list[tuple[tuple[str, ...], float]]:
+    """Each setting's cells, and the length of its bar: the noise of a pair (or column), on a scale of powers of ten."""
     noise = [setting.column if setting.pair is None else setting.pair for setting in settings]
     low, high = math.log10(min(noise)), math.log10(max(noise))
-    header = ("epsilon", "share, column", "share, pair", "found at 1 %", "found at 5 %", "noise")
-    rows = []
+    compared = []
     for setting, value in zip(settings, noise, strict=True):
-        length = 1 + round((_BAR - 1) * (math.log10(value) - low) / (high - low or 1.0))
         found = (f"{rate:.1%}" for rate in setting.attacker.values())
-        rows.append((f"{setting.epsilon:g}", number(setting.column), number(setting.pair), *found, "█" * length))
-    return grid(header, rows, text=(0, 5))
+        cells = (f"{setting.epsilon:g}", number(setting.column), number(setting.pair), *found)
+        compared.append((cells, (math.log10(value) - low) / (high - low or 1.0)))
+    return compared
 
 
 def _fields(expected: Plan) -> dict[str, Any]:
@@ -168,10 +202,22 @@ def _rehearsal_fields(schema: Schema, errors: MarginalErrors, rows: int) -> dict
 
 
 def _rehearsal_shown(schema: Schema, errors: MarginalErrors, rows: int) -> list[RenderableType]:
-    about = [
+    about, distances = facts(_rehearsal_facts(errors, rows)), grid(("column", "distance"), _distances(schema, errors))
+    return [line(""), about, line(""), distances]
+
+
+def _rehearsal_parts(schema: Schema, errors: MarginalErrors, rows: int) -> list[str]:
+    distances = sheet.grid("Rehearsal", ("column", "distance"), _distances(schema, errors))
+    return [distances, sheet.facts(_rehearsal_facts(errors, rows))]
+
+
+def _rehearsal_facts(errors: MarginalErrors, rows: int) -> list[tuple[str, object]]:
+    return [
         ("REHEARSAL", f"{rows:,} rows drawn from the public table, noise from a seed; nothing was kept"),
         ("one column", f"total variation distance {number(errors.mean_one_way)}, mean over columns"),
         ("two columns", f"total variation distance {number(errors.mean_two_way)}, mean over pairs"),
     ]
-    lines = [(schema.names[column], number(error)) for column, error in errors.one_way.items()]
-    return [line(""), facts(about), line(""), grid(("column", "distance"), lines)]
+
+
+def _distances(schema: Schema, errors: MarginalErrors) -> list[tuple[str, str]]:
+    return [(schema.names[column], number(error)) for column, error in errors.one_way.items()]

@@ -88,10 +88,10 @@ def scripts() -> tuple[str, ...]:
 
 def policy(scripts: tuple[str, ...], style: str) -> str:
     """A content security policy by which nothing runs but these scripts, and nothing is fetched from anywhere."""
-    runs = " ".join(f"'{_digest(script)}'" for script in scripts)
+    runs = " ".join(f"'{_digest(script)}'" for script in scripts) or "'none'"
+    styles = f"'{_digest(style)}' '{_PLOT_STYLE}'" if scripts else f"'{_digest(style)}'"
     return (
-        f"default-src 'none'; script-src {runs}; style-src '{_digest(style)}' '{_PLOT_STYLE}'; img-src data:; "
-        "base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {runs}; style-src {styles}; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 
