@@ -51,7 +51,9 @@ def main(
     for name, chart in figures.all_figures(results).items():
         figures.save(chart, out / name)
     if effort.slow and chosen == DIMENSIONS:  # the figure of the README is made by a whole run only
-        figures.save(figures.error_vs_epsilon(results), HERE.parent / "docs" / "pictures" / "error-vs-epsilon", png=False)
+        figures.save(
+            figures.error_vs_epsilon(results), HERE.parent / "docs" / "pictures" / "error-vs-epsilon", png=False
+        )
     print(f"\nResults and plots are in {out}.")
 
 

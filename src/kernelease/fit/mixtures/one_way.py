@@ -17,6 +17,7 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 LEAST = 1e-6  # limit: probability of an atom: none is impossible
 _INSIDE = 0.999  # limit: of the way to an end of a cell: no mean is at the very end
 _STEEPEST = 500.0  # limit: of a tilt: by then all of a cell is in its last atom
+_SURE = 1.5  # research: Tables: moments beside counts. Standard deviations of a measured place that chance explains
 _MOST_DOUBT = 1.0 / 3.0  # derived: the variance of a place anywhere between −1 and 1
 SHORTEST = 32  # research: Tables: one constant at a time. Fewer ordered atoms have no shape to speak of
 
@@ -134,12 +135,13 @@ def tilted(distribution: Floats, variance: float, noisy: NoisyBlocks, column: in
 def _moved(shares: Floats, measured: float, error: float, variance: float) -> Floats:
     """Shares of the atoms of a cell in order, (atoms,), moved toward a mean place that was measured with an error.
 
-    `variance` is of each share.
+    `variance` is of each share. What chance explains of the way is left alone.
     """
     count = len(shares)
     places = (2.0 * np.arange(count) + 1.0 - count) / count
     now = float(shares @ places)
-    away = measured - now
+    apart = measured - now
+    away = math.copysign(max(0.0, abs(apart) - _SURE * error), apart)
     doubt = min(_MOST_DOUBT, variance * float(places @ places))
     goal = now + away * doubt / (doubt + error**2)
     goal = min(_INSIDE * float(places[-1]), max(_INSIDE * float(places[0]), goal))

@@ -21,7 +21,7 @@ from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
-MOMENTS = 0.03  # research: Tables: moments beside counts. Of the budget, where there are numbers or dates
+MOMENTS = 0.01  # research: Tables: moments beside counts. Of the budget, where there are numbers or dates
 ALONE = 1.0 / 3.0  # convention: of that, for single columns, cell by cell
 # convention: of the share of the moment with the widest cell: no moment gets less
 LEAST_PART = 0.02
