@@ -119,7 +119,8 @@ class Cluster:
 
     def _start(self, kind: str, *options: str, name: str) -> "subprocess.Popen[bytes]":
         home = Path(pyspark.__file__).parent
-        environment = {**os.environ, **LOOPBACK}
+        said = {"SPARK_HOME": str(home), "SPARK_SCALA_VERSION": "2.13"}  # what Spark's own scripts would say
+        environment = {**os.environ, **LOOPBACK, **said}
         with open(self.folder / f"{name}.log", "wb") as log:
             return subprocess.Popen(
                 ["java", "-cp", f"{home}/jars/*", "-Xmx512m", f"org.apache.spark.deploy.{kind}", *options],
