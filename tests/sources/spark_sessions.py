@@ -49,6 +49,7 @@ def start(master: str, folder: Path, **settings: str) -> SparkSession:
         "spark.eventLog.dir": events.as_uri(),
         "spark.local.dir": str(folder / "scratch"),
         "spark.sql.shuffle.partitions": "2",
+        "spark.sql.warehouse.dir": (folder / "warehouse").as_uri(),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
     }
