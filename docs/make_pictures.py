@@ -1,22 +1,12 @@
-"""The report of the demo, docs/demo.html, and pictures of it: python docs/make_pictures.py.
+"""Pictures of the demo's report, which `make docs` has made: python -m docs.make_pictures."""
 
-Its noise is the operating system's, as anybody's is: with seeded noise the page would say, rightly, that it protects
-nobody. So each run makes another release of the same generated table.
-"""
-
-import contextlib
-import tempfile
 from pathlib import Path
 from typing import Any
 
-from kernelease.cli.demo import demo
-from kernelease.release.bundle import load, save
-from kernelease.release.signing import load_private_key, make_key
-from kernelease.report.page import report_bundle
 from tests.report.browser import Reader, chromium, launched
 
-PAGE = Path(__file__).resolve().with_name("demo.html")
-FOLDER = PAGE.parent / "pictures"
+ROOT = Path(__file__).resolve().parent.parent
+PAGE, FOLDER = ROOT / "site" / "demo.html", ROOT / "docs" / "pictures"
 SIZE = {"width": 1120, "height": 820}
 
 
@@ -42,16 +32,6 @@ STATES = {
 }
 
 
-def write_page() -> None:
-    """The release of `kernelease demo`, signed with a key made for it, in an empty folder: its page names no other."""
-    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
-        bundle = Path("demo-release")
-        demo(out=bundle, quiet=True)
-        save(load(bundle), bundle, key=load_private_key(make_key(Path()).private), overwrite=True)
-        report_bundle(bundle, PAGE, overwrite=True)
-    print(f"{PAGE.name}: {PAGE.stat().st_size / 1e3:.0f} kB")
-
-
 def draw_pictures() -> None:
     """The page in three states."""
     FOLDER.mkdir(exist_ok=True)
@@ -64,5 +44,4 @@ def draw_pictures() -> None:
 
 
 if __name__ == "__main__":
-    write_page()
     draw_pictures()

@@ -1,11 +1,34 @@
-"""What the site does to pages: links that leave the folder of documents become plain text."""
+"""What the site does to pages: links that leave the documents become plain text, and the demo has a report."""
 
+import contextlib
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.structure.files import File, Files
+
+from kernelease.cli.demo import demo
+from kernelease.release.bundle import load, save
+from kernelease.release.signing import load_private_key, make_key
+from kernelease.report.page import report_bundle
+
 _DOCS = Path(__file__).resolve().parent.parent
 _LINK = re.compile(r"(?<!!)\[([^\]]+)\]\((?!https?://|#)([^)#\s]+)(#[^)]*)?\)")
+_HERE = "<!-- on the site, a live report -->"
+_LIVE = "[Open a report](demo.html): that of `kernelease demo`, a release of 20,000 generated rows, signed."
+
+
+def on_files(files: Files, *, config: MkDocsConfig) -> Files:
+    """The demo's report is made with the site. Its noise is the operating system's: another release each time."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder):
+        bundle, page = Path("demo-release"), Path("demo.html")
+        demo(out=bundle, quiet=True)
+        save(load(bundle), bundle, key=load_private_key(make_key(Path()).private), overwrite=True)
+        report_bundle(bundle, page)
+        files.append(File.generated(config, page.name, content=page.read_text(encoding="utf-8")))
+    return files
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
@@ -17,4 +40,4 @@ def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:
         inside = target.is_relative_to(_DOCS) and target.suffix != ".py"
         return match[0] if inside else f"{match[1]}"
 
-    return _LINK.sub(kept, markdown)
+    return _LINK.sub(kept, markdown).replace(_HERE, _LIVE)

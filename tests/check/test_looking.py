@@ -18,7 +18,7 @@ from kernelease.table.written import Written
 
 
 def looked(path: Path, **written: object) -> str:
-    return draft_by_looking(str(path), "t", query=None, written=Written(**written))  # type: ignore[arg-type]
+    return draft_by_looking(str(path), "t", query=None, written=Written(**written))  # type: ignore[arg-type]  # as tests give them
 
 
 def test_types_bounds_and_ways_of_writing(tmp_path: Path) -> None:

@@ -23,8 +23,6 @@ from kernelease.report.owner import check_private_name, owner_record
 from kernelease.report.page import embedded, page, report_bundle, report_release, sealed_contents, write_page
 from tests.report import releases
 
-DOCS = Path(__file__).resolve().parent.parent.parent / "docs"
-
 
 def _data(text: str):
     return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
@@ -59,12 +57,6 @@ def test_libraries_are_those_that_were_looked_at() -> None:
 
 def test_no_script_could_end_its_element() -> None:
     assert all("</script" not in script.lower() for script in assets.scripts())
-
-
-def test_the_demo_s_page_on_the_site_is_as_pages_are_made_now() -> None:
-    text = (DOCS / "demo.html").read_text(encoding="utf-8")
-    assert page(_data(text)) == text, "run: python docs/make_pictures.py"
-    assert all(finding["holds"] for finding in _data(text)["seals"]["findings"])
 
 
 def test_the_title_is_text(tmp_path: Path, tiny_table) -> None:

@@ -45,7 +45,7 @@ def _loaded(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):
         alone.add_typer(found, name=name)
-        return get_command(alone).commands[name]  # type: ignore[attr-defined]
+        return get_command(alone).commands[name]  # type: ignore[attr-defined]  # a group, for a Typer was added
     alone.command(name)(found)
     return get_command(alone)
 

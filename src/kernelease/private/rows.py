@@ -1,7 +1,7 @@
 """Private rows, as a method gets them."""
 
 from abc import abstractmethod
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -49,13 +49,12 @@ class PrivateRows(Private):
         return self.array()[:count]
 
 
-@final
-class PrivateArray(PrivateRows):
-    """Vectors, or rows of any objects that a kernel compares."""
+class PrivateVectors(PrivateRows):
+    """Rows that are an array (n, d), wherever it lives; no column is declared, so there are no atoms to count."""
 
     __slots__ = ("_rows",)
 
-    def __init__(self, rows: Rows) -> None:
+    def __init__(self, rows: Any) -> None:
         self._rows = rows
 
     @property
@@ -67,13 +66,21 @@ class PrivateArray(PrivateRows):
         """N under replace-one."""
         return public_number(len(self._rows), neighbours)
 
-    def array(self) -> Rows:
-        """As they were given."""
-        return self._rows
-
     def counts(self) -> ExactCounts:
         """Refused: there are no atoms to count."""
         raise ParameterError("Interactions: counts need declared columns. Give a schema, or another method.")
+
+
+@final
+class PrivateArray(PrivateVectors):
+    """Vectors, or rows of any objects that a kernel compares."""
+
+    __slots__ = ()
+
+    def array(self) -> Rows:
+        """As they were given."""
+        rows: Rows = self._rows
+        return rows
 
 
 @final
