@@ -36,8 +36,9 @@ def pair_blocks(
     noise: Noise,
     target: int | None = None,
     favoured: int | None = None,
+    interaction: bool = False,
 ) -> tuple[Block, ...]:
-    """A block for each pair; with a target, for each pair and the target's classes, and each column and the target.
+    """A block for each pair: its counts, or its `interaction`. With a target, for each pair and the target's classes, and each column and the target.
 
     Cells hold so many rows, by the noisy distributions of single columns, that two columns' cells together hold about
     half as many as the noise of a count. Where not even halves of a column could be seen, there is no block at all.
@@ -47,7 +48,7 @@ def pair_blocks(
     least = math.sqrt(visible * noise(share / len(sets)) / rows)
     while least <= 0.5:
         cells = [_cells(columns[i], p, least, i == target) for i, p in enumerate(distributions)]
-        blocks = blocks_of(sets, cells, share, favoured=favoured)
+        blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
         least *= 1.2
@@ -68,13 +69,23 @@ def pair_cells(
 
 
 def blocks_of(
-    sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float, *, favoured: int | None = None
+    sets: Sequence[tuple[int, ...]],
+    cells: Sequence[Integers],
+    share: float,
+    *,
+    favoured: int | None = None,
+    interaction: bool = False,
 ) -> tuple[Block, ...]:
-    """A block for each set of columns, its share of the budget by its number of cells, more with a favoured column."""
+    """A block for each set of columns, its share of the budget by its number of cells, more with a favoured column.
+
+    Interactions are of columns with two cells or more.
+    """
+    if interaction:
+        sets = [columns for columns in sets if min(width(cells[i]) for i in columns) > 1]
     powers = np.array([math.prod(width(cells[i]) for i in columns) ** POWER for columns in sets])
     powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
-        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
+        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), interaction=interaction)
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
 
