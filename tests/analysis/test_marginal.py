@@ -9,7 +9,8 @@ import pytest
 
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, REMEMBERED, Marginal, common_coarsening, tabulation
+from kernelease.analysis.marginal import DENSE, REMEMBERED, Marginal, tabulation
+from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema

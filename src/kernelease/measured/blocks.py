@@ -14,8 +14,13 @@ from kernelease.measured.measured import Measured, all_private, check_integers, 
 from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity
-from kernelease.privacy.sensitivity import interaction_sensitivity, moment_sensitivity
+from kernelease.privacy.sensitivity import (
+    Sensitivity,
+    block_sensitivity,
+    distance_sensitivity,
+    interaction_sensitivity,
+    moment_sensitivity,
+)
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
@@ -48,13 +53,13 @@ class NoisyBlock:
     @property
     def values(self) -> Floats:
         """Noisy counts, or sums of weights over their limit, or counts less their means."""
-        values: Floats = self.measurement.values.reshape(self.block.shape) / self._whole
+        values: Floats = self.measurement.values.reshape(self.block.shape) / self.whole
         return doubly_centred(values) if self.block.interaction else values
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
-        return max(LEAST_SIGMA, self.measurement.standard_deviation / self._whole)
+        return max(LEAST_SIGMA, self.measurement.standard_deviation / self.whole)
 
     @property
     def deviation(self) -> float:
@@ -62,7 +67,7 @@ class NoisyBlock:
         return self.sigma * math.sqrt(self.block.numbers / self.block.cells)
 
     @property
-    def _whole(self) -> int:
+    def whole(self) -> int:
         """What one row (or person) can add, in integers of the measurement; of an interaction, before means go."""
         return self.unit * (self.block.cells if self.block.interaction else self.block.limit)
 
@@ -88,7 +93,7 @@ class NoisyBlock:
         for column, ramp in zip(block.columns, block.ramps, strict=False):
             if ramp is not None and ramp.start.shape != (sizes[column],):
                 raise ParameterError("a moment weighs the values of a column wrongly.")
-        noise = self.measurement.standard_deviation / self._whole
+        noise = self.measurement.standard_deviation / self.whole
         if not _LEAST_NOISE < noise < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
             raise ParameterError("a count or its noise is beyond all bounds.")
 

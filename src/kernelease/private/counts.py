@@ -14,8 +14,13 @@ from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity
-from kernelease.privacy.sensitivity import interaction_sensitivity, moment_sensitivity
+from kernelease.privacy.sensitivity import (
+    Sensitivity,
+    block_sensitivity,
+    distance_sensitivity,
+    interaction_sensitivity,
+    moment_sensitivity,
+)
 from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows

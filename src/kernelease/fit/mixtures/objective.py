@@ -73,7 +73,7 @@ class Objective:
             prior=prior.astype(np.float32),
             numbers=places[-1].stop + sum(block.block.numbers for block in several),
             rows=noisy.rows,
-            signal=noisy.rows / float(np.median([block.deviation for block in several])) if several else 0.0,
+            signal=noisy.rows / float(np.median([block.sigma for block in several])) if several else 0.0,
         )
 
     @property
@@ -236,7 +236,7 @@ class _Layout:
             target=shares.reshape(-1, shares.shape[-1]).astype(np.float32),
             precision=(self.noisy.rows / block.sigma) ** 2,
             trust=trusted,
-            centred=block.block.interaction,
+            interaction=block.block.interaction,
         )
 
 
@@ -247,11 +247,15 @@ def trust(block: NoisyBlock, columns: Sequence[OneWay], rows: float) -> float:
     S is taken `_DOUBT` of its standard deviations lower: of many small blocks some are far from independence by chance.
     """
     groups = zip(block.block.columns, block.block.groups, strict=True)
-    product = functools.reduce(np.multiply.outer, [np.bincount(g, columns[c].distribution) for c, g in groups])
+    product: Floats = functools.reduce(np.multiply.outer, [_sums(g, columns[c].distribution) for c, g in groups])
     squared = _chi_squared(block, rows * product)
     sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.numbers))
-    power = _TRUST * min(1.0, _CERTAIN * block.deviation / rows) ** 2
+    power = _TRUST * min(1.0, _CERTAIN * block.sigma / rows) ** 2
     return float(np.clip(sure**power, _LEAST_TRUST, _MOST_TRUST))
+
+
+def _sums(groups: Integers, distribution: Floats) -> Floats:
+    return np.bincount(groups, distribution).astype(np.float64)
 
 
 def _chi_squared(block: NoisyBlock, expected: Floats) -> float:

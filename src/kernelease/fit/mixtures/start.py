@@ -66,7 +66,8 @@ def _link(block: NoisyBlock, rows: float, prior: Sequence[Floats], cells: Sequen
     groups = within(cells[first], block.block.groups[0]), within(cells[second], block.block.groups[1])
     shares = block.values.reshape(*block.block.shape[:2], -1).sum(axis=2) / rows
     noise = block.deviation * np.sqrt(block.block.cells / shares.size) / rows
-    product = np.outer(np.bincount(groups[0], prior[first]), np.bincount(groups[1], prior[second]))
+    sums = np.bincount(groups[0], prior[first]), np.bincount(groups[1], prior[second])
+    product = np.outer(*sums).astype(np.float64)
     if block.block.interaction:  # what it does not say is as in the single columns
         shares = shares + product - doubly_centred(product)
     scale = np.maximum(product, noise)

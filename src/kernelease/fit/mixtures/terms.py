@@ -21,7 +21,14 @@ from kernelease.fit.mixtures.adam import Single
 
 
 class Term(ABC):
-    """Some of the measured counts."""
+    """Some of the measured counts; `centred` where they are interactions, and probabilities go without their means."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def centred(self) -> bool:
+        """Whether probabilities less their mean over a column's cells take the place of probabilities."""
 
     @abstractmethod
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
@@ -35,6 +42,11 @@ class Singles(Term):
 
     target: Single
     precision: Single
+
+    @property
+    def centred(self) -> bool:
+        """Counts."""
+        return False
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two matrix-vector products."""
@@ -63,6 +75,11 @@ class Pairs(Term):
     trust: Single  # by which each pair's pull is multiplied
     cell: int | None = None
     centre: Single | None = None  # (C,)
+
+    @property
+    def centred(self) -> bool:
+        """Where there is a `centre`."""
+        return self.centre is not None
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two products of symmetric matrices, of which BLAS computes and reads one triangle."""
@@ -93,18 +110,23 @@ class Pairs(Term):
 class Set(Term):
     """One block of two or three columns. `places[i]` are its cells of column i among those of all columns.
 
-    Of an interaction (`centred`), probabilities less their mean over a column's cells take the place of probabilities.
+    Of an `interaction`, probabilities less their mean over a column's cells take the place of probabilities.
     """
 
     places: tuple[slice, ...]
     target: Single  # (cells of the first columns, cells of the last)
     precision: float
     trust: Single  # one number
-    centred: bool = False
+    interaction: bool = False
+
+    @property
+    def centred(self) -> bool:
+        """Of an interaction."""
+        return self.interaction
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, p] - np.float32(self.centred / (p.stop - p.start)) for p in self.places)
+        *first, last = (q[:, p] - np.float32(self.interaction / (p.stop - p.start)) for p in self.places)
         joint = first[0] if len(first) == 1 else (first[0][:, :, None] * first[1][:, None, :]).reshape(len(q), -1)
         misfit = joint.T @ (last * w[:, None])
         misfit -= self.target
