@@ -191,14 +191,21 @@ class NoisyBlocks(Measured):
 
     @property
     def accuracy(self) -> str:
-        """The noise of counts, smallest to largest."""
-        sigmas = sorted(block.sigma for block in self.blocks)
-        return (
-            f"{len(self.blocks):,} tables of counts were measured. The noise of a single count has a standard "
-            f"deviation of {sigmas[0]:.3g} to {sigmas[-1]:.3g} rows, depending on the table: a count of the middle "
-            f"table is within {_TWO_SIDED * sigmas[len(sigmas) // 2]:.3g} rows of the truth in 95 % of cases.\n"
-            "Counts of several cells add their variances."
+        """The noise of counts, smallest to largest, and of interactions."""
+        counted = sorted(block.sigma for block in self.blocks if not block.block.interaction)
+        pairs = sorted(block.deviation for block in self.blocks if block.block.interaction)
+        told = (
+            f"{len(counted):,} tables of counts were measured. The noise of a single count has a standard "
+            f"deviation of {counted[0]:.3g} to {counted[-1]:.3g} rows, depending on the table: a count of the middle "
+            f"table is within {_TWO_SIDED * counted[len(counted) // 2]:.3g} rows of the truth in 95 % of cases.\n"
         )
+        if pairs:
+            told += (
+                f"{len(pairs):,} interactions were measured: counts of two columns, less what the two say alone. "
+                f"Their noise has a standard deviation of {pairs[0]:.3g} to {pairs[-1]:.3g} rows; a count of two columns "
+                "adds to it the noise of their own counts, divided by the number of cells that these are spread over.\n"
+            )
+        return f"{told}Counts of several cells add their variances."
 
 
 def doubly_centred(table: Floats) -> Floats:
