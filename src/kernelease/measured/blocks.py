@@ -203,7 +203,7 @@ class NoisyBlocks(Measured):
             told += (
                 f"{len(pairs):,} interactions were measured: counts of two columns, less what the two say alone. "
                 f"Their noise has a standard deviation of {pairs[0]:.3g} to {pairs[-1]:.3g} rows; a count of two "
-                "columns adds the noise of their own counts, divided by the number of cells that these are spread over.\n"
+                "columns adds the noise of their own counts, divided by the number of cells they are spread over.\n"
             )
         return f"{told}Counts of several cells add their variances."
 
