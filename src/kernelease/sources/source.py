@@ -50,6 +50,10 @@ class Source(ABC):
         """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""
         return None
 
+    def heeds(self) -> tuple[str, ...]:
+        """The keys of a schema's [source] that say how such files are written; none where a row is a row."""
+        return ()
+
     def hint(self) -> str:
         """A sentence for whoever misses a column, from what is public; empty where there is none."""
         return ""

@@ -20,7 +20,7 @@ ENCODINGS: Final = frozenset(
 QUOTES: Final = ('"', "'", "")
 _LISTS = ("names", "nulls", "dates")
 OF_FILES: Final = ("records", "separator", "quote", "encoding", "names", "nulls")
-"""The keys that only CSV files have; the others are about texts, wherever they come from."""
+"""The keys about files: all are for CSV files, `nulls` for workbooks too. Others are about texts from anywhere."""
 
 
 @final
