@@ -1,5 +1,6 @@
 """Workbooks and files of SPSS, Stata and SAS: the same rows as the same table in a CSV file, to the last byte."""
 
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -183,3 +184,28 @@ def test_a_byte_that_is_no_text_stays_within_its_cell(kind: str, tmp_path: Path)
     path.write_bytes(content.replace(b"Ulmenhof", b"Ulm\xff\xfehof", 1))
     cells = [cell for batch in open_source(path).batches(["city"]) for cell in batch.column(0).to_pylist()]
     assert sorted(cells) == ["Ulmenhof"] * 29 + ["Ulm\ufffd\ufffdhof"]
+
+
+# Nobody but SAS and ReadStat's C writer makes .sas7bdat files: two of the latter's, plain and compressed, lie in sas/.
+SAS = Path(__file__).parent / "sas"
+
+
+def unpacked(name: str, folder: Path) -> Path:
+    path = folder / f"{name}.sas7bdat"
+    path.write_bytes(gzip.decompress((SAS / f"{name}.sas7bdat.gz").read_bytes()))
+    return path
+
+
+@pytest.mark.parametrize("name", ["visits", "packed"])
+def test_a_data_set_of_sas(name: str, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    assert codes(path) == codes(SAS / "visits.csv")
+    assert measured(path) == measured(SAS / "visits.csv")
+
+
+@pytest.mark.parametrize("name", ["visits", "packed"])
+def test_a_data_set_of_sas_that_was_cut_off_is_noticed(name: str, tmp_path: Path) -> None:
+    path = unpacked(name, tmp_path)
+    path.write_bytes(path.read_bytes()[:-3000])
+    with pytest.raises(SourceError, match=r"cut off|is not a file of SAS"):
+        list(open_source(path).batches(["age"]))
