@@ -112,8 +112,9 @@ def write_excel(path: Path, table: pd.DataFrame, sheet: str = "visits") -> Path:
 
 def write_stat(path: Path, table: pd.DataFrame, *, refused: bool = False) -> Path:
     """With value labels, where the format has them. With `refused`, missing sexes are a code that means so."""
-    typed = table.astype(dict.fromkeys(("age", "sex", "dose", "ill"), float))
-    typed["moment"] = pd.to_datetime(typed["moment"])
+    typed = table.astype({name: float for name in ("age", "sex", "dose", "ill", "person") if name in table})
+    if "moment" in typed:
+        typed["moment"] = pd.to_datetime(typed["moment"])
     typed["city"] = typed["city"].fillna("").astype(object)
     if refused:
         typed["sex"] = typed["sex"].fillna(REFUSED)

@@ -5,6 +5,7 @@ import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
@@ -31,9 +32,9 @@ def codes(path: Path) -> list[list[int]]:
     return [row for batch in batches for row in encoder.encode(pa.Table.from_batches([batch])).tolist()]
 
 
-def measured(path: Path) -> str:
+def measured(path: Path, schema: ke.Schema = SCHEMA) -> str:
     method = ke.Interactions(solver=ke.MixtureSolver(components=10, steps=10))
-    made = ke.measure(path, schema=SCHEMA, privacy=PRIVACY, method=method, noise=ke.SeededNoise(0))
+    made = ke.measure(path, schema=schema, privacy=PRIVACY, method=method, noise=ke.SeededNoise(0))
     return json.dumps(to_json(made.measured))
 
 
@@ -47,6 +48,17 @@ def test_the_rows_are_those_of_a_csv_file(kind: str, tmp_path: Path) -> None:
 def test_measurements_are_those_of_a_csv_file(kind: str, tmp_path: Path) -> None:
     table = frame()
     assert measured(write_as(kind, tmp_path, table)) == measured(write_as("csv", tmp_path, table))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("unit", ["person", "initials"])
+def test_persons_are_those_of_a_csv_file(unit: str, kind: str, tmp_path: Path) -> None:
+    table = frame().drop(columns=["moment"])
+    persons = [None if row == 5 else float(row // 3) for row in range(len(table))]
+    table["person"] = pd.Series(persons, dtype=object)
+    table["initials"] = [f"P{row // 3}" for row in range(len(table))]
+    schema = ke.Schema(SCHEMA.columns[:2], name="visits", unit=unit, max_rows_per_unit=2)
+    assert measured(write_as(kind, tmp_path, table), schema) == measured(write_as("csv", tmp_path, table), schema)
 
 
 @pytest.mark.parametrize("kind", KINDS)
