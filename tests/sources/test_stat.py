@@ -126,6 +126,22 @@ def test_what_labels_say_depends_on_the_measure() -> None:
     assert len(many.remark) == 201
 
 
+def test_texts_that_lie_apart_are_refused_before_a_row_is_read(tmp_path: Path) -> None:
+    pyreadstat.write_dta(pd.DataFrame({"note": ["é" * 2500], "short": ["日"]}), tmp_path / "t.dta")
+    assert cells(tmp_path / "t.dta", "short") == ["日"]
+    with pytest.raises(SourceError, match=r"column 'note' is a strL.*recast str2045"):
+        open_source(tmp_path / "t.dta").batches(["short", "note"])
+
+
+@pytest.mark.parametrize("kind", ["sav", "xpt"])
+def test_long_texts(kind: str, tmp_path: Path) -> None:
+    text = "é日" * 1000
+    {"sav": pyreadstat.write_sav, "xpt": pyreadstat.write_xport}[kind](
+        pd.DataFrame({"note": [text]}), tmp_path / f"t.{kind}"
+    )
+    assert cells(tmp_path / f"t.{kind}", "note") == [text]
+
+
 def test_an_empty_file_has_no_batches(tmp_path: Path) -> None:
     pyreadstat.write_sav(pd.DataFrame({"age": pd.Series([], dtype=float)}), tmp_path / "t.sav")
     assert list(open_source(tmp_path / "t.sav").batches(["age"])) == []

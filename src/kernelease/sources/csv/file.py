@@ -22,7 +22,6 @@ from kernelease.sources.csv.records import RecordReader, decoded
 from kernelease.sources.files import FileSource
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
-from kernelease.table.written import OF_FILES
 
 BLOCK_BYTES: Final = 2**20  # read at a time
 LOST: Final = "\ufffd"  # what a byte becomes that means nothing in the declared encoding
@@ -64,9 +63,6 @@ class CsvFile(FileSource):
 
     def records(self) -> Records:
         return self.format.records
-
-    def heeds(self) -> tuple[str, ...]:
-        return OF_FILES
 
     def other_separator(self) -> str | None:
         """The sign that seems to part the cells of its first line, which is public, where that is one cell now."""

@@ -7,6 +7,7 @@ from typing import final
 
 import pyarrow as pa
 
+from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
 from kernelease.sources.stamp import FileStamp
 from kernelease.sources.stat.header import Header
@@ -33,6 +34,15 @@ class StatFile(FileSource):
 
     def describe(self) -> str:
         return f"{self.header.software} file {self.path}"
+
+    def _check_columns(self, wanted: tuple[str, ...]) -> None:
+        FileSource._check_columns(self, wanted)
+        for variable in self.header.variables:
+            if variable.elsewhere and variable.name in wanted:
+                raise SourceError(
+                    f"{self.describe()}: column {variable.name!r} is a strL, which can't be read cell by cell. Make it "
+                    "an ordinary text in Stata (compress, or recast str2045), or leave it out."
+                )
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         wanted = tuple(variable for variable in self.header.variables if variable.name in columns)

@@ -51,6 +51,7 @@ class Variable:
     measure: str
     labels: Mapping[Any, str]
     missing: tuple[Mapping[str, Any], ...]  # each from `lo` to `hi`
+    elsewhere: bool = False  # Stata's strL: its texts lie apart, and pyreadstat raises for one that is damaged
 
     def array(self, cells: list[Any], encoding: str) -> pa.Array:
         """Cells as the file holds them, in Arrow. A label never takes the place of its code."""
@@ -140,6 +141,7 @@ def _variable(software: str, about: Any, name: str, raw: str) -> Variable:
         measure=about.variable_measure.get(name) or "unknown",
         labels=about.variable_value_labels.get(name) or {},
         missing=tuple(about.missing_ranges.get(name) or ()),
+        elsewhere=software == STATA and kind == "string" and about.variable_storage_width.get(name) == 0,
     )
 
 
