@@ -8,7 +8,9 @@ from typing import Any
 import openpyxl
 import pytest
 import python_calamine
+from typer.testing import CliRunner
 
+from kernelease.cli import app
 from kernelease.errors import SchemaError, SourceError
 from kernelease.sources import CsvFormat, Source, open_declared, open_source
 from kernelease.table import Schema
@@ -101,8 +103,31 @@ def test_spellings_of_null_are_declared_as_for_csv(tmp_path: Path) -> None:
     assert [row["age"] for row in rows(opened)] == ["1", None, "-"]
     with pytest.raises(SchemaError, match="was opened with nulls"):
         open_declared(opened, schema)
-    with pytest.raises(SchemaError, match=r"separator = \";\" is for CSV files"):
-        open_declared(path, Schema.parse(f'[source]\nseparator = ";"\n{AGE}'))
+
+
+@pytest.mark.parametrize(
+    ("key", "sign", "sentence"),
+    [
+        ("separator", ";", 'separator = ";" is for CSV files, and Excel file .* has rows'),
+        ("decimal", ",", 'decimal = "," is for numbers in texts, and Excel file .* has numbers'),
+        ("thousands", ",", 'thousands = "," is for numbers in texts'),
+    ],
+)
+def test_ways_of_writing_that_a_workbook_does_not_have(key: str, sign: str, sentence: str, tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", visits=[["age"], [1.234]])
+    with pytest.raises(SchemaError, match=sentence):
+        open_declared(path, Schema.parse(f'[source]\n{key} = "{sign}"\n{AGE}'))
+    drafted = CliRunner().invoke(app, ["schema", "draft", str(path), f"--{key}", sign])
+    assert f"--{key} is for" in drafted.stderr
+    assert drafted.exit_code == 2
+
+
+def test_a_draft_by_looking_takes_numbers_for_numbers(tmp_path: Path) -> None:
+    path = book(tmp_path / "t.xlsx", visits=[["cost", "note"], *([n + 0.125, "n/a"] for n in range(40))])
+    drafted = CliRunner().invoke(app, ["schema", "draft", str(path), "--look"]).stdout
+    assert 'nulls = ["n/a"]' in drafted
+    assert "thousands" not in drafted
+    assert 'type = "number"' in drafted
 
 
 class Locked:

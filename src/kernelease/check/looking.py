@@ -41,7 +41,7 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
                 if (value := item["values"].as_py()) is not None:
                     counter[_text(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
-    numerals = _numerals(looks) if written.numerals.usual else written.numerals
+    numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
     written = _detected(written, looks, numerals, nulls="nulls" in source.heeds())
     return draft(
         source_columns(source),

@@ -24,7 +24,7 @@ from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, draft_from_public
-from kernelease.table.written import OF_FILES, Written
+from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 
 @takes_writing
@@ -208,10 +208,10 @@ def _with_separator(data: str, query: str | None, written: Written, screen: Scre
 
 
 def _refuse_of_files(source: Source, written: Written) -> None:
-    for key in OF_FILES:
+    for key in (*OF_FILES, *OF_TEXTS):
         if getattr(written, key) is not None and key not in source.heeds():
             flag = "null" if key == "nulls" else key
-            raise ParameterError(f"--{flag} is for CSV files, and {source.describe()} has rows. Leave it out.")
+            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
 
 
 def _name(data: str) -> str:

@@ -57,7 +57,7 @@ class ExcelSheet(FileSource):
         return f"Excel file {self.path} (sheet {self.sheet})"
 
     def heeds(self) -> tuple[str, ...]:
-        return ("nulls",)
+        return ("nulls", "dates")  # 1.234 is a number here: a declared sign between thousands would make it another
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         places = [self.header.index(name) for name in columns]

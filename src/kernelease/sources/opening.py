@@ -24,7 +24,7 @@ from kernelease.sources.sqlite import SqliteQuery
 from kernelease.sources.stat.file import StatFile
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
-from kernelease.table.written import OF_FILES, shown
+from kernelease.table.written import OF_FILES, OF_TEXTS, shown, unheeded
 
 _POSTGRESQL = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
@@ -94,10 +94,9 @@ def open_declared(
 
 
 def _refuse_unheeded(source: Source, schema: Schema) -> None:
-    for key in (key for key in OF_FILES if key not in source.heeds()):
+    for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
         if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
-            message = f"{key} = {shown(given)} is for CSV files, and {source.describe()} has rows. Remove it."
-            raise _contradiction(key, message)
+            raise _contradiction(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
 
 
 def _opened_as(source: Source) -> CsvFormat | ExcelSheet | None:
@@ -109,7 +108,7 @@ def _opened_as(source: Source) -> CsvFormat | ExcelSheet | None:
 
 def _compare(source: Source, found: CsvFormat | ExcelSheet, wanted: CsvFormat, schema: Schema) -> None:
     """A source that is open already was opened as declared; what is not declared was its opener's choice."""
-    for key in source.heeds():
+    for key in (key for key in OF_FILES if key in source.heeds()):
         declared = key == "records" or getattr(schema.source, key) is not None
         had, meant = getattr(found, key), getattr(wanted, key)
         if declared and had != meant:
