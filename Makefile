@@ -85,6 +85,7 @@ bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPT
 bench-inference: .venv/.core  ## intervals and tests of whole releases, beside an oracle's and a naive analysis
 	$(BIN)/python benchmarks/inference.py $(OPTIONS)
 	$(BIN)/python benchmarks/inference_tests.py
+	$(BIN)/python benchmarks/power.py
 
 bench-thinning: .venv/.core  ## rows of equal weight: thinning beside independent draws
 	$(BIN)/python benchmarks/thinning.py

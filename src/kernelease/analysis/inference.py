@@ -206,7 +206,8 @@ class TestResult:
         """This test and one by scores as one: each has its share of the level, so that together they keep it."""
         if p_value is None:
             return self
-        return replace(self, p_value=min(1.0, self.p_value / (1.0 - SCORES), p_value / SCORES))
+        drawn, computed = self.p_value / (1.0 - SCORES), p_value / SCORES
+        return replace(self, p_value=min(1.0, drawn, computed), draws=self.draws if drawn <= computed else None)
 
     def rejects(self, level: float = SIGNIFICANCE) -> bool:
         """Whether the hypothesis is rejected at a level: it is so, wrongly, at most with that probability."""

@@ -14,7 +14,7 @@ from tests.analysis.comparisons.releases import OLDER, RELEASE, SAME, VECTORS, o
 
 
 def test_independence_test():
-    assert RELEASE.independence_test("age", "hours").rejects(0.02)
+    assert RELEASE.independence_test("age", "hours").rejects(0.01)
     assert RELEASE.independence_test("hours", "age").p_value == RELEASE.independence_test("age", "hours").p_value
     assert not RELEASE.independence_test("ward", "smoker").rejects(0.001)
 

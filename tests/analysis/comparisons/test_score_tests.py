@@ -1,15 +1,21 @@
 """Tests by scores: the level that they keep, and the power of the best z-test."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from scipy.stats import binom
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binom, chi2
 
+from kernelease.analysis.comparisons import score_tests
 from kernelease.analysis.comparisons.sample import sample_of_table
 from kernelease.analysis.comparisons.score_tests import (
+    MAIN,
     Scored,
+    Scores,
     dependence_scores,
     least,
     release_scores,
@@ -17,6 +23,7 @@ from kernelease.analysis.comparisons.score_tests import (
 )
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import SCORES, TestResult
+from kernelease.analysis.marginal import tabulation
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.table import Schema
@@ -110,7 +117,7 @@ def test_blocks_that_were_chosen_in_sight_of_rows_take_no_part():
 
 
 def test_scores_without_error_say_nothing():
-    assert Scored(values=np.zeros(2), covariance=np.zeros((2, 2))).p_value == 1.0
+    assert Scored(values=np.zeros(2), covariance=np.zeros((2, 2)), main=np.ones(2, bool)).p_value == 1.0
     assert least([]) is None
 
 
@@ -119,3 +126,52 @@ def test_two_tests_share_the_level():
     assert kernel.with_scores(None) is kernel
     assert kernel.with_scores(0.01).p_value == pytest.approx(0.01 / SCORES)
     assert kernel.with_scores(0.9).p_value == 1.0
+    assert kernel.with_scores(0.01).draws is None
+    assert replace(kernel, p_value=0.01).with_scores(0.9).draws == 99
+
+
+def test_main_scores_are_not_diluted_by_others():
+    both = Scored(values=np.array([2.5, 0.0]), covariance=np.eye(2), main=np.array([True, False]))
+    alone = Scored(values=np.array([2.5]), covariance=np.eye(1), main=np.ones(1, bool))
+    together = Scored(values=np.array([2.5, 0.0]), covariance=np.eye(2), main=np.ones(2, bool))
+    assert both.p_value == pytest.approx(alone.p_value / MAIN)
+    assert both.p_value < together.p_value
+    other = Scored(values=np.array([0.0, 5.0]), covariance=np.eye(2), main=np.array([True, False]))
+    assert other.p_value == pytest.approx(chi2.sf(25.0, 1) / (1.0 - MAIN))
+
+
+def test_normal_scores_are_the_means_of_a_normal_law_between_quantiles():
+    scores = Scores(values=np.ones((1, 5)), main=np.ones(1, bool), places=np.array([3.0, 1.0, np.nan, 2.0, 4.0]))
+    (ranked,) = scores.by_rank(np.array([0.2, 0.3, 0.1, 0.4, 0.0]))
+    drawn = np.sort(np.random.default_rng(0).normal(size=900_000))
+    parts = [part.mean() for part in np.split(drawn, [300_000, 700_000])]
+    np.testing.assert_allclose(ranked[[1, 3, 0]], parts, atol=0.01)
+    assert ranked[2] == 0.0  # no place
+    assert ranked[4] == 6.0  # nobody is there
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(2, 40))
+def test_normal_scores_rise_and_are_centred(seed, cells):
+    generator = np.random.default_rng(seed)
+    shares = generator.dirichlet(np.full(cells, 0.5))
+    scores = Scores(values=np.ones((1, cells)), main=np.ones(1, bool), places=np.arange(float(cells)))
+    (ranked,) = scores.by_rank(shares)
+    assert np.all(np.diff(ranked) >= -1e-6) or np.any(shares < 1e-12)
+    assert shares @ ranked == pytest.approx(0.0, abs=1e-6)
+    assert shares @ ranked**2 <= 1.0 + 1e-9
+
+
+def test_products_of_errors_are_counted_on_the_scale_of_the_function():
+    """The second-order term scales as its function does; beside 13 × 13 noisy cells it is nearly nothing."""
+    marginal = tabulation(measured(rows(1), 1)).marginals((0, 1))[0]
+    function = np.random.default_rng(0).normal(size=marginal.shape)
+    once, thrice = (score_tests._second_order(marginal, [factor * function], ROWS)[0, 0] for factor in (1.0, 3.0))
+    assert thrice == pytest.approx(9.0 * once)
+    errors = np.random.default_rng(1).multivariate_normal
+    height, width = marginal.shape
+    of_rows = [np.repeat(cell, width) for cell in np.eye(height)]
+    of_columns = [np.tile(cell, height) for cell in np.eye(width)]
+    noise = [marginal.joint(functions)[1] for functions in (of_rows, of_columns)]
+    drawn = [errors(np.zeros(len(one)), one, 20_000) for one in noise]
+    products = np.einsum("ni,ij,nj->n", drawn[0], function, drawn[1]) / ROWS
+    assert products.var() == pytest.approx(once, rel=0.1)

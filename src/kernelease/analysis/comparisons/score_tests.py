@@ -9,39 +9,56 @@ scores; the least p is multiplied by how many there are.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
-from scipy.special import ndtr
+from numpy.typing import NDArray
+from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
 from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import Marginal, tabulation
+from kernelease.analysis.marginal import DENSE, Marginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 
-_SMALL = 0.1  # of a variance: so much more of it goes unnoticed
+Flags: TypeAlias = NDArray[np.bool_]
+MAIN = 0.85  # of the level of a column or a pair, for its main scores where it has others
+_SMALL = 0.25  # of a variance: with so little of products of errors in a sum, its law is still near the normal one
+_NEGLIGIBLE = 1e-2  # of the largest singular value of a function of two columns
+_RIDGE = 1e-9  # of the largest variance: cells that hold nobody, without noise, have none of their own
+_FAR = 6.0  # standard deviations: the score of a cell at either end that holds nobody
 MOST_SCORES = 24  # of a column or a pair: with more, a kernel sees as well
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scored:
-    """Numbers that are 0 on average under the hypothesis, and the covariance of their errors: (k,), (k, k)."""
+    """Numbers that are 0 on average under the hypothesis, and the covariance of their errors: (k,), (k, k).
+
+    `main` marks those that an analyst would ask for first. They have most of the level for themselves: whether a value
+    is NULL takes no power from where in the range it is.
+    """
 
     values: Floats
     covariance: Floats
+    main: Flags
     laplace: bool = False  # Laplace noise
 
     @property
     def p_value(self) -> float:
+        """The least of both parts, each by its share of the level; the whole where there is one part only."""
+        if self.main.all() or not self.main.any():
+            return self._p_of(np.ones_like(self.main))
+        return min(1.0, self._p_of(self.main) / MAIN, self._p_of(~self.main) / (1.0 - MAIN))
+
+    def _p_of(self, chosen: Flags) -> float:
         """By χ²; under Laplace noise by each number on its own, with the longer tails of a single such variable."""
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
-        clear = deviations > 0.0
+        clear = chosen & (deviations > 0.0)
         if not clear.any():
             return 1.0
         standard = self.values[clear] / deviations[clear]
@@ -53,6 +70,54 @@ class Scored:
         kept = roots > 1e-9 * roots[-1]
         squares = float(np.sum((vectors[:, kept].T @ standard) ** 2 / roots[kept]))
         return float(chi2.sf(squares, int(kept.sum())))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scores:
+    """Scores of a column's cells, (scores, cells), and which of them are the main ones: (scores,).
+
+    `places` are those of the cells in the range, NaN where one has none; None where the column has no order.
+    """
+
+    values: Floats
+    main: Flags
+    places: Floats | None
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def sharpest(self, shares: Floats, noise: Floats, rate: float) -> Floats:
+        """V⁻¹·(p∘(s − s̄)) for each score s: what sees a small shift by it best, of all functions of the cells.
+
+        Such a shift moves the shares p by p∘(s − s̄); V is the covariance of their errors, by noise and by sampling
+        at a `rate` of one over rows: (cells, cells), or (cells,) where the noise of each cell is all that is known.
+        """
+        smooth = np.maximum(shares if self.places is None else _smoothed(shares, self.places), 0.0)
+        likely = _distribution(smooth)
+        shifts = likely * _centred(self.values, likely)
+        if noise.ndim == 1:
+            return np.asarray(shifts / np.maximum(rate * likely + noise, 1e-300))
+        errors = noise + rate * (np.diag(likely) - np.outer(likely, likely))
+        scale = max(float(np.diagonal(errors).max()), 1e-300)
+        errors = errors / scale + np.eye(len(likely)) * _RIDGE + 1.0 / len(likely)  # shifts add up to 0
+        return np.asarray(np.linalg.solve(errors, shifts.T).T)
+
+    def by_rank(self, shares: Floats) -> Floats:
+        """With normal scores in place of places: of a cell that holds the ranks from a to b, E[Z | a < Φ(Z) ≤ b].
+
+        They do not care how skewed a column is, nor how wide its outermost cells are. Cells without a place have 0.
+        """
+        if self.places is None:
+            return self.values
+        placed = np.flatnonzero(~np.isnan(self.places))
+        order = placed[np.argsort(self.places[placed], kind="stable")]
+        parts = _distribution(shares[order])
+        ends = ndtri(np.clip(np.append(0.0, np.cumsum(parts)), 0.0, 1.0))
+        heights = np.exp(-0.5 * ends**2) / math.sqrt(2.0 * math.pi)
+        ranked = np.zeros(len(shares))
+        ranked[order] = np.divide(-np.diff(heights), parts, out=ends[1:].clip(-_FAR, _FAR), where=parts > 0.0)
+        return np.vstack([ranked, self.values[1:]])
 
 
 def least(found: Sequence[Scored]) -> float | None:
@@ -76,14 +141,15 @@ def release_scores(
             sides = [(first, np.asarray(ours)), (second, np.asarray(theirs))]
             precisions = [_rows(side) ** 2 / _variance(side) for side, _ in sides]
             parts = [p * np.bincount(c, side.shares) for (side, c), p in zip(sides, precisions, strict=True)]
-            precision = sum(precisions)
+            noise = np.sum([_share_noise(side, cells) for side, cells in sides], axis=0)
             sampling = sum(1.0 / _rows(side) for side, _ in sides)
-            damped = _damped(scores, np.asarray(np.sum(parts, axis=0) / precision), 1.0 / precision, sampling)
-            means = [_side(side, damped[:, cells], target) for side, cells in sides]
+            functions = scores.sharpest(np.sum(parts, axis=0) / sum(precisions), noise, sampling)
+            means = [_side(side, functions[:, cells], target) for side, cells in sides]
             found.append(
                 Scored(
                     values=means[0][0] - means[1][0],
                     covariance=means[0][1] + means[1][1],
+                    main=scores.main,
                     laplace=first.laplace or second.laplace,
                 )
             )
@@ -104,12 +170,14 @@ def sample_scores(
             cells = groups[sample.rows[:, index].astype(np.intp)]
             shares = np.bincount(cells, minlength=marginal.size) / len(cells)
             rate = 1.0 / sample.units + (1.0 / noisy.rows if target is Target.POPULATION else 0.0)
-            damped = _damped(scores, shares, _variance(marginal) / _rows(marginal) ** 2, rate)
-            values, noise = _side(marginal, damped, Target.TABLE)
-            theirs = _persons(sample, damped[:, cells])
+            functions = scores.sharpest(shares, _share_noise(marginal, np.arange(marginal.size)), rate)
+            values, noise = _side(marginal, functions, Target.TABLE)
+            theirs = _persons(sample, functions[:, cells])
             spread = np.atleast_2d(np.cov(theirs)) if theirs.shape[1] > 1 else np.zeros_like(noise)
             difference = values - theirs.mean(axis=1)
-            found.append(Scored(values=difference, covariance=noise + rate * spread, laplace=marginal.laplace))
+            found.append(
+                Scored(values=difference, covariance=noise + rate * spread, main=scores.main, laplace=marginal.laplace)
+            )
     return least(found)
 
 
@@ -119,7 +187,7 @@ def dependence_scores(
     """p of the hypothesis that two columns are independent, by the products of their scores.
 
     Under it the counts are N·p·qᵀ. A function whose mean over either column is 0, by their shares, does not see errors
-    of p and q but to second order. None where those are no longer small beside the first: shares are noise then.
+    of p and q but to second order. None where those are not small beside the first: shares are noise then.
     """
     marginal = _first(noisy, pair)
     if marginal is None:
@@ -127,21 +195,27 @@ def dependence_scores(
     both = [_scores(schema.columns[index], groups) for index, groups in zip(pair, marginal.groups, strict=True)]
     if not 0 < len(both[0]) * len(both[1]) <= MOST_SCORES:
         return None
-    joint = marginal.shares.reshape(marginal.shape)
-    shares = [_distribution(joint.sum(axis=axis)) for axis in (1, 0)]
-    centred = [part - (part @ share)[:, None] for part, share in zip(both, shares, strict=True)]
+    counts = marginal.counts.reshape(marginal.shape)  # sums of estimates are the estimates of sums: not cut at 0 before
+    shares = [_distribution(counts.sum(axis=axis)) for axis in (1, 0)]
     expected = np.outer(*shares) * noisy.rows
     weight = expected / (expected + _variance(marginal))
+    centred = [_centred(part.by_rank(share), share) for part, share in zip(both, shares, strict=True)]
     functions = [
-        _both_ways_centred(weight * np.outer(one, other), shares).ravel() for one in centred[0] for other in centred[1]
+        _both_ways_centred(weight * np.outer(one, other), shares) for one in centred[0] for other in centred[1]
     ]
-    values, covariance = marginal.joint(functions)
+    values, covariance = marginal.joint([function.ravel() for function in functions])
     if target is Target.POPULATION:
-        stacked = np.stack(functions)
+        stacked = np.stack([function.ravel() for function in functions])
         covariance = covariance + (stacked * expected.ravel()) @ stacked.T
-    if np.any(_second_order(marginal, centred, noisy.rows) > _SMALL * np.diag(covariance)):
+    second = _second_order(marginal, functions, noisy.rows)
+    if np.any(np.diag(second) > _SMALL * np.diag(covariance)):
         return None
-    return Scored(values=values, covariance=covariance, laplace=marginal.laplace).p_value
+    main = np.outer(both[0].main, both[1].main).ravel()
+    return Scored(values=values, covariance=covariance + second, main=main, laplace=marginal.laplace).p_value
+
+
+def _centred(functions: Floats, shares: Floats) -> Floats:
+    return np.asarray(functions - (functions @ shares)[:, None])
 
 
 def _distribution(shares: Floats) -> Floats:
@@ -149,13 +223,24 @@ def _distribution(shares: Floats) -> Floats:
     return np.asarray(positive / max(float(positive.sum()), 1e-300))
 
 
-def _second_order(marginal: Marginal, centred: Sequence[Floats], rows: float) -> Floats:
-    """Variances of N·(errors of one column's mean score)·(those of the other's), for all products of scores."""
-    ones = [np.ones(size) for size in marginal.shape]
-    each = [np.outer(score, ones[1]).ravel() for score in centred[0]]
-    each += [np.outer(ones[0], score).ravel() for score in centred[1]]
-    variances = np.diag(marginal.joint(each)[1])
-    return np.outer(variances[: len(centred[0])], variances[len(centred[0]) :]).ravel() / rows**2
+def _second_order(marginal: Marginal, functions: Sequence[Floats], rows: float) -> Floats:
+    """The covariance of δpᵀ·F·δq / N over functions F, with δp and δq the errors of either column's counts: (k, k).
+
+    The functions have few directions each; only in those are the errors looked at.
+    """
+    height, width = marginal.shape
+    down, across = _directions(np.hstack(functions)), _directions(np.vstack(functions).T)
+    errors = marginal.joint([np.repeat(one, width) for one in down])[1]
+    others = marginal.joint([np.tile(one, height) for one in across])[1]
+    seen = [down @ function @ across.T for function in functions]
+    moved = [errors @ one @ others for one in seen]
+    return np.array([[float(np.sum(one * other)) for other in seen] for one in moved]) / rows**2
+
+
+def _directions(stacked: Floats) -> Floats:
+    """Orthonormal vectors that span the columns of a matrix, but for what is negligible: (n, m) → (r, n)."""
+    vectors, roots, _ = np.linalg.svd(stacked, full_matrices=False)
+    return np.asarray(vectors[:, roots > _NEGLIGIBLE * max(float(roots[0]), 1e-300)].T)
 
 
 def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> Marginal | None:
@@ -164,38 +249,50 @@ def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> Marginal | None:
     return tabulation(noisy).marginals(columns)[0] if planned else None
 
 
-def _scores(column: Column, groups: Integers) -> Floats:
-    """Of each cell: (scores, cells), for the cell of each atom.
+def _scores(column: Column, groups: Integers) -> Scores:
+    """Of each cell, for the cell of each atom.
 
     The place in the range where there is an order, and for each value that has none whether it is that; of a category,
     for all but the last.
     """
     centres, cells = column.centres(), int(groups.max()) + 1
     placed = ~np.isnan(centres) if column.ordered else np.zeros(column.size, dtype=bool)
-    scores = []
+    scores, places = [], None
     if np.count_nonzero(placed) > 1:
         number = np.bincount(groups[placed], minlength=cells)
         mean = np.bincount(groups[placed], weights=centres[placed], minlength=cells) / np.maximum(number, 1)
         scores.append(np.where(number > 0, mean, float(centres[placed].mean())))
+        places = np.where(number > 0, mean, np.nan)
+    main = len(scores)
     others = np.unique(groups[~placed])
-    kept = others if scores else others[:-1]
+    kept = others if main else others[:-1]
     scores += [(np.arange(cells) == cell).astype(np.float64) for cell in kept]
-    return np.array(scores).reshape(len(scores), cells)
+    values = np.array(scores).reshape(len(scores), cells)
+    return Scores(values=values, main=np.arange(len(scores)) < (main or len(scores)), places=places)
 
 
-def _damped(scores: Floats, shares: Floats, noise: float, sampling: float) -> Floats:
-    """Scores that count in proportion to how well a cell is known: p·sampling / (p·sampling + noise) for its share p.
+def _share_noise(marginal: Marginal, cells: Integers) -> Floats:
+    """The covariance of the noise of a column's shares, in the cells that its own are added up to: (cells, cells).
 
-    That is the best weight for a small shift where noise and sampling are independent between cells: cells that hold
-    noise alone should not speak. Shares are smoothed over neighbours first.
+    Of very many cells the variances alone, (cells,).
     """
-    width = max(1.0, len(shares) / 16.0)
-    places = np.arange(len(shares))
-    window = np.exp(-0.5 * ((places[:, None] - places) / width) ** 2)
-    smooth = np.maximum(window @ shares / window.sum(axis=1), 0.0) * sampling
-    weight = smooth / (smooth + noise) if noise > 0.0 else np.ones_like(smooth)
-    centre = scores @ (shares / max(float(shares.sum()), 1e-300))
-    return np.asarray((scores - centre[:, None]) * weight)
+    size = int(cells.max()) + 1
+    if size > DENSE:
+        return np.bincount(cells, marginal.variances()) / _rows(marginal) ** 2
+    indicators = (np.arange(size)[:, None] == cells).astype(np.float64)
+    solved = np.stack([marginal.solve(indicator)[0] for indicator in indicators])
+    return np.asarray(solved @ indicators.T) / _rows(marginal) ** 2
+
+
+def _smoothed(shares: Floats, places: Floats) -> Floats:
+    """Shares of cells that have a place, averaged over their neighbours; the others as they are."""
+    placed = np.flatnonzero(~np.isnan(places))
+    order = placed[np.argsort(places[placed], kind="stable")]
+    ranks = np.arange(len(order))
+    window = np.exp(-0.5 * ((ranks[:, None] - ranks) / max(1.0, len(order) / 16.0)) ** 2)
+    smooth = shares.copy()
+    smooth[order] = window @ shares[order] / window.sum(axis=1)
+    return smooth
 
 
 def _both_ways_centred(function: Floats, shares: Sequence[Floats]) -> Floats:
