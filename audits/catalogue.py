@@ -13,6 +13,7 @@ MODULES: tuple[str, ...] = (
     "rounds",
     "contrasts",
     "moments",
+    "permutation",
     "drafts",
     "seeds",
     "membership",

@@ -69,6 +69,7 @@ if TYPE_CHECKING:
         SeededNoise,
         SystemNoise,
     )
+    from kernelease.private_tests import PrivateTest, private_independence_test, private_two_sample_test
     from kernelease.release import Certificate, Measurements, Release, load, save
     from kernelease.release.verify import verify
     from kernelease.seeds import PublicSeed
@@ -116,6 +117,7 @@ __all__ = [
     "Polynomial",
     "Privacy",
     "PrivacyError",
+    "PrivateTest",
     "Product",
     "PublicPoints",
     "PublicSeed",
@@ -146,6 +148,8 @@ __all__ = [
     "load",
     "measure",
     "plan",
+    "private_independence_test",
+    "private_two_sample_test",
     "release",
     "save",
     "verify",
@@ -218,6 +222,7 @@ _HOMES = {  # where each name is defined or, of packages that list what they off
         "SeededNoise",
         "SystemNoise",
     ),
+    "kernelease.private_tests": ("PrivateTest", "private_independence_test", "private_two_sample_test"),
     "kernelease.release": ("Certificate", "Measurements", "Release", "load", "save"),
     "kernelease.release.verify": ("verify",),
     "kernelease.seeds": ("PublicSeed",),

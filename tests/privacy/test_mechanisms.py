@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from audits.twins import NoNoise
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
 from kernelease.privacy import Law, Loss, Measurement, Neighbours, Privacy, SeededNoise, Sensitivity, Step, SystemNoise
 from kernelease.privacy.accounting import GAUSSIAN_SHARE, SMALLEST_SCALE, rounding_tau
 from kernelease.privacy.calibration import gaussian_mu
-from kernelease.privacy.mechanisms import LARGEST_SCORE, measure, select
+from kernelease.privacy.mechanisms import LARGEST_SCORE, exceed, measure, select
+from kernelease.privacy.sensitivity import block_sensitivity, mean_distance_sensitivity
 from tests.privacy.toys import RecordingNoise, a_measurement, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)
@@ -288,3 +290,41 @@ def test_select_refuses_noise_beyond_64_bits_before_anything_is_spent() -> None:
     with pytest.raises(CapacityError):
         select([1, 2], 2**60, budget=budget, share=1.0, noise=noise, label="a test")
     assert (budget.spent, noise.events) == (Loss(), [])
+
+
+# How far a number lies above others.
+
+
+def passing(observed, others, rank=1, *, sensitivity=None, noise=None, epsilon=1.0):
+    bound = mean_distance_sensitivity(1, (4, 4)) if sensitivity is None else sensitivity
+    filter_ = open_filter(Privacy(epsilon=epsilon, delta=0.0))
+    return exceed(
+        observed, others, rank, bound, budget=filter_, noise=SeededNoise(0) if noise is None else noise, label="a test"
+    )
+
+
+def test_exceed_pays_for_both_sides_of_the_difference() -> None:
+    bound = mean_distance_sensitivity(9, (4, 7))
+    assert bound.l1 == pytest.approx(7 * 3 + 1)
+    measured = passing(5, [1, 2, 3], sensitivity=bound, epsilon=0.5)
+    assert measured.step.sensitivity == 2.0 * bound.l1
+    assert measured.scale == pytest.approx(2.0 * bound.l1 / 0.5)
+    assert measured.loss.pure_epsilon <= 0.5
+
+
+def test_exceed_compares_with_the_ranked_of_the_others() -> None:
+    for rank, expected in ((1, 10 - 7), (2, 10 - 4), (3, 10 - 1)):
+        assert passing(10, [4, 1, 7], rank, noise=NoNoise()).integers.tolist() == [expected]
+
+
+def test_exceed_refuses_what_it_can_not_keep() -> None:
+    bound = mean_distance_sensitivity(1, (4, 4))
+    with pytest.raises(ParameterError, match="delta = 0"):
+        exceed(
+            1, [1], 1, bound, budget=open_filter(Privacy(epsilon=1.0, delta=1e-6)), noise=SeededNoise(0), label="a test"
+        )
+    for rank in (0, 3):
+        with pytest.raises(ParameterError, match="rank must be from 1 to 2"):
+            passing(1, [1, 2], rank)
+    with pytest.raises(PrivacyError, match="add-remove"):
+        passing(1, [1, 2], sensitivity=block_sensitivity(Neighbours.ADD_REMOVE))

@@ -14,7 +14,7 @@ from kernelease.cli.exits import Commands
 
 COMMANDS = (
     *("schema", "check", "plan", "measure", "fit", "release", "verify", "report"),
-    *("export", "query", "answers", "agreement", "budget", "keys", "demo"),
+    *("export", "query", "answers", "agreement", "test", "budget", "keys", "demo"),
 )
 """In the order of the help. Each is what its module in this package calls by the same name."""
 

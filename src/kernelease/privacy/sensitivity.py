@@ -97,3 +97,21 @@ def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
     By the triangle inequality no further than it moves the block in L1: `unit` under add-remove, else 2·unit.
     """
     return unit if neighbours is Neighbours.ADD_REMOVE else 2 * unit
+
+
+def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> Sensitivity:
+    """Of ⌊‖m·Σ φ(x) − n·Σ φ(y)‖⌋ over n and m rows of integer features, whichever rows are counted as the first n.
+
+    One row is in one of the two sums, which count it m or n times: the norm moves by max(n, m)·d, its floor by 1 more.
+    """
+    moved = ROUND_UP * (max(sizes) * math.sqrt(squared_diameter) + 1.0)
+    return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
+
+
+def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int) -> Sensitivity:
+    """Of ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ over n rows (x, y), in whatever order the y are.
+
+    One x moves it by (n − 1)·d_φ·d_ψ, and so does one y; the floor adds 1 (docs/proofs/permutation-tests.md).
+    """
+    moved = ROUND_UP * (2.0 * (rows - 1) * math.sqrt(math.prod(squared_diameters)) + 1.0)
+    return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)

@@ -18,7 +18,7 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.release.reading import check_same_columns, reading
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
-from kernelease.table.atom_kernel import LENGTHSCALE
+from kernelease.table.likeness import LENGTHSCALE
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
 

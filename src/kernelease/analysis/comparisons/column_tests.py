@@ -26,10 +26,10 @@ from kernelease.fit.weights.constraints import Simplex
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
-from kernelease.table.atom_kernel import LENGTHSCALE
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.spelling import nearest
+from kernelease.table.likeness import LENGTHSCALE
 from kernelease.table.schema import Schema
 
 _LARGEST_COUNT = 2**40  # rows that are drawn at most: beyond, sampling is nothing beside the noise

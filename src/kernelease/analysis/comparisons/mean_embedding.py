@@ -30,8 +30,8 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law
-from kernelease.table.atom_kernel import LENGTHSCALE
 from kernelease.table.columns.column import Column
+from kernelease.table.likeness import LENGTHSCALE
 
 _NEGLIGIBLE = 1e-3  # eigenvalues below this share of the largest are left out of a smooth kernel
 _SPACED = 256  # places that a smooth kernel is computed from

@@ -1,0 +1,150 @@
+"""Tests on private rows: the margin of a permutation test, around the worst neighbours."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from audits.attacker import epsilon_bound, judged
+from audits.case import Case, Effort, Verdict
+from audits.twins import BulkNoise, QuietNoise
+from kernelease.arrays import Floats
+from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
+from kernelease.privacy.mechanisms import exceed
+from kernelease.privacy.subject import ROWS
+from kernelease.private.permuted import PermutedStatistics
+from kernelease.table.atom_features import AtomFeatures, PairFeatures
+
+PRIVACY = Privacy(epsilon=1.0, delta=0.0)
+STEP = 1000  # Δ, in integers
+OTHERS = 39
+RANK = 20  # the middle one of so many has little noise of its own: no other shows more
+LEVEL = 0.15  # in `tables`, replacing a row brings the statistic down and this quantile of the others up
+TRIALS = {Effort.FAST: 4_000, Effort.FULL: 15_000}  # per world
+FEATURES = AtomFeatures(np.array([[0], [256]]))  # two atoms, as far apart as they can be
+World = Callable[[NoiseSource], int]
+
+
+OPEN = PrivacyFilter.open(PRIVACY, ledger=MemoryLedger(PRIVACY), subject=ROWS, coordinates=1, purpose="an audit")
+
+
+def budget() -> PrivacyFilter:
+    """For one more test."""
+    return PrivacyFilter(PRIVACY, OPEN.total, OPEN.receipt)
+
+
+def margins(world: World, noise: NoiseSource, trials: int) -> Floats:
+    """What comes out of so many tests."""
+    return np.array([world(noise) for _ in range(trials)], dtype=np.float64)
+
+
+def bound(worlds: tuple[World, World], noise: NoiseSource, trials: int) -> float:
+    """On ε."""
+    a, b = (margins(world, noise, trials) for world in worlds)
+    return epsilon_bound(a, b)
+
+
+def numbers(observed: int, others: int, step: int = STEP) -> World:
+    """The statistic and all the others at given places, charged for a step."""
+    charged = Sensitivity(l2=float(step), l1=float(step), neighbours=Neighbours.REPLACE_ONE)
+
+    def run(noise: NoiseSource) -> int:
+        found = exceed(observed, [others] * OTHERS, RANK, charged, budget=budget(), noise=noise, label="an audit")
+        return int(found.integers[0])
+
+    return run
+
+
+def mechanism(effort: Effort) -> Verdict:
+    """One row moves the statistic up by Δ, and every other one down by Δ."""
+    trials = TRIALS[effort]
+
+    def worlds(step: int = STEP) -> tuple[World, World]:
+        return numbers(0, STEP, step), numbers(STEP, 0, step)
+
+    return judged(
+        trials=2 * trials,
+        claim=PRIVACY.epsilon,
+        real=bound(worlds(), BulkNoise(), trials),
+        twins={"charged for the statistic alone": bound(worlds(STEP // 2), BulkNoise(), trials)},
+        symbol="ε",
+        sharp=0.5 if effort is Effort.FAST else 0.7,
+    )
+
+
+def tables(rows: int, last: int) -> World:
+    """dpMMD of two tables that have nothing in common, but for the last row of the first."""
+    first, second = np.ones((rows, 1), dtype=np.int64), np.zeros((rows, 1), dtype=np.int64)
+    first[-1] = last
+    return statistic(
+        lambda generator: PermutedStatistics.distances(
+            first, second, PairFeatures(columns=(FEATURES,)), draws=OTHERS, generator=generator
+        )
+    )
+
+
+def pairs(rows: int, last: int) -> World:
+    """dpHSIC of two columns that are one and the same, but for the last row."""
+    first = np.arange(rows) % 2
+    codes = np.stack([first, first], axis=1)
+    codes[-1, 1] = last
+    return statistic(
+        lambda generator: PermutedStatistics.covariances(codes, (FEATURES, FEATURES), draws=OTHERS, generator=generator)
+    )
+
+
+def statistic(make: Callable[[np.random.Generator], PermutedStatistics]) -> World:
+    """The test with the same orders each time: they are public."""
+    made = make(np.random.default_rng(0))
+
+    def run(noise: NoiseSource) -> int:
+        return int(made.exceed(LEVEL, budget=budget(), noise=noise, label="an audit").integers[0])
+
+    return run
+
+
+def on_rows(effort: Effort) -> Verdict:
+    """Both statistics on neighbouring tables; the twins take the kernel's diameter for the statistic's sensitivity."""
+    trials = TRIALS[effort]
+    both = {"MMD": partial(tables, 6), "HSIC": partial(pairs, 8)}
+
+    def typed(squared: Any, size: Any) -> Sensitivity:
+        step = float(np.sqrt(np.prod(squared)))
+        return Sensitivity(l2=step, l1=step, neighbours=Neighbours.REPLACE_ONE)
+
+    def found(make: Callable[[int], World]) -> float:
+        return bound((make(0), make(1)), BulkNoise(), trials)
+
+    real = max(found(make) for make in both.values())
+    with (
+        mock.patch("kernelease.private.permuted.mean_distance_sensitivity", typed),
+        mock.patch("kernelease.private.permuted.covariance_sensitivity", typed),
+    ):
+        twins = {f"{name} charged as one row's features": found(make) for name, make in both.items()}
+    quiet = bound((tables(6, 0), tables(6, 1)), QuietNoise(0.2), trials)
+    return judged(
+        trials=4 * trials,
+        claim=PRIVACY.epsilon,
+        real=real,
+        twins={**twins, "a fifth of the noise": quiet},
+        symbol="ε",
+        sharp=0.0 if effort is Effort.FAST else 0.1,
+    )
+
+
+CASES = (
+    Case(
+        name="a permutation test",
+        kind="audit",
+        claim="How far a statistic passes its critical value is ε-DP, whichever way the others move.",
+        run=mechanism,
+    ),
+    Case(
+        name="tests on rows",
+        kind="audit",
+        claim="A two-sample or independence test on private rows is ε-DP, whatever row is replaced.",
+        run=on_rows,
+    ),
+)

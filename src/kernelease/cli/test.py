@@ -1,0 +1,92 @@
+"""`kernelease test`: one test on private rows, in place of a release."""
+
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from kernelease.analysis.inference import SIGNIFICANCE
+from kernelease.cli.options import Data, Json, LedgerPath, Quiet, SchemaFile
+from kernelease.cli.screen import Screen, line
+from kernelease.cli.writing import takes_writing
+from kernelease.private_tests import PrivateTest, private_independence_test, private_two_sample_test
+from kernelease.table.schema import Schema
+from kernelease.table.written import Written
+
+test = typer.Typer(no_args_is_help=True, help="One test on private rows, charged to the ledger, in place of a release.")
+
+_Epsilon: TypeAlias = Annotated[
+    float, typer.Option("--epsilon", metavar="EPS", help="What the test costs: it is pure, delta is 0.")
+]
+_Level: TypeAlias = Annotated[
+    float, typer.Option("--level", metavar="RATE", help="How often a true hypothesis may be rejected; chosen before.")
+]
+
+
+@test.command(name="two-sample")
+@takes_writing
+def two_sample(
+    first: Data,
+    second: Annotated[str, typer.Argument(metavar="OTHER", help="The other private table, with the same columns.")],
+    *,
+    schema: SchemaFile,
+    epsilon: _Epsilon,
+    columns: Annotated[
+        str | None, typer.Option("--columns", metavar="A,B,C", help="Those to compare; by default all of the schema.")
+    ] = None,
+    level: _Level = SIGNIFICANCE,
+    ledger: LedgerPath = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    written: Written,
+) -> None:
+    """Test whether two private tables come from one distribution (dpMMD).
+
+    Each row of either table is protected. Where the tables are of two data sets, charge each of their ledgers.
+    """
+    names = None if columns is None else [name.strip() for name in columns.split(",")]
+    result = private_two_sample_test(
+        first, second, schema=_declared(schema, written), epsilon=epsilon, columns=names, level=level, ledger=ledger
+    )
+    _show(result, Screen(json=as_json, quiet=quiet))
+
+
+@test.command()
+@takes_writing
+def independence(
+    data: Data,
+    first: Annotated[str, typer.Argument(metavar="COLUMN", help="One column.")],
+    second: Annotated[str, typer.Argument(metavar="COLUMN", help="The other one.")],
+    *,
+    schema: SchemaFile,
+    epsilon: _Epsilon,
+    level: _Level = SIGNIFICANCE,
+    ledger: LedgerPath = None,
+    as_json: Json = False,
+    quiet: Quiet = False,
+    written: Written,
+) -> None:
+    """Test whether two columns of a private table are independent of each other (dpHSIC)."""
+    result = private_independence_test(
+        data, first, second, schema=_declared(schema, written), epsilon=epsilon, level=level, ledger=ledger
+    )
+    _show(result, Screen(json=as_json, quiet=quiet))
+
+
+def _declared(schema: Path, written: Written) -> Schema:
+    return Schema.load(schema).written_as(written)
+
+
+def _show(result: PrivateTest, screen: Screen) -> None:
+    fields = {
+        "hypothesis": result.hypothesis,
+        "rejected": result.rejected,
+        "level": result.level,
+        "margin": result.margin,
+        "noise": result.noise,
+        "epsilon": result.epsilon,
+        "protected": result.protected,
+        "ledger_entry": result.entry,
+        "private": result.private,
+    }
+    screen.result(fields, line(result.words))

@@ -1,0 +1,237 @@
+"""One test on private rows, in place of a release: dpMMD and dpHSIC (Kim & Schrab 2023), charged to the ledger."""
+
+import html
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+from kernelease.analysis.inference import DRAWS, SIGNIFICANCE
+from kernelease.arguments import LedgerLike, SchemaLike, ledger_of, schema_of
+from kernelease.arrays import Integers
+from kernelease.errors import ParameterError
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.ledger import Ledger, MemoryLedger
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.noise import NoiseSource, SystemNoise
+from kernelease.privacy.subject import Subject
+from kernelease.private.permuted import PermutedStatistics
+from kernelease.release.keeping import Watched
+from kernelease.seeds import PublicSeed
+from kernelease.sources.private_table import private_table
+from kernelease.table.atom_features import AtomFeatures, PairFeatures
+from kernelease.table.schema import Schema
+from kernelease.table.table_domain import TableDomain
+
+MOST_DRAWS = 2**16  # orders of the rows: more tell a level apart that nobody asks for
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateTest:
+    """What a test on private rows tells: whether the hypothesis is rejected at a level that was chosen before.
+
+    `margin` is how far the noisy statistic lies above its noisy critical value, in the measure of the kernel; the test
+    rejects where it is above 0. `noise` is the standard deviation of the noise in the statistic. There is no p-value:
+    with so little noise it would say more of a row than ε allows (docs/proofs/permutation-tests.md).
+    """
+
+    hypothesis: str
+    level: float
+    margin: float
+    noise: float
+    epsilon: float
+    protected: str
+    entry: int | None  # of the ledger that was given
+    private: bool
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis is rejected: wrongly with a probability of at most `level`."""
+        return self.margin > 0.0
+
+    @property
+    def statement(self) -> str:
+        """What was spent, and on whom."""
+        if not self.private:
+            return "NOT PRIVATE: the noise came from a seed."
+        books = "no ledger was given: count it yourself" if self.entry is None else f"entry {self.entry} of the ledger"
+        return (
+            f"This answer is ε-differentially private with ε = {self.epsilon:g} and δ = 0: it protects "
+            f"{self.protected}, under replace-one ({books})."
+        )
+
+    @property
+    def words(self) -> str:
+        """The result in a few sentences."""
+        found = (
+            f"Evidence against: {self.hypothesis}."
+            if self.rejected
+            else f"No evidence against: {self.hypothesis}. That does not prove it."
+        )
+        side = "above" if self.rejected else "below"
+        return (
+            f"{found} Level {self.level:g}; the statistic is {abs(self.margin):.3g} {side} its critical value, with "
+            f"noise of {self.noise:.3g}. {self.statement}"
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.words)}</p>"
+
+
+def private_two_sample_test(
+    first: Any,
+    second: Any,
+    *,
+    schema: SchemaLike,
+    epsilon: float,
+    columns: Sequence[str] | None = None,
+    level: float = SIGNIFICANCE,
+    ledger: LedgerLike | None = None,
+    draws: int = DRAWS,
+    seed: int | None = None,
+    noise: NoiseSource | None = None,
+) -> PrivateTest:
+    """Whether two private tables come from one distribution, by a permutation test of their MMD with Laplace noise.
+
+    The tables have the same declared columns, of which `columns` may name some. Each row of either is protected, and
+    the sizes of both are public (replace-one). `level` has to be chosen before: it decides what is published. `draws`
+    is the number of random orders. Give a `seed` only where these have to be the same again.
+    """
+    declared = _declared(schema, columns)
+    request = _Request.of(declared, epsilon, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
+    features = PairFeatures.of(declared.columns)
+    statistics = PermutedStatistics.distances(
+        _codes(first, declared), _codes(second, declared), features, draws=draws, generator=request.generator()
+    )
+    return request.answer(statistics, "The two private tables come from one distribution", "each row of either table")
+
+
+def private_independence_test(
+    data: Any,
+    first: str,
+    second: str,
+    *,
+    schema: SchemaLike,
+    epsilon: float,
+    level: float = SIGNIFICANCE,
+    ledger: LedgerLike | None = None,
+    draws: int = DRAWS,
+    seed: int | None = None,
+    noise: NoiseSource | None = None,
+) -> PrivateTest:
+    """Whether two columns of a private table are independent, by a permutation test of HSIC with Laplace noise.
+
+    Each row is protected, and their number is public (replace-one). The other arguments are those of
+    `private_two_sample_test`.
+    """
+    if first == second:
+        raise ParameterError(f"private_independence_test: needs two columns, got {first!r} twice.")
+    declared = _declared(schema, (first, second))
+    request = _Request.of(declared, epsilon, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
+    one, other = (AtomFeatures.of(column) for column in declared.columns)
+    statistics = PermutedStatistics.covariances(
+        _codes(data, declared), (one, other), draws=draws, generator=request.generator()
+    )
+    return request.answer(statistics, f"{first} and {second} are independent of each other", "each row")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    """What is promised, and by which means: whatever can be refused was refused, and nothing was read."""
+
+    privacy: Privacy
+    subject: Subject
+    ledger: Ledger
+    given: bool  # whether the ledger is the caller's
+    level: float
+    seed: PublicSeed
+    noise: NoiseSource
+
+    @classmethod
+    def of(
+        cls,
+        schema: Schema,
+        epsilon: float,
+        *,
+        level: float,
+        draws: int,
+        seed: int | None,
+        ledger: LedgerLike | None,
+        noise: NoiseSource | None,
+    ) -> "_Request":
+        _check_level(level, draws)
+        privacy = Privacy(epsilon=epsilon, delta=0.0, neighbours=Neighbours.REPLACE_ONE)
+        subject = Subject(dataset=schema.name, unit=schema.unit)
+        return cls(
+            privacy=privacy,
+            subject=subject,
+            ledger=MemoryLedger.for_one(privacy, subject)
+            if ledger is None
+            else ledger_of(ledger, subject=subject, promised=privacy),
+            given=ledger is not None,
+            level=level,
+            seed=PublicSeed(secrets.randbits(63) if seed is None else seed),
+            noise=SystemNoise() if noise is None else noise,
+        )
+
+    def generator(self) -> Any:
+        """Of the orders of rows: they are no secret, but a level is exact only where they are drawn afresh."""
+        return self.seed.generator("orders of rows")
+
+    def answer(self, statistics: PermutedStatistics, hypothesis: str, protected: str) -> PrivateTest:
+        """Charge the ledger, then add noise."""
+        books = Watched(self.ledger, given=self.given, counts=self.given or self.noise.private)
+        with books.told_if_spent():
+            budget = PrivacyFilter.open(
+                self.privacy, ledger=books, subject=self.subject, coordinates=1, purpose=f"a test: {hypothesis}"
+            )
+            measured = statistics.exceed(self.level, budget=budget, noise=self.noise, label="a permutation test")
+        return PrivateTest(
+            hypothesis=hypothesis,
+            level=self.level,
+            margin=float(measured.values[0]) * statistics.unit,
+            noise=measured.standard_deviation * statistics.unit,
+            epsilon=self.privacy.epsilon,
+            protected=protected,
+            entry=books.receipt.number if self.given else None,
+            private=measured.private,
+        )
+
+
+def _check_level(level: float, draws: int) -> None:
+    if not 0.0 < level < 1.0:
+        raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
+    if not 1.0 / level - 1.0 <= draws <= MOST_DRAWS:
+        raise ParameterError(
+            f"draws must be from {1.0 / level - 1.0:.0f} to {MOST_DRAWS:,}, so that a test at level {level:g} can "
+            f"reject, got {draws!r}."
+        )
+
+
+def _declared(schema: SchemaLike, columns: Sequence[str] | None) -> Schema:
+    """The schema of the columns that are tested; refused where rows are not what is protected, or not counted."""
+    declared = schema_of(schema)
+    if Neighbours(declared.neighbours) is not Neighbours.REPLACE_ONE:
+        raise ParameterError("A test on rows needs their number to be public: set neighbours to replace-one.")
+    if declared.unit is not None:
+        raise ParameterError("A test on rows protects rows, not persons. Test a release instead.")
+    names = declared.names if columns is None else tuple(dict.fromkeys(columns))
+    if not names:
+        raise ParameterError("columns must name at least one column.")
+    chosen = tuple(declared.column(name) for name in names)
+    return TableDomain(
+        Schema(columns=chosen, name=declared.name, source=declared.source, confirmed=declared.confirmed)
+    ).declared
+
+
+def _codes(data: Any, schema: Schema) -> Integers:
+    rows = private_table(data, schema, seed=PublicSeed(0))
+    rows.public_count(Neighbours.REPLACE_ONE)  # refuses an empty table
+    codes: Integers = rows.array()
+    return codes
