@@ -66,10 +66,11 @@ def draft_command(
     """Draft a schema from the names and declared types of a table's columns, and from nothing in its rows.
 
     What is left to decide is marked FILL IN. A code book fills in what it describes, a public table what it holds.
-    --private-bounds finds bounds of numbers, as powers of two, for half of EPS at the ledger's delta, and texts that
-    many rows hold for the other half (for those the ledger needs a delta); where there is nothing to find of one kind,
-    the other has it all or it is not spent. Dates are left to the owner. --look reads the rows: its draft marks every
-    line that comes from them, can't be used before you have written confirmed = true, and releases say so.
+    --private-bounds finds bounds of numbers for half of EPS at the ledger's delta, and texts that many rows hold for
+    the other half (for those the ledger needs a delta); where there is nothing to find of one kind, the other has it
+    all or it is not spent. The file says what share of the budget that was, and what share of the cells the bounds may
+    cut off. Dates are left to the owner. --look reads the rows: its draft marks every line that comes from them, can't
+    be used before you have written confirmed = true, and releases say so.
 
     On a terminal, without any of these, it asks which.
     """
@@ -171,7 +172,7 @@ def _drafted(data: str, query: str | None, written: Written, told: _Knowledge, s
     _refuse_of_files(source, written)
     if told.public is not None:
         return _from_public(source, read_public(told.public), name, written)
-    known = {}
+    known, paid = {}, ""
     if told.dictionary is not None:
         described = read_dictionary(told.dictionary)
         known = {column: described[column].lines() for column in source.names() if column in described}
@@ -181,9 +182,9 @@ def _drafted(data: str, query: str | None, written: Written, told: _Knowledge, s
             )
         formats = {described[column].date_format for column in known} - {None}
         written = replace(written, dates=written.dates or tuple(sorted(map(str, formats))))
-    elif (found := _found(source, told, screen)) is not None:
-        known = found.lines(source)
-    return draft_schema(source, name, known=known, written=written)
+    elif (found := _found(source, written, told, screen)) is not None:
+        known, paid = found.lines(source), found.paid
+    return draft_schema(source, name, known=known, written=written, paid=paid)
 
 
 def _what_next(told: _Knowledge) -> str:
@@ -219,18 +220,13 @@ def _name(data: str) -> str:
     return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
 
 
-def _found(source: Source, told: _Knowledge, screen: Screen) -> Found | None:
+def _found(source: Source, written: Written, told: _Knowledge, screen: Screen) -> Found | None:
     if told.epsilon is None or told.ledger is None:
         return None
     books = LedgerFile.open(told.ledger)
-    before = len(books.entries())
-    found = measure_domain(source, epsilon=told.epsilon, ledger=books)
-    for entry in books.entries()[before:]:
-        asked = entry.charge.asked
-        screen.note(
-            f"{entry.charge.purpose}: epsilon {asked.epsilon:g} at delta {asked.delta:g} of the ledger is spent"
-        )
-    screen.note(books.remaining())
+    found = measure_domain(source, epsilon=told.epsilon, ledger=books, written=written)
+    screen.note(found.paid)
+    screen.note(f"The ledger: {books.remaining()}")
     return found
 
 
