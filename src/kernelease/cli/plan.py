@@ -70,9 +70,8 @@ def plan(
     parts = _parts(expected)
     if simulate is not None:
         with screen.progress() as progress:
-            progress.stage("rehearsing on public rows")
             size = min(rows, _MOST_REHEARSED)
-            errors = rehearse(read_public(simulate), schema=declared, privacy=privacy, rows=size)
+            errors = rehearse(read_public(simulate), schema=declared, privacy=privacy, rows=size, progress=progress)
         fields["rehearsal"] = _rehearsal_fields(declared, errors, size)
         shown += _rehearsal_shown(declared, errors, size)
         parts += _rehearsal_parts(declared, errors, size)
@@ -118,7 +117,7 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
         ("attacker", attacker_words(expected.attacker)),
         ("pairs", _pairs(expected)),
         ("noisy numbers", f"{expected.numbers:,}"),
-        ("time", f"about {_rounded(expected.seconds)} s on two cores"),
+        ("time", f"about {_rounded(expected.seconds)} s of one core"),
         ("memory", f"about {_rounded(expected.memory / 1e6)} MB"),
         ("bundle", f"about {_rounded(expected.size / 1e6)} MB"),
     ]
