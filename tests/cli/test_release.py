@@ -270,7 +270,7 @@ def test_a_defect_keeps_its_traceback(here, run, monkeypatch):
     def defect(*_, **__):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("kernelease.cli.request.release", defect)
+    monkeypatch.setattr("kernelease.cli.work.request.release", defect)
     with pytest.raises(ZeroDivisionError):
         run(*RELEASE)
 

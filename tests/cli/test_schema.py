@@ -123,7 +123,7 @@ def test_the_json_schema_is_printed(run):
 
 
 def test_a_database_address_names_no_table(here, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.drafting.open_source", lambda *_, **__: _Named())
+    monkeypatch.setattr("kernelease.cli.work.drafting.open_source", lambda *_, **__: _Named())
     result = run("schema", "draft", "postgresql://me:secret@host/db")
     assert 'name = "table"' in result.stdout
     assert "secret" not in result.stdout + result.stderr
