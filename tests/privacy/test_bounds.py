@@ -141,7 +141,8 @@ class Scales:
         return self.source.laplace(scale, size)
 
 
-SHARES = [SIZE_SHARE, *[ZOOM_SHARE] * ZOOMS, 1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE]
+LATER = [*[ZOOM_SHARE] * ZOOMS, 1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE]
+SHARES = [SIZE_SHARE / 2, SIZE_SHARE / 2, *(share / 2 for share in 2 * LATER)]  # of two columns, both of numbers
 TWO = {"x": np.full(5_000, 7.0), "y": np.full(5_000, -7.0)}
 
 
@@ -149,7 +150,7 @@ TWO = {"x": np.full(5_000, 7.0), "y": np.full(5_000, -7.0)}
 def test_laplace_noise_has_the_scale_that_each_looks_share_of_epsilon_asks_for(neighbours, l1):
     noise = Scales()
     found(TWO, privacy=Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours), noise=noise)
-    assert noise.laplace_scales == pytest.approx(2 * [l1 * 2 / share for share in SHARES], rel=1e-9)
+    assert noise.laplace_scales == pytest.approx([l1 / share for share in SHARES], rel=1e-9)
 
 
 @pytest.mark.parametrize(("neighbours", "l2"), [(Neighbours.REPLACE_ONE, math.sqrt(2.0)), (Neighbours.ADD_REMOVE, 1.0)])
@@ -162,10 +163,16 @@ def test_gaussian_noise_has_the_scale_that_the_exact_curve_asks_for(neighbours, 
     mu = brentq(lambda mu: delta(mu) - 0.99 * 1e-6, 0.01, 1.0, xtol=1e-14)
     noise = Scales()
     found(TWO, privacy=Privacy(epsilon=0.5, delta=1e-6, neighbours=neighbours), noise=noise)
-    for scale, share in zip(noise.gaussian_scales, 2 * SHARES, strict=True):
-        sigma = l2 * math.sqrt(2 / share) / mu
+    for scale, share in zip(noise.gaussian_scales, SHARES, strict=True):
+        sigma = l2 / math.sqrt(share) / mu
         bits = round(math.log2(scale / sigma))  # of the grid on which it is drawn
         assert scale / 2**bits == pytest.approx(sigma, rel=1e-6)
+
+
+def test_a_column_without_numbers_leaves_its_later_looks_to_the_others():
+    noise = Scales()
+    found({"x": TWO["x"], "name": pa.array(["a"] * 5_000)}, privacy=PURE, noise=noise)
+    assert noise.laplace_scales == pytest.approx([4 / SIZE_SHARE, 4 / SIZE_SHARE, *(2 / share for share in LATER)])
 
 
 def test_shares_add_up():

@@ -49,7 +49,7 @@ def check(
             ("table", loaded.name),
             ("neighbours", loaded.neighbours),
             ("unit", loaded.unit_in_words),
-            ("atoms", f"{atoms:,} of all columns"),
+            ("atoms", f"{atoms:,} of all columns: values, or cells of numbers and dates, that are told apart"),
         ]
     )
     rows = [(item.name, item.tag, "yes" if item.nullable else "no", f"{item.size:,}") for item in loaded]

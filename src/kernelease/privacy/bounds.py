@@ -8,7 +8,8 @@ in groups of places that are chosen from earlier looks' noisy counts alone, and 
     count    below, above, within and whole, within and not whole, no number
 
 An end is cut off only where it is known, with the noise, to hold at most 1 % of the numbers, or at most 3 % and none
-are seen; where noise hides that, bounds stay wide. What lies beyond the final ones is counted, and said.
+are seen; where noise hides that, bounds stay wide. What lies beyond the final ones is counted, and said. Columns share
+each look evenly; those in which the first finds no numbers leave the others to the rest.
 
 Noise makes all looks at all columns together (ε, δ)-DP: docs/proofs/bounds.md. Laplace noise where δ = 0, else Gaussian
 noise, whose price beside later Gaussian releases is that of one of them. (A pure step has a price there that is many
@@ -50,7 +51,7 @@ from kernelease.privacy.subject import ROWS
 Places: TypeAlias = tuple[int, int]  # the first and the last of a stretch
 
 ZOOMS = 3  # each makes what is known of a bound about five times finer: two digits, from bins of 1, 2 and 5
-SIZE_SHARE, ZOOM_SHARE = 0.4, 0.14  # of a column's budget; what is left counts what lies beyond
+SIZE_SHARE, ZOOM_SHARE = 0.4, 0.14  # of the budget, for the first look and each zoom; the rest counts what is outside
 PARTS = 5  # of a stretch, about: the noise of a tail grows with their number, the precision of a bound too
 CUT, UNSEEN = 0.01, 0.03  # of a column's numbers: what a bound may cut off, and what it may where nothing is seen
 FALSE_ALARM = 0.01  # β: the chance that some bin without rows widens some bound
@@ -100,7 +101,10 @@ def private_bounds(
     purpose = f"bounds of {len(columns)} columns"
     coordinates = _COORDINATES * len(columns)
     budget = PrivacyFilter.open(privacy, ledger=ledger, subject=ROWS, coordinates=coordinates, purpose=purpose)
-    return {name: _Column.of(counts[name], budget, noise, 1.0 / len(columns)).bounds() for name in columns}
+    held = {name: _Column.of(counts[name], budget, noise) for name in columns}
+    ends = {name: column.size(len(columns)) for name, column in held.items()}
+    found = sum(one is not None for one in ends.values())
+    return {name: None if one is None else held[name].bounds(one, 1.0 / found) for name, one in ends.items()}
 
 
 @final
@@ -150,10 +154,9 @@ class _Column:
     missing: int  # cells without a number
     budget: PrivacyFilter
     noise: NoiseSource
-    share: float
 
     @classmethod
-    def of(cls, counts: Counter[int], budget: PrivacyFilter, noise: NoiseSource, share: float) -> "_Column":
+    def of(cls, counts: Counter[int], budget: PrivacyFilter, noise: NoiseSource) -> "_Column":
         codes = np.array([code for code in counts if code != NO_NUMBER], dtype=np.int64)
         return cls(
             places=codes // 2,
@@ -162,34 +165,30 @@ class _Column:
             missing=counts[NO_NUMBER],
             budget=budget,
             noise=noise,
-            share=share,
         )
 
-    def bounds(self) -> Bounds | None:
-        """What the looks say."""
-        ends = self._size()
-        if ends is None:
-            return None
-        for _ in range(ZOOMS):
-            ends = self._zoomed(ends)
-        return self._counted((ends.lower[0], ends.upper[1]))
-
-    def _size(self) -> _Ends | None:
-        """Around the bins that pass a threshold; None if none does."""
+    def size(self, columns: int) -> _Ends | None:
+        """Around the bins that pass a threshold; None if none does. So many columns are looked at."""
         sizes = len(bins())
-        seen = self._look(bins_of(self.places) + sizes, _BINS - 1, SIZE_SHARE)
-        threshold = tail(seen, 1, FALSE_ALARM * self.share / _BINS)
+        seen = self._look(bins_of(self.places) + sizes, _BINS - 1, SIZE_SHARE / columns)
+        threshold = tail(seen, 1, FALSE_ALARM / (columns * _BINS))
         passing = np.flatnonzero(seen.values[:-1] >= threshold) - sizes
         if len(passing) == 0:
             return None
         wider = threshold > UNSEEN * float(seen.values[:-1].sum())
         return _Ends.between(int(passing[0]), int(passing[-1]), wider=wider)
 
-    def _zoomed(self, ends: _Ends) -> _Ends:
+    def bounds(self, ends: _Ends, share: float) -> Bounds:
+        """What the other looks say, for a share of what is left for them."""
+        for _ in range(ZOOMS):
+            ends = self._zoomed(ends, share * ZOOM_SHARE)
+        return self._counted((ends.lower[0], ends.upper[1]), share * (1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE))
+
+    def _zoomed(self, ends: _Ends, share: float) -> _Ends:
         """Finer ends, without the parts that hold too little, as far as can be told."""
         low, middle, high = ends.parts()
         groups = [*low, *middle, *high]
-        seen = self._look(self._groups(groups), len(groups) + 1, ZOOM_SHARE)
+        seen = self._look(self._groups(groups), len(groups) + 1, share)
         counts = seen.values[: len(groups)]
         numbers = float(seen.values[:-1].sum())
         if not high:
@@ -208,10 +207,10 @@ class _Column:
         inside[inside] &= starts[found[inside]] <= self.places[inside]
         return np.where(inside, found, len(groups))
 
-    def _counted(self, window: Places) -> Bounds:
+    def _counted(self, window: Places, share: float) -> Bounds:
         """What lies beyond the window, and whether what lies within is whole."""
         groups = np.where(self.places < window[0], 0, np.where(self.places > window[1], 1, 2 + self.whole))
-        seen = self._look(groups, 4, 1.0 - SIZE_SHARE - ZOOMS * ZOOM_SHARE)
+        seen = self._look(groups, 4, share)
         below, above, broken, unbroken, _ = seen.values.tolist()
         outside, cells = max(0.0, below + above), float(seen.values.sum())
         most, least = outside + tail(seen, 2, DOUBT / 2), cells - tail(seen, 5, DOUBT / 2)
@@ -230,8 +229,8 @@ class _Column:
         np.add.at(counts, groups, self.times)
         counts[number] = self.missing
         exact: BigIntegers = counts.astype(object)
-        sensitivity, part = block_sensitivity(self.budget.neighbours), share * self.share
-        return measure(exact, sensitivity, budget=self.budget, share=part, noise=self.noise, label="bounds")
+        sensitivity = block_sensitivity(self.budget.neighbours)
+        return measure(exact, sensitivity, budget=self.budget, share=share, noise=self.noise, label="bounds")
 
 
 def tail(seen: Measurement, terms: int, chance: float) -> float:
@@ -250,7 +249,7 @@ def tail(seen: Measurement, terms: int, chance: float) -> float:
 def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:
     """How many groups, from the outermost one inwards, hold few of so many numbers; never all of them."""
     doubts = np.array([tail(seen, terms, CUT_ALARM) for terms in range(1, len(counts))])
-    tails = np.cumsum(counts[:-1])
+    tails = np.maximum(0.0, np.cumsum(counts[:-1]))  # luck below zero is no reason to cut
     unseen = (tails <= doubts / 2) & (tails + doubts <= UNSEEN * numbers)
     few = np.flatnonzero(unseen | (tails + doubts <= CUT * numbers))
     return int(few[-1]) + 1 if len(few) else 0
