@@ -58,6 +58,19 @@ def test_a_slow_machine_is_found_out(clock):
     assert course.left() == pytest.approx(75.0, rel=0.15)
 
 
+def test_what_the_first_step_prepares_is_not_expected_of_the_others(clock):
+    course = Course(clock)
+    course.expect({"fitting": 20.0})
+    course.stage("fitting", 100)
+    clock.now += 10
+    course.step()
+    assert course.left() <= 20.0
+    for _ in range(10):
+        clock.now += 0.1
+        course.step()
+    assert course.left() == pytest.approx(8.9, rel=0.01)
+
+
 def test_a_stage_that_lasts_longer_than_expected_is_not_said_to_be_over(clock):
     course = Course(clock)
     course.expect({"reading": 1.0})

@@ -25,6 +25,7 @@ class Course:
         "_clock",
         "_done",
         "_expected",
+        "_first",
         "_name",
         "_seen",
         "_share",
@@ -44,6 +45,7 @@ class Course:
         self._name = ""
         self._steps: int | None = None
         self._done = 0
+        self._first = 0.0  # when the first step ended
         self._share = 0.0
 
     @property
@@ -66,8 +68,10 @@ class Course:
         self._told()
 
     def step(self) -> None:
-        """One more."""
+        """One more. The first may have had something to prepare: the others are timed from its end."""
         self._done += 1
+        if self._done == 1:
+            self._first = self._clock()
 
     def left(self) -> float | None:
         """Seconds until the end, about; None where nobody knows."""
@@ -101,9 +105,10 @@ class Course:
 
     def _left_of_stage(self) -> float:
         passed, expected = self._clock() - self._since, self._pace() * self._ahead[self._name]
-        if self._steps and self._done:
-            seen = passed / self._done * (self._steps - self._done)
-            trust = min(1.0, self._done / SETTLED)
+        if self._steps and self._done > 1:
+            more = self._done - 1
+            seen = (self._clock() - self._first) / more * (self._steps - self._done)
+            trust = min(1.0, more / SETTLED)
             return max(0.0, trust * seen + (1.0 - trust) * (expected - passed), OVERDUE * passed / self._steps)
         return max(expected - passed, OVERDUE * passed)
 
