@@ -28,7 +28,8 @@ def draft_command(
         typer.Option(
             metavar="FILE",
             exists=True,
-            help="Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI.",
+            help="Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI, or the "
+            "labels of an SPSS, Stata or SAS file.",
         ),
     ] = None,
     from_public: Annotated[

@@ -25,7 +25,7 @@ class _Way(StrEnum):
 _QUESTION = """\
 What may the draft be made from?
   names       the names of the columns only; you fill in the rest
-  dictionary  a code book: CSV, Frictionless Table Schema, JSON Schema, DDI
+  dictionary  a code book: CSV, Frictionless Table Schema, JSON Schema, DDI, a file's value labels
   public      a public table with the same columns
   bounds      bounds measured with noise, for a part of the budget
   look        the private rows: you decide which lines are public knowledge

@@ -12,14 +12,13 @@ from kernelease.errors import ParameterError
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources.csv.file import LOST, CsvFile
 from kernelease.sources.csv.format import CsvFormat
-from kernelease.sources.drafting import Found, draft_schema, measure_domain
+from kernelease.sources.drafting import Found, code_book, draft_schema, measure_domain
 from kernelease.sources.files import ManyFiles
 from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
-from kernelease.table.dictionaries.reading import read_dictionary
 from kernelease.table.draft import draft, draft_from_public
-from kernelease.table.written import OF_FILES, Written
+from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 
 def drafted(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
@@ -33,7 +32,7 @@ def drafted(data: str, query: str | None, written: Written, told: Knowledge, scr
         return _from_public(source, read_public(told.public), name, written)
     known, paid = {}, ""
     if told.dictionary is not None:
-        described = read_dictionary(told.dictionary)
+        described = code_book(told.dictionary)
         known = {column: described[column].lines() for column in source.names() if column in described}
         if not known:
             raise ParameterError(
@@ -62,10 +61,10 @@ def with_separator(data: str, query: str | None, written: Written, screen: Scree
 
 
 def _refuse_of_files(source: Source, written: Written) -> None:
-    for key in OF_FILES:
-        if getattr(written, key) is not None and source.records() is None:
+    for key in (*OF_FILES, *OF_TEXTS):
+        if getattr(written, key) is not None and key not in source.heeds():
             flag = "null" if key == "nulls" else key
-            raise ParameterError(f"--{flag} is for CSV files, and {source.describe()} has rows. Leave it out.")
+            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
 
 
 def _name(data: str) -> str:
