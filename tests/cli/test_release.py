@@ -47,7 +47,7 @@ def test_bars_show_stages_on_a_terminal_only(here, run):
     assert "fitting" not in run(*RELEASE[:-1], "one").stderr
     on_terminal = {"FORCE_COLOR": "1", "TERM": "xterm"}
     shown = run(*RELEASE[:-1], "two", env=on_terminal)
-    for stage in ("reading rows", "adding noise", "fitting", "drawing rows"):
+    for stage in ("reading rows", "noisy counts of pairs", "fitting", "drawing rows"):
         assert stage in shown.stderr
         assert stage not in shown.stdout
     assert run(*RELEASE[:-1], "three", "--quiet", env=on_terminal).stderr == ""
@@ -269,7 +269,7 @@ def test_a_defect_keeps_its_traceback(here, run, monkeypatch):
     def defect(*_, **__):
         raise ZeroDivisionError("a defect")
 
-    monkeypatch.setattr("kernelease.cli.request.release", defect)
+    monkeypatch.setattr("kernelease.cli.work.request.release", defect)
     with pytest.raises(ZeroDivisionError):
         run(*RELEASE)
 

@@ -11,10 +11,12 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.variables.origin import Origin
 from kernelease.analysis.variables.variable import RandomVariable
 from kernelease.arrays import Floats, Integers
+from kernelease.bars import shown
 from kernelease.errors import ParameterError
 from kernelease.fit.points.thinning import thin
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
+from kernelease.progress import Progress
 from kernelease.release.export import export_table
 from kernelease.release.pandas_frame import described, pandas_frame
 from kernelease.release.reading import CountsReading, NoReading, reading
@@ -103,11 +105,13 @@ class Frames:
         rows: int | None = None,
         method: Method | None = None,
         seed: int = 0,
+        progress: Progress | None = None,
     ) -> Samples:
         """Several data sets that differ as the release differs from the truth, with a rule to combine their results.
 
         Each is a fit of its own, which takes as long as the release's. `method` is the one that the release was made
-        with, where that was not the default; `rows` is how many rows each gets.
+        with, where that was not the default; `rows` is how many rows each gets. `progress` None: a bar where somebody
+        may watch, on a terminal or in a notebook.
         """
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
@@ -115,13 +119,23 @@ class Frames:
         if isinstance(view, CountsReading):
             chosen, size = self.method if method is None else method, self.table.num_rows if rows is None else rows
 
-            def fitted(noisy: NoisyBlocks, public: PublicSeed, generator: np.random.Generator) -> pa.Table:
-                return chosen.fit(noisy, public).table(self.domain, size, generator)
+            def fitted(
+                noisy: NoisyBlocks, public: PublicSeed, generator: np.random.Generator, watching: Progress
+            ) -> pa.Table:
+                result = chosen.fit(noisy, public, watching)
+                watching.stage("drawing rows")
+                return result.table(self.domain, size, generator)
 
-            return table_samples(self, view.points(), view.blocks, fitted, count, target=aim, seed=seed)
+            with shown(progress) as watching:
+                return table_samples(
+                    self, view.points(), view.blocks, fitted, count, target=aim, seed=seed, progress=watching
+                )
         if isinstance(view, NoReading):
             raise ParameterError("samples: this release holds no noisy measurements to fit again.")
-        return point_samples(self, view.points(), view.embedding("samples"), count, target=aim, seed=seed)
+        with shown(progress) as watching:
+            return point_samples(
+                self, view.points(), view.embedding("samples"), count, target=aim, seed=seed, progress=watching
+            )
 
     def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""

@@ -59,6 +59,7 @@ class Release(Associations, Comparisons, Estimates, Frames):
     @classmethod
     def fitted(cls, measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> "Release":
         """The rows that these settings make of the measurements."""
+        progress.stage("fitting")
         result = settings.method.fit(measurements.measured, settings.seed, progress)
         progress.stage("drawing rows")
         return cls(

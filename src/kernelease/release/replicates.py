@@ -32,6 +32,7 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred, 
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
+from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import free_name
@@ -141,11 +142,12 @@ def table_samples(
     release: Released,
     codes: Integers,
     blocks: NoisyBlocks,
-    fitted: Callable[[NoisyBlocks, PublicSeed, np.random.Generator], pa.Table],
+    fitted: Callable[[NoisyBlocks, PublicSeed, np.random.Generator, Progress], pa.Table],
     count: int,
     *,
     target: Target,
     seed: int,
+    progress: Progress = SILENT,
 ) -> Samples:
     """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
 
@@ -156,13 +158,21 @@ def table_samples(
         public = PublicSeed(seed + index)
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
-        replicates.append(fitted(_renoised(blocks, codes, shares, generator), public, generator))
+        noisy, watching = _renoised(blocks, codes, shares, generator), Repeated(progress, "data set", index + 1, count)
+        replicates.append(fitted(noisy, public, generator, watching))
     made = tuple(replicates)
     return Samples(rows=release.table, weight_name=release.weight_name, replicates=made, target=target, same_rows=False)
 
 
 def point_samples(
-    release: Released, points: Rows, embedding: NoisyEmbedding, count: int, *, target: Target, seed: int
+    release: Released,
+    points: Rows,
+    embedding: NoisyEmbedding,
+    count: int,
+    *,
+    target: Target,
+    seed: int,
+    progress: Progress = SILENT,
 ) -> Samples:
     """Of a release of weighted points: the same points, with weights fitted to a bootstrapped embedding with noise."""
     weights = release.weights
@@ -172,6 +182,9 @@ def point_samples(
     )
     replicates = []
     for index in range(count):
+        watching = Repeated(progress, "data set", index + 1, count)
+        watching.expect({"fitting": 1.0})  # seconds, until the first one shows how many
+        watching.stage("fitting")
         generator = PublicSeed(seed + index).generator("replicate")
         shares = _bootstrapped(weights, embedding.rows, target, generator)
         noisy = design @ shares + _noise(embedding.measurement.law, embedding.sigma, len(design), generator)
