@@ -15,7 +15,6 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.block import Block
 from kernelease.private.counting import CHUNK, Layout, PartialCounts
 from kernelease.private.embedding import PartialSums
-from kernelease.private.encoded import Batch
 from kernelease.private.weighing import in_limbs, weigh_blocks
 from kernelease.sources.plain import plain
 from kernelease.table.encode import Encoder
@@ -178,7 +177,7 @@ def _vectors(batch: pa.RecordBatch) -> Floats:
     return rows
 
 
-def _coded(batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
+def _coded(batches: Iterable[tuple[NDArray[Any], Integers | None]]) -> Iterator[pa.RecordBatch]:
     for codes, weights in batches:
         for part in block_slices(codes.shape[1], CHUNK):
             weight = None if weights is None else weights[part].tobytes()
@@ -187,7 +186,7 @@ def _coded(batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
             yield pa.RecordBatch.from_arrays(arrays, schema=CODED)
 
 
-def _chunks(batches: Batches) -> Iterator[Batch]:
+def _chunks(batches: Batches) -> Iterator[tuple[NDArray[Any], Integers | None]]:
     for batch in batches:
         for chunk in batch.to_pylist():
             codes: NDArray[Any] = np.frombuffer(chunk["codes"], dtype="<u2").reshape(-1, chunk["rows"])
