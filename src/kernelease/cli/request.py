@@ -15,6 +15,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.subject import Subject
+from kernelease.private.counting import CHUNK
 from kernelease.progress import Progress
 from kernelease.release.container import check_target
 from kernelease.release.measurements import Measurements
@@ -73,7 +74,7 @@ class Request:
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_declared(data, declared, query=query, spark=spark),
+            source=open_declared(data, declared, query=query, spark=spark, batch_rows=CHUNK, as_text=False),
             schema=declared,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),

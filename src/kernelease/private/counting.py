@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.sparse import csc_array
@@ -17,9 +18,9 @@ from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.private.private import Private
 from kernelease.table.columns.column import Codes
-from kernelease.table.reading.arrow import from_numpy
+from kernelease.table.reading.arrow import dense
 
-CHUNK = 2**17  # rows counted at a time: fewer, and adding tables up costs more than counting; more leave the cache
+CHUNK = 2**18  # rows read and counted at a time: fewer, and what is done once for all of them costs more
 _NARROW = 2**16  # cells that two bytes tell apart
 _MOST_TABLES = 2**30  # bytes of all threads' counts together: where one table is large, fewer threads count
 
@@ -199,7 +200,7 @@ def _histogram(joint: Codes, added: NDArray[Any], cells: int) -> NDArray[Any]:
 
 def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """The cells of atoms, none of them beyond the view: (n,) → (n,)."""
-    narrow = from_numpy(view.astype(np.uint16))
+    narrow = pa.array(view.astype(np.uint16))
 
     def checked(codes: NDArray[Any]) -> NDArray[Any]:
         if codes.size and (int(codes.max()) >= len(view) or (codes.dtype.kind == "i" and int(codes.min()) < 0)):
@@ -207,8 +208,7 @@ def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
         return codes
 
     def looked_up(codes: NDArray[Any]) -> NDArray[Any]:
-        cells: NDArray[Any] = pc.take(narrow, from_numpy(checked(codes)), boundscheck=False).to_numpy()
-        return cells
+        return dense(pc.take(narrow, pa.array(checked(codes)), boundscheck=False))
 
     return checked if np.array_equal(view, np.arange(len(view))) else looked_up
 

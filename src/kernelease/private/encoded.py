@@ -1,5 +1,6 @@
 """Encoded private rows that can be read in several passes."""
 
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Protocol, TypeAlias, TypeVar, final
 
@@ -33,7 +34,7 @@ class EncodedRows(Private):
 
     A method that looks at noisy counts before it asks for more needs the rows again. A table whose codes take at most
     256 MiB (a byte or two a cell) is kept in memory; what is beyond goes to a nameless file, or is read again from its
-    source where there is no room for one. `encode` makes a batch of what `read` yields, in any thread; without it,
+    source where there is no room for one. `encode` makes batches of what `read` yields, in any thread; without it,
     batches are read as they are, of any integers, and put into a byte or two.
     """
 
@@ -44,7 +45,7 @@ class EncodedRows(Private):
         read: Callable[[], Iterator[Any]],
         sizes: tuple[int, ...],
         *,
-        encode: Callable[[Any], Batch] | None = None,
+        encode: Callable[[Any], Iterable[Batch]] | None = None,
         weighted: bool = False,
         fine: tuple[int, ...] = (),
     ) -> None:
@@ -80,18 +81,17 @@ class EncodedRows(Private):
             pass
         return parts
 
-    def _narrow(self, batch: Batch) -> Batch:
+    def _narrow(self, batch: Batch) -> Iterator[Batch]:
         codes, weights = batch
-        return tuple(column.astype(kind) for column, kind in zip(codes, self._types, strict=True)), weights
+        yield tuple(column.astype(kind) for column, kind in zip(codes, self._types, strict=True)), weights
 
     def _first(self, work: Callable[[Batch], T], threads: int) -> Iterator[T]:
         kept: _Kept | None = _Kept()
 
-        def encoded(item: Any) -> tuple[Batch, T]:
-            batch = self._encode(item)
-            return batch, work(batch)
+        def encoded(item: Any) -> list[tuple[Batch, T]]:
+            return [(batch, work(batch)) for batch in self._encode(item)]
 
-        for batch, result in spread(encoded, self._read(), threads):
+        for batch, result in itertools.chain.from_iterable(spread(encoded, self._read(), threads)):
             yield result
             if kept is not None and not kept.add(batch):
                 kept = None

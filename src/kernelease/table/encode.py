@@ -1,5 +1,6 @@
 """Rows to atoms."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import final
 
@@ -8,7 +9,8 @@ import pyarrow as pa
 
 from kernelease.errors import SchemaError
 from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Codes, Column, NarrowCodes
+from kernelease.table.columns.column import Codes, Column
+from kernelease.table.narrow import NarrowCodes, NarrowColumn
 from kernelease.table.schema import Schema
 
 
@@ -68,10 +70,12 @@ class Encoder:
             codes[:, i] = column.encode(batch.column(column.name))
         return codes
 
-    def narrow(self, batch: pa.RecordBatch | pa.Table) -> tuple[NarrowCodes, ...]:
-        """The same codes column by column, in a byte or two each: what is kept and counted."""
-        self.check(batch.schema)
-        return tuple(column.narrow(batch.column(column.name)) for column in self.columns)
+    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[NarrowCodes, ...]]:
+        """The codes of each batch column by column, in a byte or two each: what is kept and counted."""
+        columns = [NarrowColumn(column) for column in self.columns]
+        for batch in batches:
+            self.check(batch.schema)
+            yield tuple(narrow.encode(batch.column(narrow.column.name)) for narrow in columns)
 
 
 def finer_columns(schema: Schema) -> dict[int, Celled]:

@@ -12,14 +12,12 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table.columns.spelling import is_encodable
-from kernelease.table.reading.arrow import dense, from_numpy
+from kernelease.table.reading.arrow import dense
 
 Codes: TypeAlias = NDArray[np.int32]
-NarrowCodes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
 
 MOST_ATOMS = 4096  # of one column: a pair of such columns still fits a contingency table of 128 MiB
 NULL_LABEL = "NULL"
-_BYTE = 2**8  # codes that fit one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -136,17 +134,6 @@ class Column(ABC):
         if pa.types.is_null(kind) or len(array) == 0:
             return np.full(len(array), self.missing, dtype=np.int32)
         return self._with_missing(array, self._encode(array))
-
-    def narrow(self, array: pa.Array | pa.ChunkedArray) -> NarrowCodes:
-        """`encode` in one byte a cell, or in two where there are more than 256 atoms: (n,)."""
-        kind = np.uint8 if self.size <= _BYTE else np.uint16
-        if isinstance(array, pa.DictionaryArray) and 0 < len(array.dictionary) <= _BYTE and not array.null_count:
-            every = np.zeros(_BYTE, dtype=kind)  # no byte is beyond its end, so that none has to be checked
-            every[: len(array.dictionary)] = self.encode(array.dictionary)
-            places = dense(array.indices).astype(np.uint8)
-            taken: NarrowCodes = pc.take(from_numpy(every), from_numpy(places), boundscheck=False).to_numpy()
-            return taken
-        return self.encode(array).astype(kind)
 
     @abstractmethod
     def _encode(self, array: pa.Array) -> Codes:

@@ -32,12 +32,6 @@ def dense(array: pa.Array) -> NDArray[Any]:
     return values
 
 
-def from_numpy(values: NDArray[Any]) -> pa.Array:
-    """An array of numbers without a copy. `pyarrow.array` would do, but imports pandas at its first call."""
-    content = pa.py_buffer(np.ascontiguousarray(values))
-    return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, content])
-
-
 def as_bytes(array: pa.Array) -> pa.Array:
     """Text as bytes: equal text is equal bytes, and bad UTF-8 is as good as any other."""
     if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
