@@ -15,6 +15,7 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.block import Block
 from kernelease.private.counting import CHUNK, Layout, PartialCounts
 from kernelease.private.embedding import PartialSums
+from kernelease.private.encoded import Batch
 from kernelease.private.weighing import in_limbs, weigh_blocks
 from kernelease.sources.plain import plain
 from kernelease.table.encode import Encoder
@@ -128,7 +129,7 @@ class SumCodes:
         """As `PartialSums` has them."""
         sums = PartialSums(self.feature_map)
         for codes, _ in _chunks(batches):
-            sums.add(codes[: self.columns].T.astype(np.int64))
+            sums.add(np.stack(codes[: self.columns], axis=1).astype(np.int64))
         return sums.total()
 
 
@@ -186,8 +187,8 @@ def _coded(batches: Iterable[tuple[NDArray[Any], Integers | None]]) -> Iterator[
             yield pa.RecordBatch.from_arrays(arrays, schema=CODED)
 
 
-def _chunks(batches: Batches) -> Iterator[tuple[NDArray[Any], Integers | None]]:
+def _chunks(batches: Batches) -> Iterator[Batch]:
     for batch in batches:
         for chunk in batch.to_pylist():
             codes: NDArray[Any] = np.frombuffer(chunk["codes"], dtype="<u2").reshape(-1, chunk["rows"])
-            yield codes, None if chunk["weights"] is None else np.frombuffer(chunk["weights"], dtype="<i8")
+            yield [*codes], None if chunk["weights"] is None else np.frombuffer(chunk["weights"], dtype="<i8")

@@ -45,4 +45,5 @@ class NarrowColumn:
             every[: len(array.dictionary)] = self.column.encode(array.dictionary)
             self._dictionary, self._codes = array.dictionary, pa.array(every)
         places = pa.array(dense(array.indices).astype(np.uint8))
-        return dense(pc.take(self._codes, places, boundscheck=False))
+        codes: NarrowCodes = dense(pc.take(self._codes, places, boundscheck=False))
+        return codes
