@@ -15,7 +15,6 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.subject import Subject
-from kernelease.private.counting import CHUNK
 from kernelease.progress import Progress
 from kernelease.release.container import check_target
 from kernelease.release.measurements import Measurements
@@ -24,7 +23,7 @@ from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.public import read_public
-from kernelease.sources.source import Source
+from kernelease.sources.source import LARGEST_BATCH, Source
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.written import Written
@@ -74,7 +73,7 @@ class Request:
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_declared(data, declared, query=query, spark=spark, batch_rows=CHUNK, as_text=False),
+            source=open_declared(data, declared, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
             schema=declared,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),
