@@ -32,7 +32,7 @@ class NarrowColumn:
 
     def __init__(self, column: Column) -> None:
         self.column = column
-        self._kind = np.uint8 if column.size <= _BYTE else np.uint16
+        self._kind: type[np.uint8] | type[np.uint16] = np.uint8 if column.size <= _BYTE else np.uint16
         self._dictionary = pa.nulls(0)
         self._codes = pa.nulls(0)  # of each byte as a place in the dictionary
 
