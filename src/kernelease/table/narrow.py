@@ -1,6 +1,6 @@
 """A column's codes in a byte or two each, batch by batch."""
 
-from typing import TypeAlias, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -39,7 +39,8 @@ class NarrowColumn:
     def encode(self, array: pa.Array | pa.ChunkedArray) -> NarrowCodes:
         """The code of every cell: (n,)."""
         if not isinstance(array, pa.DictionaryArray) or array.null_count or not 0 < len(array.dictionary) <= _BYTE:
-            return self.column.encode(array).astype(self._kind)
+            wide: NDArray[Any] = self.column.encode(array)
+            return wide.astype(self._kind)
         if not array.dictionary.equals(self._dictionary):
             every = np.zeros(_BYTE, dtype=self._kind)  # no byte is beyond its end, so that none has to be checked
             every[: len(array.dictionary)] = self.column.encode(array.dictionary)
