@@ -32,15 +32,14 @@ class NarrowColumn:
 
     def __init__(self, column: Column) -> None:
         self.column = column
-        self._kind: type[np.uint8] | type[np.uint16] = np.uint8 if column.size <= _BYTE else np.uint16
+        self._kind: np.dtype[Any] = np.dtype(np.uint8 if column.size <= _BYTE else np.uint16)
         self._dictionary = pa.nulls(0)
         self._codes = pa.nulls(0)  # of each byte as a place in the dictionary
 
     def encode(self, array: pa.Array | pa.ChunkedArray) -> NarrowCodes:
         """The code of every cell: (n,)."""
         if not isinstance(array, pa.DictionaryArray) or array.null_count or not 0 < len(array.dictionary) <= _BYTE:
-            wide: NDArray[Any] = self.column.encode(array)
-            return wide.astype(self._kind)
+            return self.column.encode(array).astype(self._kind)
         if not array.dictionary.equals(self._dictionary):
             every = np.zeros(_BYTE, dtype=self._kind)  # no byte is beyond its end, so that none has to be checked
             every[: len(array.dictionary)] = self.column.encode(array.dictionary)
