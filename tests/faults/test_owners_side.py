@@ -26,6 +26,7 @@ from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle
 from kernelease.release.release import Release
 from kernelease.sources import Source, drafting
+from kernelease.sources.source import Piece
 from kernelease.table import Schema
 
 SCHEMA = """\
@@ -232,14 +233,14 @@ def test_a_file_that_changes_while_it_is_read(here: Path, monkeypatch: pytest.Mo
     """Another process appends a row between the two looks at the file's stamp."""
     from kernelease.sources.csv import file as csv_file  # noqa: PLC0415  # only this test changes it
 
-    honest = csv_file.CsvFile._rows
+    honest = csv_file.CsvFile._parts
 
-    def meanwhile(self: Any, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def meanwhile(self: Any, columns: tuple[str, ...]) -> Iterator[Piece]:
         yield from honest(self, columns)
         with open(here / "people.csv", "a") as file:
             file.write("7,m\n")
 
-    monkeypatch.setattr(csv_file.CsvFile, "_rows", meanwhile)
+    monkeypatch.setattr(csv_file.CsvFile, "_parts", meanwhile)
     result = run(*COMMAND, "--out", "out")
     assert result.exit_code == 2
     assert result.stderr.strip() == (

@@ -53,7 +53,7 @@ def test_without_a_temporary_folder_rows_are_read_again(monkeypatch: pytest.Monk
         yield np.zeros((1, 3), dtype=np.int32), None
 
     rows = EncodedRows(read, (2,))
-    assert [sum(codes.shape[1] for codes, _ in rows.batches()) for _ in range(2)] == [3, 3]
+    assert [sum(len(codes[0]) for codes, _ in rows.batches()) for _ in range(2)] == [3, 3]
     assert len(passes) == 2
 
 

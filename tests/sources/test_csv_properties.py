@@ -5,6 +5,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -15,6 +16,7 @@ from kernelease.sources.csv.block import Block
 from kernelease.sources.csv.cells import CellParser
 from kernelease.sources.csv.records import RecordReader, decoded
 from kernelease.table import Records
+from kernelease.table.reading.numbers import read_numbers
 from tests.sources import csv_oracle
 
 # Mostly ordinary lines, so that the fast parser has its say, and now and then whatever can go wrong.
@@ -152,3 +154,30 @@ def _read(path: Path, lines: list[bytes]) -> list[dict[str, str | None]]:
     source = open_source(path, csv=CsvFormat(records=Records.LINES))
     batches = list(source.batches(["two", "one"]))
     return pa.Table.from_batches(batches).to_pylist()
+
+
+NUMERALS = st.one_of(
+    st.floats().map(repr),
+    st.integers(-(2**70), 2**70).map(str),
+    st.from_regex(r"\A[ \t]?[+-]?[0-9]{0,20}\.?[0-9]{0,20}(e[+-]?[0-9]{1,3})?[ \t]?\Z"),
+    st.sampled_from(
+        ["", "nan", "-nan", "NaN(7)", "inf", "-Infinity", "NA", "0x10", "1_000", "1,5", "+1", "1e400", "5e-324"]
+    ),
+)
+
+
+@given(numerals=st.lists(NUMERALS, min_size=1, max_size=8), quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
+@settings(deadline=None)
+def test_cells_that_come_as_expected_say_what_their_text_says(numerals: list[str], quoting: Any) -> None:
+    written = io.StringIO()
+    csv.writer(written, quoting=quoting, lineterminator="\n").writerows([cell, cell] for cell in numerals)
+    block = Block.of_lines(written.getvalue().encode())
+    expected = ((0, pa.float64()), (1, pa.dictionary(pa.int32(), pa.string())))
+    as_text = CellParser(width=2, separator=",", nulls=frozenset([b"NA"]))
+    typed = CellParser(width=2, separator=",", nulls=frozenset([b"NA"]), expected=expected)
+    texts, (numbers, labels) = as_text.columns(block, [0, 1]), typed.columns(block, [0, 1])
+    assert numbers.is_null().equals(texts[0].is_null())
+    absent = texts[0].is_null().to_numpy(zero_copy_only=False)
+    found, meant = (np.where(absent, 0.0, read_numbers(column)) for column in (numbers, texts[0]))
+    np.testing.assert_array_equal(found, meant)
+    assert labels.to_pylist() == texts[1].to_pylist()

@@ -3,6 +3,7 @@
 import datetime
 import os
 import struct
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pyarrow as pa
@@ -37,6 +38,31 @@ KINDS = pytest.mark.parametrize("name", ["t.csv", "t.parquet", "t.feather"])
 def test_passes_are_alike(name: str, tmp_path: Path) -> None:
     source = open_source(write(tmp_path / name))
     assert count(source) == count(source) == 300_000
+
+
+@KINDS
+@pytest.mark.parametrize("cores", [1, 99])  # row groups of a Parquet file by threads of their own, or in turn
+def test_pieces_in_any_order_and_thread_are_the_pass(
+    name: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelease.sources.parquet.cores", lambda: cores)
+    source = open_source(write(tmp_path / name))
+    expected = pa.Table.from_batches(source.batches(["number", "word"]))
+    pieces = list(source.pieces(["number", "word"]))
+    assert len(pieces) >= 2
+    with ThreadPoolExecutor(3) as pool:
+        parts = list(pool.map(lambda piece: list(piece()), reversed(pieces)))
+    assert pa.Table.from_batches([batch for part in reversed(parts) for batch in part]).equals(expected)
+
+
+@KINDS
+def test_a_piece_of_a_file_that_has_changed_is_noticed(name: str, tmp_path: Path) -> None:
+    source = open_source(write(tmp_path / name))
+    pieces = source.pieces(["number", "word"])
+    first = next(pieces)
+    write(tmp_path / name, MANY.slice(1))
+    with pytest.raises(SourceError, match="changed while it was read"):
+        list(first())
 
 
 @KINDS

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError
 from kernelease.table import Column
 from kernelease.table.columns import Celled
+from kernelease.table.narrow import NarrowColumn
 from tests.table.table import ARRAYS, COLUMNS, TEXTS
 
 columns = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
@@ -23,6 +24,9 @@ def test_every_array_is_encoded_cell_by_cell(column: Column) -> None:
         assert ((codes >= 0) & (codes < column.size)).all(), name
         alone = [int(column.encode(array.slice(i, 1))[0]) for i in range(len(array))]
         assert codes.tolist() == alone, name
+        narrow = NarrowColumn(column).encode(array)
+        assert narrow.dtype == (np.uint8 if column.size <= 256 else np.uint16), name
+        assert narrow.tolist() == alone, name
 
 
 @columns
@@ -37,9 +41,13 @@ def test_chunks_change_nothing(column: Column) -> None:
 
 @columns
 def test_a_dictionary_is_encoded_as_its_values(column: Column) -> None:
+    narrow = NarrowColumn(column)  # of all of them: one dictionary after the other
     for name in ("int64", "uint64", "float64", "string", "large_string", "binary", "bool", "timestamp us", "date32"):
         array = ARRAYS[name]
-        np.testing.assert_array_equal(column.encode(array.dictionary_encode()), column.encode(array), name)
+        for encoded in (array.dictionary_encode(), array.drop_null().dictionary_encode()):
+            codes = column.encode(encoded.dictionary_decode())
+            np.testing.assert_array_equal(column.encode(encoded), codes, name)
+            np.testing.assert_array_equal(narrow.encode(encoded), codes, name)
 
 
 @columns

@@ -27,7 +27,7 @@ from kernelease.private.encoded import EncodedRows
 from kernelease.private.forest import Forest
 from kernelease.private.parallel import cores
 from kernelease.private.private import Private
-from kernelease.private.weighing import weigh_blocks
+from kernelease.private.weighing import weigh_rows
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 Weigher: TypeAlias = Callable[[Sequence[Block]], list[BigIntegers]]
@@ -58,7 +58,7 @@ class ExactCounts(Private):
             lambda blocks: count_blocks(rows, blocks, sizes, threads=cores()),
             sizes,
             unit=unit,
-            weigher=lambda blocks: weigh_blocks(rows.batches(), blocks, len(sizes), rows.fine),
+            weigher=lambda blocks: weigh_rows(rows, blocks, len(sizes), threads=cores()),
         )
 
     @classmethod

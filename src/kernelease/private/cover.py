@@ -16,7 +16,7 @@ def cover(
 ) -> tuple[tuple[int, ...], ...]:
     """Groups of columns, each of at most `largest` joint cells unless it is a single wanted set, that hold all sets.
 
-    Greedy: start from the largest set that is left, add the column that completes most sets for its size. Fewer passes
+    Greedy: start from the largest set that is left, add the column that completes most sets. Fewer passes
     over the rows than one per set, and the counts of each group still fit the processor's cache. Many pairs are covered
     by bundles of columns, two at a time: the search would take longer than counting.
 
@@ -74,7 +74,7 @@ def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[frozenset[
     room = largest // _cells(group, sizes)
     missing = [columns - group for columns in left if len(columns - group) == 1]
     gains = {
-        column: sum(column in rest for rest in missing) / math.log(sizes[column] + 1)
+        column: sum(column in rest for rest in missing)
         for column in {column for rest in missing for column in rest}
         if sizes[column] <= room
     }

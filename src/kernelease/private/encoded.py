@@ -1,7 +1,8 @@
 """Encoded private rows that can be read in several passes."""
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import Any, TypeAlias, TypeVar, final
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,9 +12,18 @@ from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 from kernelease.private.spool import Spool
 
-# codes (columns, n), with those of finer cells below them; integer weights (n,) or None for 1 each
-Batch: TypeAlias = tuple[NDArray[Any], Integers | None]
+# the codes of each column, with those of finer cells after them: (n,) each; integer weights (n,) or None for 1 each
+Batch: TypeAlias = tuple[Sequence[NDArray[Any]], Integers | None]
 T = TypeVar("T")
+
+
+class Partial(Protocol):
+    """Sums over some of the rows."""
+
+    def add(self, batch: Batch, /) -> None: ...
+
+
+P = TypeVar("P", bound=Partial)
 
 MOST_KEPT = 2**28  # bytes: rows beyond it are kept on disk
 
@@ -24,26 +34,26 @@ class EncodedRows(Private):
 
     A method that looks at noisy counts before it asks for more needs the rows again. A table whose codes take at most
     256 MiB (a byte or two a cell) is kept in memory; what is beyond goes to a nameless file, or is read again from its
-    source where there is no room for one. `encode` makes a batch of what `read` yields, in any thread; without it,
-    batches are read as they are.
+    source where there is no room for one. `encode` makes batches of what `read` yields, in any thread; without it,
+    batches are read as they are, of any integers, and put into a byte or two.
     """
 
-    __slots__ = ("_encode", "_kept", "_read", "_type", "fine", "weighted")
+    __slots__ = ("_encode", "_kept", "_read", "_types", "fine", "weighted")
 
     def __init__(
         self,
         read: Callable[[], Iterator[Any]],
         sizes: tuple[int, ...],
         *,
-        encode: Callable[[Any], Batch] | None = None,
+        encode: Callable[[Any], Iterable[Batch]] | None = None,
         weighted: bool = False,
         fine: tuple[int, ...] = (),
     ) -> None:
         self.weighted = weighted  # whether rows are parts of persons
         self.fine = fine  # the columns whose codes on a finer grid follow all atoms, in this order
         self._read = read
-        self._encode = encode
-        self._type = np.uint8 if max(sizes) <= 2**8 and not fine else np.uint16
+        self._encode = self._narrow if encode is None else encode
+        self._types = [np.uint8 if size <= 2**8 else np.uint16 for size in sizes] + [np.uint16] * len(fine)
         self._kept: _Kept | None = None
 
     def batches(self) -> Iterator[Batch]:
@@ -57,15 +67,31 @@ class EncodedRows(Private):
             return spread(lambda place: work(kept.batch(place)), kept.places(), threads)
         return self._first(work, threads)
 
+    def parts(self, make: Callable[[], P], *, threads: int) -> list[P]:
+        """One pass: partial sums that `make` begins, one for each thread, and which all rows are added to."""
+        parts = [make() for _ in range(threads)]
+        idle = list(parts)
+
+        def add(batch: Batch) -> None:
+            own = idle.pop()  # a list's pop and append are atomic, and there are no more tasks at a time than threads
+            own.add(batch)
+            idle.append(own)
+
+        for _ in self.each(add, threads=threads):
+            pass
+        return parts
+
+    def _narrow(self, batch: Batch) -> Iterator[Batch]:
+        codes, weights = batch
+        yield tuple(column.astype(kind) for column, kind in zip(codes, self._types, strict=True)), weights
+
     def _first(self, work: Callable[[Batch], T], threads: int) -> Iterator[T]:
         kept: _Kept | None = _Kept()
 
-        def encoded(item: Any) -> tuple[Batch, T]:
-            codes, weights = item if self._encode is None else self._encode(item)
-            narrow = codes.astype(self._type), weights
-            return narrow, work(narrow)
+        def encoded(item: Any) -> list[tuple[Batch, T]]:
+            return [(batch, work(batch)) for batch in self._encode(item)]
 
-        for batch, result in spread(encoded, self._read(), threads):
+        for batch, result in itertools.chain.from_iterable(spread(encoded, self._read(), threads)):
             yield result
             if kept is not None and not kept.add(batch):
                 kept = None
@@ -82,7 +108,8 @@ class _Kept:
 
     def add(self, batch: Batch) -> bool:
         """Keep a batch; False if there is no room for it."""
-        size = sum(array.nbytes for array in batch if array is not None)
+        codes, weights = batch
+        size = sum(array.nbytes for array in codes) + (0 if weights is None else weights.nbytes)
         if self._spool is None and size <= self._room:
             self._room -= size
             self._held.append(batch)
@@ -91,7 +118,7 @@ class _Kept:
             self._spool = Spool() if self._spool is None else self._spool
         except OSError:  # no temporary folder that can be written to
             return False
-        return self._spool.add(batch)
+        return self._spool.add((*codes, weights))
 
     def places(self) -> Iterable[int]:
         return range(len(self._held) + (0 if self._spool is None else self._spool.count))
@@ -101,5 +128,5 @@ class _Kept:
             return self._held[place]
         if self._spool is None:
             raise IndexError(place)
-        codes, weights = self._spool.read(place - len(self._held))
+        *codes, weights = self._spool.read(place - len(self._held))
         return codes, weights

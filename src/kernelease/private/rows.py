@@ -115,7 +115,7 @@ class PrivateTable(PrivateRows):
         if self._counts.unit != 1 or self._encoded.weighted:
             raise ParameterError("This method protects rows, not persons. Take the Interactions method.")
         if self._array is None:
-            parts = [codes[: self._width].T.astype(np.int64) for codes, _ in self._encoded.batches()]
+            parts = [np.stack(codes[: self._width], axis=1) for codes, _ in self._encoded.batches()]
             self._array = np.concatenate([np.empty((0, self._width), dtype=np.int64), *parts])
         return self._array
 

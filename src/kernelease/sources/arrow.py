@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, final
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
 from kernelease.sources.plain import plain_schema
-from kernelease.sources.source import Source
+from kernelease.sources.source import Piece, Source
 from kernelease.sources.stamp import FileStamp
 
 _FILE_MAGIC = b"ARROW1"
@@ -48,15 +49,18 @@ class ArrowFile(FileSource):
     def describe(self) -> str:
         return f"Arrow file {self.path}"
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         with pa.OSFile(str(self.path)) as file:  # no memory map: a file cut off under one ends the process
             reader = _reader(file, [self.schema.get_field_index(name) for name in columns])
             in_turn = isinstance(reader, pa.RecordBatchStreamReader)
             batches = reader if in_turn else map(reader.get_batch, range(reader.num_record_batches))
-            for batch in batches:
-                for name in columns:
-                    _refuse_unsound(batch.column(name))
-                yield batch
+            yield from (partial(_sound, batch, columns) for batch in batches)
+
+
+def _sound(batch: pa.RecordBatch, columns: tuple[str, ...]) -> tuple[pa.RecordBatch]:
+    for name in columns:
+        _refuse_unsound(batch.column(name))
+    return (batch,)
 
 
 def _refuse_unsound(array: pa.Array) -> None:

@@ -2,12 +2,13 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import final
 
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
-from kernelease.sources.source import Source
+from kernelease.sources.source import Piece, Source
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -68,8 +69,16 @@ class DeclaredSource(Source):
         return self.inner.hint()
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        origins, known = self._origins(), {column.name: column for column in self.schema}
-        for batch in self.inner.batches([origins[name] for name in columns]):
+        return (batch for piece in self._pieces(columns) for batch in piece())
+
+    def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        origins = self._origins()
+        pieces = self.inner.pieces([origins[name] for name in columns])
+        return (partial(self._of_piece, columns, piece) for piece in pieces)
+
+    def _of_piece(self, columns: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
+        known = {column.name: column for column in self.schema}
+        for batch in piece():
             arrays = [self._rewritten(known.get(name), batch.column(i)) for i, name in enumerate(columns)]
             yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
 

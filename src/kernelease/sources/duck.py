@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
-from kernelease.sources.source import Source
+from kernelease.sources.source import Piece, Source, in_turn
 from kernelease.sources.sql import as_query, failed, needs, refused, titled
 from kernelease.sources.stamp import FileStamp
 
@@ -83,6 +83,9 @@ class DuckFile(FileSource):
 
     def describe(self) -> str:
         return titled(f"DuckDB file {self.path}", self.query)
+
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        return in_turn(self._rows(columns))
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         with _relation(self.path, self.query) as relation:

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
+from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.sql import needs
 from kernelease.sources.stamp import FileStamp
 
@@ -58,6 +59,9 @@ class ExcelSheet(FileSource):
 
     def heeds(self) -> tuple[str, ...]:
         return ("nulls", "dates")  # 1.234 is a number here: a declared sign between thousands would make it another
+
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        return in_turn(self._rows(columns))
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         places = [self.header.index(name) for name in columns]

@@ -2,14 +2,16 @@
 
 from abc import abstractmethod
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import final
 
 import pyarrow as pa
 
 from kernelease.errors import SourceError
-from kernelease.sources.source import Source
+from kernelease.sources.source import Piece, Source
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
 
@@ -22,13 +24,27 @@ class FileSource(Source):
     stamp: FileStamp
 
     @abstractmethod
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         """One pass over the file; `OSError`, `EOFError`, `UnicodeError` or Arrow's exceptions: it is damaged."""
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        return (batch for piece in self._pieces(columns) for batch in piece())
+
+    def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        with self._whole():
+            for part in self._parts(columns):
+                yield partial(self._of_part, part)
+
+    def _of_part(self, part: Piece) -> Iterator[pa.RecordBatch]:
+        with self._whole():
+            yield from part()
+
+    @contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What is read inside is of the file that was opened, and whole; else a `SourceError`."""
         self.stamp.check(self.describe())
         try:
-            yield from self._rows(columns)
+            yield
         except (OSError, EOFError, UnicodeError, pa.ArrowException):
             self.stamp.check(self.describe())
             # No cause: the library's message may quote what it found in the file.
@@ -67,5 +83,7 @@ class ManyFiles(Source):
             part._check_columns(wanted)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        for part in self.parts:
-            yield from part.batches(columns)
+        return (batch for part in self.parts for batch in part.batches(columns))
+
+    def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        return (piece for part in self.parts for piece in part.pieces(columns))

@@ -1,8 +1,11 @@
 """`open_source`: the right source for whatever the owner has."""
 
+import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
+
+import pyarrow as pa
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.sources.arrow import ArrowFile, ArrowStream
@@ -22,6 +25,8 @@ from kernelease.sources.spark import PREFIX as SPARK
 from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
 from kernelease.sources.stat.file import StatFile
+from kernelease.table.columns.listed import Listed
+from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, shown, unheeded
@@ -72,15 +77,23 @@ def open_source(
 
 
 def open_declared(
-    data: Any, schema: Schema, *, query: str | None = None, spark: str | None = None, batch_rows: int = BATCH_ROWS
+    data: Any,
+    schema: Schema,
+    *,
+    query: str | None = None,
+    spark: str | None = None,
+    batch_rows: int = BATCH_ROWS,
+    as_text: bool = True,
 ) -> Source:
     """The source of a declared table: as `open_source`, with CSV files, names and cells read as the schema says.
 
     A source that is open already must have been opened so: the certificate says what one record is. A `SchemaError` if
-    it was not, or if something is declared that such a source does not have.
+    it was not, or if something is declared that such a source does not have. Cells of a CSV file come as text, or, for
+    those who encode them only, as numbers and labels where they are declared so.
     """
     wanted = CsvFormat.of(schema.source)
-    source = open_source(data, query=query, csv=wanted, spark=spark, batch_rows=batch_rows)
+    csv = dataclasses.replace(wanted, expected=() if as_text else _expected(schema))
+    source = open_source(data, query=query, csv=csv, spark=spark, batch_rows=batch_rows)
     _refuse_unheeded(source, schema)
     if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
@@ -91,6 +104,17 @@ def open_declared(
             "query, and leave `from` and [source] out."
         )
     return declared
+
+
+def _expected(schema: Schema) -> tuple[tuple[str, pa.DataType], ...]:
+    """The columns of numbers and of labels; the identifier of a person stays text, since 007 is not 7."""
+    numbers = (Integer, Number) if schema.source.numerals.usual else ()
+    kinds = [
+        (column.source_name, pa.float64() if isinstance(column, numbers) else pa.dictionary(pa.int32(), pa.string()))
+        for column in schema
+        if isinstance(column, (Listed, *numbers)) and column.source_name != schema.unit
+    ]
+    return tuple(kinds)
 
 
 def _refuse_unheeded(source: Source, schema: Schema) -> None:

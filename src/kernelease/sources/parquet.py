@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final, final
 
@@ -9,17 +10,26 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernelease.errors import SourceError
+from kernelease.private.parallel import cores
 from kernelease.sources.files import FileSource
 from kernelease.sources.plain import plain_schema
+from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.stamp import FileStamp
 
 _SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller
 
 
+_SMALL_GROUP: Final = 2**21  # rows of a row group that one thread reads: it holds their codes at once
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class ParquetFile(FileSource):
-    """A Parquet file. Memory holds the compressed columns of one row group, and a batch."""
+    """A Parquet file. Memory holds the compressed columns of one row group for each thread that reads, and a batch.
+
+    Where there are enough row groups, each is read by one thread; where there are few, or large ones, one after the
+    other.
+    """
 
     schema: pa.Schema
 
@@ -43,9 +53,25 @@ class ParquetFile(FileSource):
     def describe(self) -> str:
         return f"Parquet file {self.path}"
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         with pq.ParquetFile(self.path, pre_buffer=False) as file:
             metadata, dictionaries = file.metadata, _small_dictionaries(file, columns)
+        read = partial(self._batches, columns, metadata, dictionaries)
+        groups = range(metadata.num_row_groups)
+        if len(groups) >= cores() and all(metadata.row_group(i).num_rows <= _SMALL_GROUP for i in groups):
+            yield from (partial(read, [group], use_threads=False) for group in groups)
+        else:
+            yield from in_turn(read([*groups], use_threads=True))
+
+    def _batches(
+        self,
+        columns: tuple[str, ...],
+        metadata: pq.FileMetaData,
+        dictionaries: list[str],
+        groups: list[int],
+        *,
+        use_threads: bool,
+    ) -> Iterator[pa.RecordBatch]:
         with pq.ParquetFile(
             self.path,
             metadata=metadata,
@@ -53,7 +79,9 @@ class ParquetFile(FileSource):
             coerce_int96_timestamp_unit="us",  # in nanoseconds, as by default, far instants wrap around
             pre_buffer=False,
         ) as file:
-            yield from file.iter_batches(batch_size=self.batch_rows, columns=list(columns))
+            yield from file.iter_batches(
+                batch_size=self.batch_rows, row_groups=groups, columns=list(columns), use_threads=use_threads
+            )
 
 
 def _small_dictionaries(file: pq.ParquetFile, columns: tuple[str, ...]) -> list[str]:

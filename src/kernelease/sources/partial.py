@@ -129,7 +129,7 @@ class SumCodes:
         """As `PartialSums` has them."""
         sums = PartialSums(self.feature_map)
         for codes, _ in _chunks(batches):
-            sums.add(codes[: self.columns].T.astype(np.int64))
+            sums.add(np.stack(codes[: self.columns], axis=1).astype(np.int64))
         return sums.total()
 
 
@@ -178,7 +178,7 @@ def _vectors(batch: pa.RecordBatch) -> Floats:
     return rows
 
 
-def _coded(batches: Iterable[Batch]) -> Iterator[pa.RecordBatch]:
+def _coded(batches: Iterable[tuple[NDArray[Any], Integers | None]]) -> Iterator[pa.RecordBatch]:
     for codes, weights in batches:
         for part in block_slices(codes.shape[1], CHUNK):
             weight = None if weights is None else weights[part].tobytes()
@@ -191,4 +191,4 @@ def _chunks(batches: Batches) -> Iterator[Batch]:
     for batch in batches:
         for chunk in batch.to_pylist():
             codes: NDArray[Any] = np.frombuffer(chunk["codes"], dtype="<u2").reshape(-1, chunk["rows"])
-            yield codes, None if chunk["weights"] is None else np.frombuffer(chunk["weights"], dtype="<i8")
+            yield [*codes], None if chunk["weights"] is None else np.frombuffer(chunk["weights"], dtype="<i8")

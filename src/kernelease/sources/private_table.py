@@ -23,7 +23,7 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
     With `push_down` the database counts, and its rows never leave it; the counts are the same to the bit.
     """
     # Opened once: every pass must find the file as it was at the first.
-    source = open_declared(data, schema, batch_rows=CHUNK)
+    source = open_declared(data, schema, batch_rows=CHUNK, as_text=False)
     if isinstance(source, Partitioned):
         return distant_table(source, schema, seed)
     if push_down:
@@ -35,20 +35,19 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 
 
 def _encoded(source: Source, schema: Schema, seed: PublicSeed) -> EncodedRows:
-    """Codes (columns, n), those of finer cells below them, and the rows' weights where persons have several."""
+    """The codes of columns, those of finer cells after them, and the rows' weights where persons have several."""
     encoder, fine = Encoder(schema, fine=True), tuple(finer_columns(schema))
     if schema.unit is None:
         return EncodedRows(
-            lambda: source.batches(schema.names),
+            lambda: source.pieces(schema.names),
             schema.sizes,
-            encode=lambda batch: (encoder.encode(batch).T, None),
+            encode=lambda piece: ((codes, None) for codes in encoder.narrow(piece())),
             fine=fine,
         )
     cap, columns = UnitCap.of(schema, seed), [*schema.names, schema.unit]
     return EncodedRows(
-        lambda: cap.apply(source.batches(columns), encoder),
+        lambda: ((codes.T, weights) for codes, weights in cap.apply(source.batches(columns), encoder)),
         schema.sizes,
-        encode=lambda block: (block[0].T, block[1]),
         weighted=True,
         fine=fine,
     )

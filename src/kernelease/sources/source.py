@@ -2,9 +2,10 @@
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from functools import partial
+from typing import Any, NoReturn, TypeAlias
 
 import pyarrow as pa
 
@@ -13,6 +14,8 @@ from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceE
 from kernelease.sources.plain import plain
 from kernelease.table.records import Records
 from kernelease.table.written import OF_FILES, OF_TEXTS
+
+Piece: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
 LARGEST_BATCH = 2**18  # rows: what a source must not exceed, so that memory stays bounded
 BATCH_ROWS = 2**16  # where a source may choose
@@ -63,15 +66,23 @@ class Source(ABC):
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """One pass over the rows: batches of any size that hold at least these columns, which exist."""
 
+    def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        """The same pass in pieces: here batches that are read already. What can be read in threads overrides it."""
+        return in_turn(self._read(columns))
+
     def batches(self, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
         """One pass over the rows: these columns in this order, at most `batch_rows` rows at a time, none of them empty.
 
         Columns arrive as `plain` Arrow types; the type of a column may differ between batches. A missing column is
         reported at once, before a row is read.
         """
+        return (batch for piece in self.pieces(columns) for batch in piece())
+
+    def pieces(self, columns: Sequence[str]) -> Iterator[Piece]:
+        """The same pass in pieces, in order: each gives its batches when it is called, once, in any thread."""
         wanted = tuple(columns)
         self._check_columns(wanted)
-        return self._bounded(wanted)
+        return (partial(self._bounded, wanted, piece) for piece in self._pieces(wanted))
 
     def _check_columns(self, wanted: tuple[str, ...]) -> None:
         for name in wanted:
@@ -81,8 +92,8 @@ class Source(ABC):
         if times != 1:
             raise ParameterError(f"Columns must be named once each, at least one, got {repeated!r} {times} times.")
 
-    def _bounded(self, wanted: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
-        for batch in self._read(wanted):
+    def _bounded(self, wanted: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
+        for batch in piece():
             positions = [batch.schema.get_field_index(name) for name in wanted]
             for part in block_slices(batch.num_rows, self.batch_rows):
                 rows = part.stop - part.start
@@ -103,6 +114,11 @@ class Source(ABC):
 
     def __reduce__(self) -> Any:
         raise PrivacyError("A source can't be pickled or copied: it may hold private rows.")
+
+
+def in_turn(batches: Iterable[pa.RecordBatch]) -> Iterator[Piece]:
+    """Batches as pieces, each read before it is handed on."""
+    return (partial(tuple[pa.RecordBatch], (batch,)) for batch in batches)
 
 
 def source_columns(source: Source) -> pa.Schema:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
+from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
 from kernelease.sources.stamp import FileStamp
 
@@ -59,6 +60,9 @@ class SqliteQuery(FileSource):
 
     def describe(self) -> str:
         return titled(f"SQLite file {self.path}", self.query)
+
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        return in_turn(self._rows(columns))
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         for batch in self._cells(columns):

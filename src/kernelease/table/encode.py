@@ -1,6 +1,7 @@
 """Rows to atoms."""
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -8,7 +9,8 @@ import pyarrow as pa
 
 from kernelease.errors import SchemaError
 from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Codes
+from kernelease.table.columns.column import Codes, Column
+from kernelease.table.narrow import NarrowCodes, NarrowColumn
 from kernelease.table.schema import Schema
 
 
@@ -30,11 +32,16 @@ class Encoder:
 
     schema: Schema
     fine: bool = False  # whether codes of finer cells follow those of all columns, for the columns that have some
+    columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)  # as they are encoded: found once
+
+    def __post_init__(self) -> None:
+        finer = finer_columns(self.schema).values() if self.fine else ()
+        object.__setattr__(self, "columns", (*self.schema, *finer))
 
     @property
     def width(self) -> int:
         """How many codes a row has."""
-        return len(self.schema) + len(finer_columns(self.schema)) * self.fine
+        return len(self.columns)
 
     def check(self, source: pa.Schema) -> None:
         """A `SchemaError` if a declared column, or the privacy unit, is not in the source exactly once."""
@@ -56,13 +63,19 @@ class Encoder:
                 )
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Codes:
-        """The code of every cell: (n, width) int32, each column contiguous in memory, as counting pairs likes it."""
+        """The code of every cell: (n, width) int32, each column contiguous in memory."""
         self.check(batch.schema)
-        columns = [*self.schema, *(finer_columns(self.schema).values() if self.fine else ())]
-        codes = np.empty((batch.num_rows, len(columns)), dtype=np.int32, order="F")
-        for i, column in enumerate(columns):
+        codes = np.empty((batch.num_rows, self.width), dtype=np.int32, order="F")
+        for i, column in enumerate(self.columns):
             codes[:, i] = column.encode(batch.column(column.name))
         return codes
+
+    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[NarrowCodes, ...]]:
+        """The codes of each batch column by column, in a byte or two each: what is kept and counted."""
+        columns = [NarrowColumn(column) for column in self.columns]
+        for batch in batches:
+            self.check(batch.schema)
+            yield tuple(narrow.encode(batch.column(narrow.column.name)) for narrow in columns)
 
 
 def finer_columns(schema: Schema) -> dict[int, Celled]:

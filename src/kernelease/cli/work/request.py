@@ -23,7 +23,7 @@ from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.public import read_public
-from kernelease.sources.source import Source
+from kernelease.sources.source import LARGEST_BATCH, Source
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.written import Written
@@ -73,7 +73,7 @@ class Request:
         method = _method(declared, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(declared))
         return cls(
-            source=open_declared(data, declared, query=query, spark=spark),
+            source=open_declared(data, declared, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
             schema=declared,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),

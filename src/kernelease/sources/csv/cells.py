@@ -3,7 +3,7 @@
 import functools
 import re
 from codecs import BOM_UTF8
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Final, final
@@ -38,6 +38,7 @@ class CellParser:
     separator: str
     nulls: frozenset[bytes] = frozenset()
     quote: str = '"'
+    expected: tuple[tuple[int, pa.DataType], ...] = ()  # of some columns: a type that cells may come in
 
     def fields(self, record: bytes) -> Iterator[bytes | None]:
         """All fields of one record, which has no newline at its end."""
@@ -58,9 +59,11 @@ class CellParser:
         """The columns at these positions, for all records of the block (valid UTF-8).
 
         Arrow's parser reads what is regular, `cells` the rest. Both give the same: where Arrow may differ, its result
-        is not used.
+        is not used. Where all cells are what is expected of them, they come so: Arrow reads no text as a number that
+        `read_numbers` reads otherwise.
         """
-        arrays = self._fast(block, positions)
+        arrays = self._fast(block, positions, dict(self.expected)) if self.expected else None
+        arrays = self._fast(block, positions, {}) if arrays is None else arrays
         if arrays is not None:
             return arrays
         regular = looks_regular(block, self.width, self.separator, self.quote)
@@ -73,7 +76,7 @@ class CellParser:
 
     def _halved(self, block: Block, positions: list[int]) -> list[pa.Array]:
         """As `columns`, by halving the block around an irregular record until few are left."""
-        arrays = self._fast(block, positions)
+        arrays = self._fast(block, positions, {})
         if arrays is not None:
             return arrays
         if len(block.ends) <= _FEW:
@@ -100,7 +103,7 @@ class CellParser:
         """Whether no quoted field of a record is left open."""
         return record_ends(record, Place.START, self.separator, self.quote)[1] is Place.START
 
-    def _fast(self, block: Block, positions: list[int]) -> list[pa.Array] | None:
+    def _fast(self, block: Block, positions: list[int], types: Mapping[int, pa.DataType]) -> list[pa.Array] | None:
         """Arrow's result if it is sure to be that of `cells`, else None."""
         if not self._suits_arrow(block):
             return None
@@ -113,16 +116,16 @@ class CellParser:
                 parse_options=pyarrow.csv.ParseOptions(
                     delimiter=self.separator, quote_char=self.quote or False, ignore_empty_lines=False
                 ),
-                convert_options=self._conversion([names[i] for i in positions]),
+                convert_options=self._conversion({names[i]: types.get(i, pa.string()) for i in positions}),
             )
-        except pa.ArrowInvalid:  # a ragged record
+        except pa.ArrowInvalid:  # a ragged record, or a cell that is not as expected
             return None
         return [column.combine_chunks() for column in table.columns] if len(table) == len(block.ends) else None
 
-    def _conversion(self, names: list[str]) -> pyarrow.csv.ConvertOptions:
+    def _conversion(self, types: dict[str, pa.DataType]) -> pyarrow.csv.ConvertOptions:
         return pyarrow.csv.ConvertOptions(
-            include_columns=names,
-            column_types=dict.fromkeys(names, pa.string()),
+            include_columns=list(types),
+            column_types=types,
             check_utf8=False,  # it was made so
             null_values=["", *sorted(text.decode() for text in self.nulls)],
             strings_can_be_null=True,

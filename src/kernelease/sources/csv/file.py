@@ -6,6 +6,7 @@ from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from io import BufferedIOBase
 from itertools import islice
 from pathlib import Path
@@ -20,10 +21,11 @@ from kernelease.sources.csv.format import CsvFormat
 from kernelease.sources.csv.quotes import Place, record_ends
 from kernelease.sources.csv.records import RecordReader, decoded
 from kernelease.sources.files import FileSource
+from kernelease.sources.source import Piece
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
 
-BLOCK_BYTES: Final = 2**20  # read at a time
+BLOCK_BYTES: Final = 2**21  # read at a time
 LOST: Final = "\ufffd"  # what a byte becomes that means nothing in the declared encoding
 OTHER_SEPARATORS: Final = (";", "\t", "|", ",")
 """What parts the cells of files whose first line is one cell, most likely."""
@@ -78,10 +80,13 @@ class CsvFile(FileSource):
             said += f" Its first line is not in {self.format.encoding}: give --encoding, or [source] encoding."
         return said
 
-    def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
         positions, parser = [self.header.index(name) for name in columns], self.parser
-        for block in self.blocks():
-            yield pa.RecordBatch.from_arrays(parser.columns(block, positions), names=list(columns))
+
+        def cells(block: Block) -> tuple[pa.RecordBatch]:
+            return (pa.RecordBatch.from_arrays(parser.columns(block, positions), names=list(columns)),)
+
+        return (partial(cells, block) for block in self.blocks())
 
     @property
     def parser(self) -> CellParser:
@@ -91,6 +96,9 @@ class CsvFile(FileSource):
             separator=_separator(self.path, self.format),
             nulls=frozenset(text.encode() for text in self.format.nulls),
             quote=self.format.quote,
+            expected=tuple(
+                (self.header.index(name), kind) for name, kind in self.format.expected if name in self.header
+            ),
         )
 
     def blocks(self) -> Iterator[Block]:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from typing import final
 
+import pyarrow as pa
+
 from kernelease.errors import ParameterError
 from kernelease.table.records import Records
 from kernelease.table.written import ENCODINGS, QUOTES, Written, canonical_encoding
@@ -21,6 +23,9 @@ class CsvFormat:
     `records` says where a record ends: at a newline outside quotes, or at every newline. Of a record with more than
     `longest_record` bytes, in UTF-8, the rest is dropped; it stays one record.
 
+    `expected` are columns of which it is known what their cells will be read as: numbers (float64) or labels (a
+    dictionary of texts). Where all cells of a block are such, they come so, and no text is made of them.
+
     >>> CsvFormat(separator=";", nulls=("NA", "?"), encoding="latin-1").separator
     ';'
     """
@@ -32,6 +37,7 @@ class CsvFormat:
     names: tuple[str, ...] | None = None
     encoding: str = "utf-8"
     longest_record: int = 2**20
+    expected: tuple[tuple[str, pa.DataType], ...] = ()
 
     @classmethod
     def of(cls, written: Written) -> "CsvFormat":

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from kernelease.errors import SourceError
 from kernelease.sources.files import FileSource
+from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.stamp import FileStamp
 from kernelease.sources.stat.header import Header
 
@@ -43,6 +44,9 @@ class StatFile(FileSource):
                     f"{self.describe()}: column {variable.name!r} is a strL, which can't be read cell by cell. Make it "
                     "an ordinary text in Stata (compress, or recast str2045), or leave it out."
                 )
+
+    def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        return in_turn(self._rows(columns))
 
     def _rows(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         wanted = tuple(variable for variable in self.header.variables if variable.name in columns)

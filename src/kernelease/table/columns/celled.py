@@ -258,14 +258,15 @@ class Stepped(Celled):
 
     def _codes(self, ticks: Integers) -> Codes:
         """The cells of ticks that are already clamped."""
-        if (starts := self.starts) is not None:
-            return np.searchsorted(starts, ticks, side="right").astype(np.int32)
-        codes = ticks - self.origin
-        if self.step > 1:
-            codes //= self.step  # rounds down: −1 below the origin
-        if self.points:
-            codes += self.points
-            np.copyto(codes, self.cell_count - 1, where=ticks >= self.top)
+        levels = self._levels
+        if isinstance(levels, LogLevels):
+            return np.searchsorted(self.bounds()[0][1:], ticks, side="right").astype(np.int32)
+        codes = ticks - (self.low + levels.points * self.tick)
+        if (step := levels.run * self.tick) > 1:
+            codes //= step  # rounds down: −1 below the origin
+        if levels.points:
+            codes += levels.points
+            np.copyto(codes, levels.cells - 1, where=ticks >= self.top)
         return codes.astype(np.int32)
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Integers:

@@ -4,6 +4,7 @@ import math
 from abc import abstractmethod
 from collections import Counter
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
@@ -159,12 +160,9 @@ class Listed(Column):
         return np.full(len(array), self.unknown, dtype=np.int32)
 
     def _from_text(self, texts: pa.Array) -> Codes:
-        known = [str(value).encode() for value in self.vocabulary]
-        codes = list(self.value_codes)
-        if b"" not in known:
-            known, codes = [*known, b""], [*codes, self.missing]
-        found = pc.index_in(texts, value_set=pa.array(known, texts.type))
-        return self._looked_up(found, codes)
+        known = _texts(self.vocabulary, texts.type)
+        codes = [*self.value_codes] + [self.missing] * (len(known) - len(self.vocabulary))
+        return self._looked_up(pc.index_in(texts, value_set=known), codes)
 
     def _from_numbers_in_text(self, texts: pa.Array) -> Codes:
         codes = self._from_numbers(read_numbers(texts), self.unknown)
@@ -208,6 +206,13 @@ class Listed(Column):
         if type(literal) is type(self.vocabulary[0]) and (literal in self.vocabulary or literal == self.other_label):
             return literal
         raise self.error("values", f"{literal!r} is not one of the declared values.{self._near(literal)}")
+
+
+@lru_cache(maxsize=256)
+def _texts(vocabulary: tuple[Value, ...], kind: pa.DataType) -> pa.Array:
+    """The values as bytes, and the empty text after them, unless it is one of them."""
+    known = [str(value).encode() for value in vocabulary]
+    return pa.array(known if b"" in known else [*known, b""], kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -310,14 +310,13 @@ class Number(Celled):
         """The formula above; numbers must not be NaN."""
         if (cuts := self.cuts) is not None:
             return np.searchsorted(cuts, numbers, side="right").astype(np.int32)
-        scaled = np.clip(numbers, self.low, self.high)
-        scaled -= self.origin
-        scaled /= self.width
-        np.floor(scaled, out=scaled)
-        codes = np.clip(scaled, 0, self.cell_count - 2 * self.points - 1, out=scaled).astype(np.int32)
-        codes += self.points
+        points, count = self.points, self.cell_count
+        with np.errstate(over="ignore"):  # far beyond `max`, which is clamped
+            scaled = (numbers - self.origin) / self.width
+        codes = np.clip(scaled, 0, count - 2 * points - 1, out=scaled).astype(np.int32)  # rounds down: not negative
+        codes += points
         np.copyto(codes, 0, where=numbers < self.bottom)
-        np.copyto(codes, self.cell_count - 1, where=numbers >= self.top)
+        np.copyto(codes, count - 1, where=numbers >= self.top)
         return codes
 
     def _encode(self, array: pa.Array) -> Codes:
