@@ -102,8 +102,14 @@ def test_bars_only_where_somebody_watches():
             progress.step()  # before any stage: nothing to advance
             progress.stage("a", 2)
             progress.step()
+            progress.expect({"b": 3.0})
             progress.stage("b")
         with shown(console=Console(file=nowhere, force_terminal=False)) as progress:
             assert progress is SILENT
         with shown(SILENT, console=Console(file=nowhere, force_terminal=True)) as progress:
             assert progress is SILENT
+
+
+def test_a_progress_that_can_not_be_told_is_refused_before_anything_is_spent():
+    with pytest.raises(ke.ParameterError, match="must have the methods expect, stage and step"), shown("loud"):
+        pass

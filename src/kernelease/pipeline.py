@@ -295,7 +295,9 @@ def _row_by_row(schema: Schema) -> Schema:
     return dataclasses.replace(schema, columns=columns, **alone)
 
 
-def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, seed: int = 0) -> MarginalErrors:
+def rehearse(
+    public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, seed: int = 0, progress: Progress | None = None
+) -> MarginalErrors:
     """The errors to expect of a release: make one of `rows` rows drawn from a *public* table, and compare the two.
 
     The noise comes from a seed, and the release is thrown away.
@@ -306,7 +308,8 @@ def rehearse(public: pa.Table, *, schema: Schema, privacy: Privacy, rows: int, s
         raise ParameterError("The public table is empty: there is nothing to rehearse on.")
     drawn = PublicSeed(seed).generator("rehearsal").integers(0, public.num_rows, rows)
     sample = public.select(list(schema.names)).take(pa.array(drawn))
-    result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=SeededNoise(seed))
+    noise = SeededNoise(seed)
+    result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=noise, progress=progress)
     return marginal_errors(encoder.encode(sample), encoder.encode(result.rows), schema.sizes)
 
 

@@ -49,10 +49,16 @@ def test_private_bounds_are_charged(here, run):
     words = ("schema", "draft", "people.parquet", "--private-bounds", "2", "--ledger", "ledger")
     done = run(*words)
     drafted = tomllib.loads(done.stdout)
-    assert "frequent values of 1 columns: epsilon 1 at delta 1e-06 of the ledger is spent" in done.stderr
+    paid = "epsilon 1 for bounds of 2 columns (entry 1) and epsilon 1 for frequent values of 1 columns (entry 2)"
+    assert f"{paid}. That is 27 % of what the ledger's cap of epsilon = 3 allows" in done.stderr
+    assert "27 % of what the ledger's cap" in " ".join(done.stdout.replace("\n#", "").split())
     assert "left: one release of epsilon up to 2.5" in done.stderr
-    assert drafted["columns"]["age"] == {"type": "integer", "min": 16, "max": 128, "nullable": True}
-    assert drafted["columns"]["hours"]["max"] == 64.0
+    assert drafted["columns"]["age"]["type"] == "integer"
+    # What is too narrow by this much would have cut a tenth of the rows, 15 standard deviations of the noise.
+    assert drafted["columns"]["age"]["min"] <= 25
+    assert drafted["columns"]["age"]["max"] >= 82
+    assert drafted["columns"]["hours"]["max"] >= 38
+    assert "% at most, lie outside and are clamped" in done.stdout
     assert drafted["columns"]["sex"]["values"] == ["female", "male"]
     bounds, values = run.json("budget", "show", "ledger")["entries"]
     assert bounds["epsilon"] == values["epsilon"] == 1.0
@@ -117,7 +123,7 @@ def test_the_json_schema_is_printed(run):
 
 
 def test_a_database_address_names_no_table(here, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.drafting.open_source", lambda *_, **__: _Named())
+    monkeypatch.setattr("kernelease.cli.work.drafting.open_source", lambda *_, **__: _Named())
     result = run("schema", "draft", "postgresql://me:secret@host/db")
     assert 'name = "table"' in result.stdout
     assert "secret" not in result.stdout + result.stderr

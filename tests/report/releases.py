@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease import Gaussian, NormalPoints, Privacy, Schema, Subspace
-from kernelease.cli.demo import SCHEMA, generated_table
+from kernelease.cli.work.demonstration import SCHEMA, generated_table
 from kernelease.pipeline import fit, measure
 from kernelease.release.bundle import save
 from kernelease.release.release import Release

@@ -9,7 +9,7 @@ from kernelease.check.finding import PRIVATE, Finding, Level
 _VERDICTS: Final = {
     Level.NOTE: "nothing found that changes cells",
     Level.LOOK: "some cells change their meaning: look at them",
-    Level.DAMAGE: "damage: many cells change their meaning",
+    Level.DAMAGE: "damage: correct it before you release",
 }
 
 

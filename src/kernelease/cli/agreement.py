@@ -2,7 +2,6 @@
 
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, line
-from kernelease.release.bundle import load
 
 
 def agreement(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> None:
@@ -11,6 +10,8 @@ def agreement(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> No
     Means of numbers, and of each column and pair the cell that is farthest off. Where they disagree, the estimates are
     to be trusted: they come from the measurements alone.
     """
+    from kernelease.release.bundle import load
+
     found = load(bundle).check()
     fields = [
         {"what": item.what, "rows": item.rows, "estimate": item.estimate, "z": item.z} for item in found.disagreements

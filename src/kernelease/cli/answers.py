@@ -1,9 +1,7 @@
 """`kernelease answers`: what a release can and can't answer."""
 
-from kernelease.analysis.evidence import HEADER
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, grid, line
-from kernelease.release.bundle import load
 
 _NOTE = (
     "A usable group has a 95 % interval of its size that reaches at most a quarter of it to either side. The smallest "
@@ -16,6 +14,9 @@ def answers(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> None
 
     A pair that was not measured together can be asked about, but only bounds from its single columns are known.
     """
+    from kernelease.analysis.evidence import HEADER
+    from kernelease.release.bundle import load
+
     found = load(bundle).answers()
     fields = [
         {

@@ -86,6 +86,6 @@ def main(
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
     if config is not None:
-        from kernelease.cli.config import read_config  # noqa: PLC0415  # it reads TOML as schemas do, and loads them
+        from kernelease.cli.config import read_config  # it reads TOML as schemas do, and loads them
 
         context.default_map = read_config(config, context.command)

@@ -1,23 +1,18 @@
 """`kernelease check`: the owner's private look at a table before any budget is spent."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.check.finding import Level
-from kernelease.check.inspection import check as inspect
-from kernelease.check.page import html_page
-from kernelease.check.report import Report
 from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
 from kernelease.cli.pages import check_free, write_new
 from kernelease.cli.screen import Screen
 from kernelease.cli.writing import takes_writing
-from kernelease.table.schema import Schema
-from kernelease.table.written import Written
 
-_COLOURS = {Level.NOTE: "green", Level.LOOK: "yellow", Level.DAMAGE: "red"}
+if TYPE_CHECKING:
+    from kernelease.table.written import Written
 
 
 @takes_writing
@@ -37,13 +32,18 @@ def check(
     query: Query = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    written: Written,
+    written: "Written",
 ) -> None:
     """Look at a private table as its schema declares it: what a release would make of its cells.
 
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
+    from kernelease.check.inspection import check as inspect
+    from kernelease.check.page import html_page
+    from kernelease.cli.work.checked import show
+    from kernelease.table.schema import Schema
+
     check_free(html)
     report = inspect(data, Schema.load(schema).written_as(written), query=query, delta=delta)
     if html is not None:
@@ -51,12 +51,3 @@ def check(
     show(Screen(json=as_json, quiet=quiet), report)
     if report.damaged(strict=strict):
         raise typer.Exit(FAILED)
-
-
-def show(screen: Screen, report: Report) -> None:
-    """The report in colours, every line of it marked as private: so none is wrapped into two."""
-    if screen.json:
-        screen.result(report.to_dict())
-        return
-    for level, text in report.lines():
-        typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)

@@ -1,18 +1,18 @@
 """`kernelease export`: a release as an ordinary file."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import numpy as np
-import pyarrow as pa
 import typer
 
 from kernelease.cli.options import Bundle, Json, Overwrite, Quiet, Seed
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import ParameterError
-from kernelease.release.bundle import load
-from kernelease.release.export import check_export, export_table
-from kernelease.release.release import Release
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from kernelease.release.release import Release
 
 
 def export(
@@ -24,7 +24,7 @@ def export(
         typer.Option(metavar="N", min=1, help="Rows of equal weight to write; by default as many as the bundle has."),
     ] = None,
     weights: Annotated[
-        bool, typer.Option("--weights", help="The bundle's own rows, with their column weight.")
+        bool, typer.Option("--weights", help="The bundle's own rows, with their weights as the last column.")
     ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,
@@ -32,6 +32,9 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
+    from kernelease.release.bundle import load
+    from kernelease.release.export import check_export, export_table
+
     if weights and rows is not None:
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")
     check_export(out, overwrite=overwrite)
@@ -43,7 +46,7 @@ def export(
     Screen(json=as_json, quiet=quiet).summary(fields, shown)
 
 
-def _equal_rows(release: Release, rows: int | None, seed: int) -> pa.Table:
-    if rows is None and np.ptp(release.weights) == 0.0:
+def _equal_rows(release: "Release", rows: int | None, seed: int) -> "pa.Table":
+    if rows is None and release.weights.min() == release.weights.max():
         return release.rows
     return release.sample(release.table.num_rows if rows is None else rows, seed=seed)

@@ -1,23 +1,11 @@
 """`kernelease fit`: the public half of a release."""
 
-import dataclasses
 from typing import Annotated
 
 import typer
 
 from kernelease.cli.options import Bundle, Json, Out, Overwrite, Quiet, Rows, SigningKey
 from kernelease.cli.screen import Screen
-from kernelease.cli.summary import show_bundle
-from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.method import Method
-from kernelease.pipeline import fit as fit_measurements
-from kernelease.release.bundle import load_measurements, save
-from kernelease.release.container import check_target
-from kernelease.release.signing import load_private_key
-
-_SOLVER = MixtureSolver()
 
 
 def fit(
@@ -27,10 +15,10 @@ def fit(
     rows: Rows = None,
     components: Annotated[
         int | None, typer.Option(metavar="M", min=1, help="Components of the mixture; by default by what was measured.")
-    ] = _SOLVER.components,
+    ] = None,
     steps: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Gradient steps; by default by what was measured.")
-    ] = _SOLVER.steps,
+    ] = None,
     goal: Annotated[
         float | None,
         typer.Option(
@@ -38,7 +26,7 @@ def fit(
             min=0.01,
             help="Where to stop: mean squared misfit over the noise's variance; by default by what was measured.",
         ),
-    ] = _SOLVER.goal,
+    ] = None,
     seed: Annotated[
         int | None,
         typer.Option(metavar="N", min=0, help="Seed of public randomness; by default the one of the measurements."),
@@ -49,21 +37,19 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
+    from kernelease.cli.work.solving import solved_by
+    from kernelease.cli.work.summary import show_bundle
+    from kernelease.pipeline import fit as fit_measurements
+    from kernelease.release.bundle import load_measurements, save
+    from kernelease.release.container import check_target
+    from kernelease.release.signing import load_private_key
+
     screen = Screen(json=as_json, quiet=quiet)
     check_target(out, overwrite=overwrite)
     signing_key = None if key is None else load_private_key(key)
     measurements = load_measurements(bundle)
-    method = _solved_by(measurements.method, MixtureSolver(components=components, steps=steps, goal=goal))
+    method = solved_by(measurements.method, components=components, steps=steps, goal=goal)
     with screen.progress() as progress:
         result = fit_measurements(measurements, method=method, rows=rows, seed=seed, progress=progress)
     save(result, out, key=signing_key, overwrite=overwrite)
     show_bundle(screen, result, out, key=signing_key)
-
-
-def _solved_by(method: Method, solver: MixtureSolver) -> Method:
-    """The method that measured, with the solver that was asked for. Only counts are fitted by a mixture."""
-    if isinstance(method, Interactions):
-        return dataclasses.replace(method, solver=solver)
-    if solver != _SOLVER:
-        raise ParameterError(f"--components, --steps, --goal: {type(method).__name__} fits no mixture. Leave them out.")
-    return method

@@ -1,15 +1,16 @@
 """`kernelease keys`: key pairs to sign releases with."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease.cli.options import Json, Quiet
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import SigningError
-from kernelease.release.signing import fingerprint, load_private_key, load_public_key, make_key, short_fingerprint
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 keys = typer.Typer(no_args_is_help=True, help="Keys to sign releases with: make a pair, show a fingerprint.")
 
@@ -24,6 +25,8 @@ def make(
 
     Publish the fingerprint by another way than the bundles, so that readers can compare it.
     """
+    from kernelease.release.signing import make_key
+
     try:
         folder.mkdir(exist_ok=True)
     except OSError as error:
@@ -41,15 +44,21 @@ def show(
     quiet: Quiet = False,
 ) -> None:
     """Show the fingerprint of a key."""
+    from kernelease.release.signing import fingerprint
+
     whole = fingerprint(_public(file))
     Screen(json=as_json, quiet=quiet).result({"key": str(file), "fingerprint": whole}, facts(_fingerprint(whole)))
 
 
 def _fingerprint(whole: str) -> list[tuple[str, object]]:
+    from kernelease.release.signing import short_fingerprint
+
     return [("fingerprint", whole), ("in short", short_fingerprint(whole))]
 
 
-def _public(file: Path) -> Ed25519PublicKey:
+def _public(file: Path) -> "Ed25519PublicKey":
+    from kernelease.release.signing import load_private_key, load_public_key
+
     try:
         return load_private_key(file).public_key()
     except SigningError:

@@ -1,5 +1,7 @@
 """`kernelease measure`: the private half of a release."""
 
+from typing import TYPE_CHECKING
+
 from kernelease.cli.options import (
     Data,
     Json,
@@ -16,11 +18,11 @@ from kernelease.cli.options import (
     Target,
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
-from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
-from kernelease.cli.summary import show_bundle
 from kernelease.cli.writing import takes_writing
-from kernelease.table.written import Written
+
+if TYPE_CHECKING:
+    from kernelease.table.written import Written
 
 
 @takes_writing
@@ -44,12 +46,15 @@ def measure(
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    written: Written,
+    written: "Written",
 ) -> None:
     """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
 
     What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost.
     """
+    from kernelease.cli.work.request import Request
+    from kernelease.cli.work.summary import show_bundle
+
     screen = Screen(json=as_json, quiet=quiet)
     request = Request.read(
         data,

@@ -1,13 +1,16 @@
 """How much privacy, as it is typed: epsilon and delta, or what an attacker may do."""
 
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import RISK_DELTA, Privacy
-from kernelease.privacy.neighbours import Neighbours
 
+if TYPE_CHECKING:
+    from kernelease.privacy.accounting import Privacy
+    from kernelease.privacy.neighbours import Neighbours
+
+RISK_DELTA = 1e-9  # that of `Privacy.from_risk`: it is not loaded for its help
 Epsilon: TypeAlias = Annotated[
     float | None, typer.Option("--epsilon", metavar="EPS", help="Privacy parameter epsilon: smaller is safer.")
 ]
@@ -49,9 +52,11 @@ def promise(
     advantage: float | None = None,
     true_positive: float | None = None,
     false_positive: float | None = None,
-    neighbours: Neighbours | None = None,
-) -> Privacy:
+    neighbours: "Neighbours | None" = None,
+) -> "Privacy":
     """The guarantee that was asked for."""
+    from kernelease.privacy.accounting import Privacy
+
     risk = (advantage, true_positive, false_positive) != (None, None, None)
     if epsilon is not None and risk:
         raise ParameterError("--epsilon and a risk both say how much privacy. Give one of them.")

@@ -2,11 +2,10 @@
 
 from enum import StrEnum, unique
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.check.inspection import check as inspect
 from kernelease.cli.options import (
     Data,
     Json,
@@ -24,12 +23,13 @@ from kernelease.cli.options import (
     Target,
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
-from kernelease.cli.request import Request
 from kernelease.cli.screen import Screen
-from kernelease.cli.summary import show_bundle
 from kernelease.cli.writing import takes_writing
 from kernelease.errors import ParameterError
-from kernelease.table.written import Written
+
+if TYPE_CHECKING:
+    from kernelease.cli.work.request import Request
+    from kernelease.table.written import Written
 
 
 @unique
@@ -90,9 +90,12 @@ def release(
     ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
-    written: Written,
+    written: "Written",
 ) -> None:
     """Publish synthetic rows in place of a private table: measure, then fit."""
+    from kernelease.cli.work.request import Request
+    from kernelease.cli.work.summary import show_bundle
+
     screen = Screen(json=as_json, quiet=quiet)
     chosen, why = choose(method, public, published_rows)
     if chosen is MethodName.SUBSPACE and push_down:
@@ -136,8 +139,10 @@ def release(
         )
 
 
-def _look(request: Request, screen: Screen) -> None:
+def _look(request: "Request", screen: Screen) -> None:
     """The owner's private look; nothing of it goes further than the screen, unless it stops the release."""
+    from kernelease.check.inspection import check as inspect
+
     report = inspect(request.source, request.schema, delta=request.privacy.delta)
     for _, text in report.lines():
         screen.note(text)

@@ -8,7 +8,6 @@ import typer
 from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Bundle, Json, Overwrite, Query, Quiet
 from kernelease.cli.screen import Screen, facts
-from kernelease.report.page import report_bundle
 
 
 def report(
@@ -31,6 +30,8 @@ def report(
     It opens in any browser without a network. A bundle that was changed gets a page that says so, and exit code 1. With
     --private the owner sees the private table beside the release, in a file whose name must say private.
     """
+    from kernelease.report.page import report_bundle
+
     screen = Screen(json=as_json, quiet=quiet)
     with screen.progress() as progress:
         written, holds = report_bundle(

@@ -1,17 +1,16 @@
 """`kernelease verify`: check a bundle without trusting it."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.release.signing import load_public_key
-from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT, Finding
-from kernelease.release.verify import verify as verify_bundle
+
+if TYPE_CHECKING:
+    from kernelease.release.verify import Finding
 
 
 def verify(
@@ -34,6 +33,11 @@ def verify(
 
     The exit code is 0 if all of it holds, else 1.
     """
+    from kernelease.privacy.ledger_file import LedgerFile
+    from kernelease.release.signing import load_public_key
+    from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT
+    from kernelease.release.verify import verify as verify_bundle
+
     found = verify_bundle(
         bundle,
         trusted_key=None if key is None else load_public_key(key),
@@ -55,7 +59,7 @@ def verify(
         raise typer.Exit(FAILED)
 
 
-def _sign(finding: Finding) -> str:
+def _sign(finding: "Finding") -> str:
     """A tick for what was checked and holds, a cross for what does not, a dash where there was nothing to check."""
     if finding.check == "signature" and finding.holds and finding.detail.startswith("not signed"):
         return "–"

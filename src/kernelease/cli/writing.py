@@ -3,12 +3,14 @@
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelease.table.records import Records
-from kernelease.table.written import Written
+from kernelease.cli.choices import RecordEnd
+
+if TYPE_CHECKING:
+    from kernelease.table.written import Written
 
 _TAB = ("tab", "\\t")  # how a tab is typed
 
@@ -19,7 +21,7 @@ def _option(name: str, metavar: str, text: str) -> Any:
 
 _OPTIONS: dict[str, Any] = {
     "records": Annotated[
-        Records | None,
+        RecordEnd | None,
         _option(
             "--records",
             "quoted|lines",
@@ -40,7 +42,8 @@ _OPTIONS: dict[str, Any] = {
         str | None, _option("--names", "A,B,C", "The columns of a CSV file that has no header line, in order.")
     ],
     "null": Annotated[
-        list[str] | None, _option("--null", "TEXT", "A text that means NULL in a CSV file; may be given several times.")
+        list[str] | None,
+        _option("--null", "TEXT", "A text that means NULL in a CSV file or a workbook; may be given several times."),
     ],
     "decimal": Annotated[str | None, _option("--decimal", "SIGN", "Before the decimals of numbers in texts: . or ,")],
     "thousands": Annotated[
@@ -67,11 +70,14 @@ def takes_writing(command: Callable[..., None]) -> Callable[..., None]:
         said = {name: named.pop(name) for name in _OPTIONS}
         command(*given, **named, written=_written(**said))
 
+    wrapped.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
     wrapped.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]  # what typer reads
     return wrapped
 
 
-def _written(*, separator: str | None, names: str | None, null: list[str] | None, **given: Any) -> Written:
+def _written(*, separator: str | None, names: str | None, null: list[str] | None, **given: Any) -> "Written":
+    from kernelease.table.written import Written
+
     return Written(
         separator="\t" if separator in _TAB else separator,
         names=None if names is None else tuple(name.strip() for name in names.split(",")),

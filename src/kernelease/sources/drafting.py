@@ -1,18 +1,27 @@
 """Schemas to begin with, for a source of private rows."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import final
 
+import pyarrow as pa
+
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.privacy.accounting import Loss
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.bounds import Bounds, private_bounds
 from kernelease.privacy.frequent import frequent_values
+from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import ROWS
 from kernelease.release.keeping import Watched
+from kernelease.sources.paths import SAS, SPSS, STATA, kind_of
 from kernelease.sources.source import Source, source_columns
+from kernelease.sources.stat.header import Header
+from kernelease.table.dictionaries.described import Described
+from kernelease.table.dictionaries.reading import read_dictionary
 from kernelease.table.draft import Lines, draft, listed_lines, measured_lines, numeric_names, text_names, type_word
 from kernelease.table.written import Written
 
@@ -24,35 +33,56 @@ class Found:
 
     bounds: dict[str, Bounds]
     values: dict[str, tuple[str, ...]]
+    paid: str  # what it has cost, and of what
 
     def lines(self, source: Source) -> dict[str, Lines]:
         """What to write into a schema file."""
         declared = source.declared_schema()
         kinds = {} if declared is None else {field.name: type_word(field.type) for field in declared}
-        told = {name: measured_lines(kinds.get(name), item.low, item.high) for name, item in self.bounds.items()}
+        told = {name: measured_lines(kinds.get(name), **dataclasses.asdict(item)) for name, item in self.bounds.items()}
         return told | {
             name: listed_lines(values, "measured with noise") for name, values in self.values.items() if values
         }
 
 
 def draft_schema(
-    source: Source, name: str, *, known: Mapping[str, Lines] | None = None, written: Written | None = None
+    source: Source,
+    name: str,
+    *,
+    known: Mapping[str, Lines] | None = None,
+    written: Written | None = None,
+    paid: str = "",
 ) -> str:
     """The TOML text of a schema to fill in, from the names and the declared types of a source, and nothing in its rows.
 
-    `known` is what a code book or `measure_domain` has told; `written` is written down where something was chosen.
+    `known` is what a code book or `measure_domain` has told, and `paid` what the latter has cost; `written` is written
+    down where something was chosen.
     """
     declared = source.declared_schema() is not None
-    return draft(source_columns(source), name, declared_types=declared, known=known, written=written)
+    return draft(source_columns(source), name, declared_types=declared, known=known, written=written, paid=paid)
 
 
-def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise: NoiseSource | None = None) -> Found:
+def code_book(path: Path) -> dict[str, Described]:
+    """What a code book says, by column. In a file of SPSS, Stata or SAS the header is one, with its value labels."""
+    if kind_of(path) in (SPSS, STATA, SAS):
+        return {variable.name: variable.described() for variable in Header.read(path).variables}
+    return read_dictionary(path)
+
+
+def measure_domain(
+    source: Source,
+    *,
+    epsilon: float,
+    ledger: LedgerFile,
+    noise: NoiseSource | None = None,
+    written: Written | None = None,
+) -> Found:
     """Bounds of numbers and frequent values of texts, with ε charged to the ledger of the source's data.
 
     Half of ε finds bounds; the other half finds values of the columns that are declared texts or, where nothing is
     declared, of those whose noisy counts showed no numbers. Both are charged as releases at the cap's δ are, with
     Gaussian noise, so that what is left for later ones is what those would leave. Values need a δ; a ledger that is
-    pure has none, and all of ε then goes to bounds, with Laplace noise.
+    pure has none, and all of ε then goes to bounds, with Laplace noise. `written` says how numbers are written.
     """
     ledger.check_subject(ROWS)
     drawn, cap = SystemNoise() if noise is None else noise, ledger.cap
@@ -63,18 +93,20 @@ def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise:
     part = epsilon if cap.pure or not (texts or not declared) else epsilon / 2
     halves = [replace(cap, epsilon=part)] * (bool(numeric) + (part != epsilon))
     _refuse_beyond(ledger, epsilon, sum((half.total(1) for half in halves), Loss()))
-    books = Watched(ledger)
+    books, before = Watched(ledger), len(ledger.entries())
     with books.told_if_spent():
         bounds: dict[str, Bounds | None] = {}
         if numeric:
             privacy = replace(cap, epsilon=part)
-            bounds = private_bounds(source.batches(numeric), numeric, privacy=privacy, ledger=books, noise=drawn)
+            rows = _plain(source.batches(numeric), Written() if written is None else written)
+            bounds = private_bounds(rows, numeric, privacy=privacy, ledger=books, noise=drawn)
         wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
         values: dict[str, tuple[str, ...]] = {}
         if wanted and not cap.pure:
             privacy = replace(cap, epsilon=epsilon / 2)
             values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn)
-        return Found(bounds={name: item for name, item in bounds.items() if item is not None}, values=values)
+        known = {name: item for name, item in bounds.items() if item is not None}
+        return Found(bounds=known, values=values, paid=_paid(cap, ledger.entries()[before:]))
 
 
 def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:
@@ -84,3 +116,26 @@ def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:
             f"Private bounds for epsilon = {epsilon:g} would pass the cap of epsilon = {ledger.cap.epsilon!r}, delta = "
             f"{ledger.cap.delta!r}. Nothing was spent; {ledger.remaining()}."
         )
+
+
+def _plain(batches: Iterable[pa.RecordBatch], written: Written) -> Iterable[pa.RecordBatch]:
+    """The same rows, with numbers in texts as 1234.5."""
+    for batch in batches:
+        yield pa.record_batch([written.numerals.plain(column) for column in batch.columns], names=batch.schema.names)
+
+
+def _paid(cap: Privacy, entries: Sequence[Receipt]) -> str:
+    """What entries of a ledger have cost, and which share of its budget that is."""
+    if not entries:
+        return ""
+    parts = [f"epsilon {e.charge.asked.epsilon:g} for {e.charge.purpose} (entry {e.number})" for e in entries]
+    share = sum(e.counted.pure_epsilon for e in entries) / cap.epsilon if cap.pure else _of_mu(cap, entries)
+    how = "" if cap.pure else " (of its mu squared, which adds up)"
+    return (
+        f"Measured with noise, at delta = {cap.delta:g}: {' and '.join(parts)}. That is {100.0 * share:.2g} % of what "
+        f"the ledger's cap of epsilon = {cap.epsilon:g} allows{how}."
+    )
+
+
+def _of_mu(cap: Privacy, entries: Sequence[Receipt]) -> float:
+    return sum(e.counted.mu_squared for e in entries) / cap.total(1).mu_squared

@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import textwrap
 from collections.abc import Mapping
 from typing import Any, TypeAlias
 
@@ -17,7 +18,6 @@ from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.registry import COLUMN_TYPES, FILL_IN
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.domain import WEIGHT
 from kernelease.table.reading.arrow import dense, is_text
 from kernelease.table.reading.numbers import is_number
 from kernelease.table.schema import Schema
@@ -28,6 +28,7 @@ Lines: TypeAlias = tuple[tuple[str, Any, str], ...]
 """The lines of a column in a schema file: key, value, remark."""
 
 MARK = "from the private rows: keep only if it is public knowledge"
+MOST_OUTSIDE = 0.2  # of a column's cells: where more may lie outside of measured bounds, they are left to the owner
 MOST_CATEGORIES = 256  # a public text column with more distinct values is drafted as free text
 
 _TO_FILL_IN = """\
@@ -83,6 +84,7 @@ def draft(
     written: Written | None = None,
     looked: bool = False,
     left_out: Mapping[str, str] | None = None,
+    paid: str = "",
 ) -> str:
     r"""The TOML text of a schema to fill in, from the column names of a source and nothing in its rows.
 
@@ -91,7 +93,7 @@ def draft(
 
     `known` are the lines of columns that something else has told: a code book, a charged mechanism, the owner's look at
     the rows. With `looked`, the schema can't be used before it is confirmed. `written` says how the rows are written;
-    `left_out` are columns that are not declared, and why.
+    `left_out` are columns that are not declared, and why. `paid` says what of a budget the known lines have cost.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -102,7 +104,7 @@ def draft(
     <BLANKLINE>
     """
     table = _PREAMBLE.format(name=toml_value(name))
-    parts = [f"{_TO_DECIDE}{table}{_TO_CONFIRM}" if looked else f"{_TO_FILL_IN}{table}"]
+    parts = [f"{_TO_DECIDE}{table}{_TO_CONFIRM}" if looked else f"{_TO_FILL_IN}{_remark(paid)}{table}"]
     said = Written() if written is None else written
     if said != Written():
         ways = [_line(key, value, MARK if looked else "") for key, value in said.to_dict().items()]
@@ -112,19 +114,8 @@ def draft(
             parts.append(f"# column {toml_key(field.name)} is left out: {why}\n")
             continue
         lines = (known or {}).get(field.name) or blank_lines(type_word(field.type) if declared_types else None)
-        name, origin = _released(field.name)
-        body = [_line(*line) for line in (*lines[:1], *origin, *lines[1:])]
-        parts.append("\n".join([f"[columns.{toml_key(name)}]", *body]) + "\n")
+        parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *(_line(*line) for line in lines)]) + "\n")
     return "\n".join(parts)
-
-
-def _released(name: str) -> tuple[str, Lines]:
-    """The name of a column in a release, and a line that says where it comes from if that is another one."""
-    return (
-        (f"{name}_value", (("from", name, "a release has a column of this name itself"),))
-        if name == WEIGHT
-        else (name, ())
-    )
 
 
 def blank_lines(tag: str | None) -> Lines:
@@ -133,14 +124,37 @@ def blank_lines(tag: str | None) -> Lines:
     return (*lines, ("nullable", True, f"{FILL_IN}: false if no value can be missing"))
 
 
-def measured_lines(tag: str | None, low: float, high: float) -> Lines:
-    """Measured bounds. The measurement has no cells to say whether numbers are whole: that takes a declared type."""
-    high = high if high > low else low + 1.0
+def measured_lines(tag: str | None, low: float, high: float, *, whole: bool, outside: float, limit: float) -> Lines:
+    """Measured bounds: of whole numbers, where that is declared or was measured, else of numbers.
+
+    `outside` is the share of cells that seem to lie outside, `limit` the largest that may: where that is much, the
+    bounds are left to fill in.
+    """
     nullable = ("nullable", True, f"{FILL_IN}: false if no value can be missing")
-    beyond = "measured with noise; the few rows beyond it are clamped"
-    if tag == "integer" and max(abs(low), abs(high)) <= LARGEST_INTEGER:
-        return ("type", tag, ""), ("min", math.floor(low), beyond), ("max", math.ceil(high), beyond), nullable
-    return ("type", "number", ""), ("min", low, beyond), ("max", high, beyond), nullable
+    kind, lower, upper = _whole(tag, low, high, whole=whole)
+    if limit > MOST_OUTSIDE:
+        hidden = f"{FILL_IN}: noise hides it. Measured: {{:g}}; up to {_percent(limit)} of the cells may lie outside"
+        return kind, ("min", FILL_IN, hidden.format(lower)), ("max", FILL_IN, hidden.format(upper)), nullable
+    clamped = f"measured: some {_percent(outside)} of the cells, {_percent(limit)} at most, lie outside and are clamped"
+    return kind, ("min", lower, clamped), ("max", upper, clamped), nullable
+
+
+def _whole(tag: str | None, low: float, high: float, *, whole: bool) -> tuple[tuple[str, Any, str], float, float]:
+    """The line that says the type, and bounds of that type that differ."""
+    if (tag == "integer" or (tag is None and whole)) and max(abs(low), abs(high)) <= LARGEST_INTEGER - 1:
+        remark = "" if tag == "integer" else "measured: few of its numbers, if any, have decimals"
+        return ("type", "integer", remark), math.ceil(low), max(math.floor(high), math.ceil(low) + 1)
+    return ("type", "number", ""), low, high if high > low else low + 1.0
+
+
+def _percent(share: float) -> str:
+    """Rounded up to two digits.
+
+    >>> _percent(0.00721), _percent(0.0341)
+    ('0.73 %', '3.5 %')
+    """
+    digits = 1 - math.floor(math.log10(100.0 * share)) if share > 0.0 else 0
+    return f"{math.ceil(100.0 * share * 10.0**digits - 1e-9) / 10.0**digits:g} %"
 
 
 def listed_lines(values: tuple[str, ...], remark: str = "") -> Lines:
@@ -157,6 +171,10 @@ def numeric_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]
 def text_names(source: pa.Schema, *, declared_types: bool) -> tuple[str, ...]:
     """The columns that are declared to be texts; none where nothing is declared."""
     return tuple(f.name for f in source if declared_types and type_word(f.type) == "category")
+
+
+def _remark(text: str) -> str:
+    return "".join(f"# {line}\n" for line in textwrap.wrap(text, 117))
 
 
 def _line(key: str, value: Any, remark: str) -> str:

@@ -96,11 +96,13 @@ class MixtureSolver:
         """The same for a first look: few components and steps, seconds in place of minutes, and a coarser fit."""
         return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
 
-    def solve(self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT) -> Mixture:
-        """The mixture whose blocks are nearest to the noisy ones."""
+    def solve(
+        self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT, *, stage: str = "fitting"
+    ) -> Mixture:
+        """The mixture whose blocks are nearest to the noisy ones. `stage` is what to call it meanwhile."""
         objective = Objective.of(noisy)
         components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
-        progress.stage("fitting", steps)
+        progress.stage(stage, steps)
         generator = seed.generator("mixture start")
         prior = [objective.prior[place].astype(np.float64) for place in objective.places]
         logits = blurred_rows(noisy, prior, objective.cells, components, generator)

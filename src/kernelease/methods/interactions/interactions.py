@@ -24,6 +24,7 @@ from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
 from kernelease.methods.interactions.singles import LONG, single_blocks, smallest_block
+from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.filter import PrivacyFilter
@@ -126,7 +127,6 @@ class Interactions(Method):
         reserve = self.reserve(schema.columns)
         reserve.total(context.privacy, counts.unit)  # refuses, before the charge, what could not be drawn
         budget = context.open_budget(reserve.numbers, f"Interactions on {schema.name}")
-        context.progress.stage("adding noise")
         return self.rounds(
             counts, schema.columns, budget, noise=context.noise, seed=context.seed, progress=context.progress
         )
@@ -187,13 +187,14 @@ class Interactions(Method):
         if not pairs:
             rounds.count(single_blocks(columns, rounds.left))
             return
+        self._expect(progress, rounds.noisy, pairs, noise)
         cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
         if not triple_blocks.any_sets(cells, pairs):
             rounds.count(with_share(pairs, rounds.left))
             return
         rounds.count(pairs)
-        mixture = self.solver.rough().solve(rounds.noisy, seed, progress)
-        progress.stage("adding noise")
+        mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
+        progress.stage(CHOSEN)
         self._measure_triples(rounds, mixture, cells, shares, noise)
 
     def _measure_chosen(
@@ -213,6 +214,9 @@ class Interactions(Method):
         if not blocks:
             rounds.count(single_blocks(columns, rounds.left))
             return
+        self._expect(
+            progress, noisy, blocks_of([one.columns for one in blocks[:most]], cells, shares.forest), noise, len(blocks)
+        )
         expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
         handicaps = selection.chance(expected, rounds.unit)
         picks = min(most, len(columns) - 1, len(blocks))
@@ -222,8 +226,8 @@ class Interactions(Method):
             rounds.count(blocks_of(sets, cells, rounds.left, interaction=interaction), stage=1)
             return
         rounds.count(blocks_of(sets, cells, shares.forest, interaction=interaction), stage=1)
-        mixture = self.solver.rough().solve(rounds.noisy, seed, progress)
-        progress.stage("adding noise")
+        mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
+        progress.stage(CHOSEN)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
@@ -251,7 +255,23 @@ class Interactions(Method):
         """The public step: free, and repeatable with another solver."""
         if not isinstance(measured, NoisyBlocks):
             raise ParameterError("Interactions: can only fit noisy counts.")
-        return FittedTable(mixture=self.solver.solve(measured, seed, progress), rows=measured.rows)
+        progress.expect(fit_workload(measured, self.solver).after())
+        return FittedTable(mixture=self.solver.solve(measured, seed, progress, stage=FITTING), rows=measured.rows)
+
+    def _expect(
+        self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0
+    ) -> None:
+        """Say what is ahead, from the noisy counts of pairs on."""
+        work = Workload(
+            rows=noisy.rows,
+            columns=len(noisy.sizes),
+            blocks=tuple(pairs),
+            looked_at=looked_at,
+            signal=noisy.rows / float(np.median([noise(pair.share) for pair in pairs])),
+            solver=self.solver,
+        )
+        progress.expect({name: seconds for name, seconds in work.seconds().items() if name != READING})
+        progress.stage(TOGETHER)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
         """How the budget is parted, and whether pairs are chosen."""

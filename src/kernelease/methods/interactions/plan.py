@@ -17,6 +17,7 @@ from kernelease.measured.block import Block
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import single_blocks
+from kernelease.methods.interactions.workload import Workload, fitted_cells
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity, interaction_sensitivity
@@ -30,16 +31,8 @@ ANSWERED = 4.0  # convention: a share of so many standard deviations has a 95 % 
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
-# Rough costs on two cores of an ordinary machine.
-_SECONDS_PER_CELL = 1.5e-7  # limit: rough, of two cores of an ordinary machine: read, encoded and counted
-_SECONDS_PER_DRAW = 1.2e-5  # limit: rough, of two cores of an ordinary machine: of exact noise
-_SECONDS_PER_PRODUCT = (
-    5e-11  # limit: rough, of two cores of an ordinary machine: of one multiplication and addition in the fit
-)
-_SECONDS_PER_LOGIT = 1.2e-7  # limit: rough, of two cores of an ordinary machine: and step
-_SECONDS_PER_VALUE = 2e-7  # limit: rough, of two cores of an ordinary machine: drawn and decoded
-_BASE_BYTES = 200_000_000  # limit: rough, of two cores of an ordinary machine: the libraries
-_BYTES_PER_NUMBER = 14  # limit: rough, of two cores of an ordinary machine: in measurements.json
+_BASE_BYTES = 200_000_000  # limit: rough, of the libraries
+_BYTES_PER_NUMBER = 14  # limit: rough, in measurements.json
 
 
 @final
@@ -101,7 +94,7 @@ class Plan:
             ("rows", f"{self.rows:,}"),
             ("attacker finds a given row", f"at best in {best}"),
             ("noisy numbers", f"{self.numbers:,}"),
-            ("time and memory", f"about {self.seconds:.0f} s on two cores, {self.memory / 1e6:.0f} MB"),
+            ("time and memory", f"about {self.seconds:.0f} s of one core, {self.memory / 1e6:.0f} MB"),
         ]
         rows = [
             (f"{s.epsilon:g}", s.answers, *(f"{power:.1%}" for power in s.attacker.values())) for s in self.settings
@@ -143,6 +136,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     measured = pairs if most is None else min(most, pairs)
     blocks_measured = _measured(blocks, measured)
     numbers = sum(block.cells for block in blocks_measured)
+    work = _workload(schema, blocks_measured, promised, rows, chosen, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
         privacy=promised,
@@ -152,7 +146,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         pairs=measured,
         chosen=most is not None,
         numbers=numbers,
-        seconds=_seconds(schema, blocks_measured, rows, chosen),
+        seconds=sum(work.seconds().values()),
         memory=_memory(schema, blocks_measured, rows, chosen),
         size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
         settings=tuple(settings),
@@ -245,27 +239,24 @@ def _enough(settings: tuple[Setting, ...]) -> str:
     return f"For shares of 1 % of {what}, epsilon = {min(enough):g} is enough."
 
 
-def _fit_cells(blocks: tuple[Block, ...]) -> int:
-    """Cells of all columns in pairs."""
-    cells: dict[int, int] = {}
-    for block in blocks:
-        if len(block.columns) > 1:
-            cells.update(zip(block.columns, block.shape, strict=True))
-    return max(1, sum(cells.values()))
-
-
-def _seconds(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
-    cells = _fit_cells(blocks)
-    passes = rows * (len(schema) + len(blocks) / 4) * _SECONDS_PER_CELL
-    draws = sum(block.cells for block in blocks) * _SECONDS_PER_DRAW
-    components, steps = method.solver.effort(cells)
-    classes = 1 if method.target is None else schema.column(method.target).size
-    step = components * (2 * classes * cells * cells * _SECONDS_PER_PRODUCT + cells * _SECONDS_PER_LOGIT)
-    return passes + draws + 2 * steps * step + rows * len(schema) * _SECONDS_PER_VALUE
+def _workload(
+    schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, method: Interactions, looked_at: int
+) -> Workload:
+    noise = count_noise(privacy, method.reserve(schema.columns).total(privacy))
+    pairs = [noise(block.share) for block in blocks if len(block.columns) > 1]
+    return Workload(
+        rows=rows,
+        columns=len(schema),
+        blocks=blocks,
+        looked_at=looked_at,
+        signal=rows / float(np.median(pairs)) if pairs else 0.0,
+        classes=1 if method.target is None else schema.column(method.target).size,
+        solver=method.solver,
+    )
 
 
 def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Interactions) -> float:
-    cells, numbers = _fit_cells(blocks), sum(block.cells for block in blocks)
+    cells, numbers = fitted_cells(blocks), sum(block.cells for block in blocks)
     fitting = 4 * (5 * cells * cells + 15 * method.solver.effort(cells)[0] * cells)
     kept = min(2 * rows * len(schema), MOST_KEPT)
     return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)

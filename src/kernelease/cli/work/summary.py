@@ -10,7 +10,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kernelease.cli.screen import Screen, facts
 from kernelease.errors import LedgerError
 from kernelease.privacy.ledger import Ledger, remaining_in_words
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.release.certificate import Certificate
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
@@ -30,12 +29,6 @@ def show_bundle(
     """The summary at the end of a command that wrote a bundle. `looked`, on the owner's screen alone: who checked."""
     with _in_place(path):
         _show(screen, content, path, why, ledger, key, looked)
-        hidden = content.certificate.neighbours is Neighbours.ADD_REMOVE  # else it was said before the rows were read
-        if hidden and content.certificate.delta * content.certificate.rows >= 1.0:
-            screen.note(
-                f"warning: delta = {content.certificate.delta:g} is not below one over the noisy number of rows: it "
-                "allows to publish somebody's whole row. Choose a smaller --delta for the next release."
-            )
 
 
 def _show(

@@ -1,0 +1,35 @@
+"""Words that options take, where what they stand for is loaded later: help must not wait for it. Tests compare."""
+
+from enum import StrEnum, unique
+
+
+@unique
+class Relation(StrEnum):
+    """`kernelease.privacy.neighbours.Neighbours`, by its values."""
+
+    REPLACE_ONE = "replace-one"
+    ADD_REMOVE = "add-remove"
+
+
+@unique
+class Whose(StrEnum):
+    """`kernelease.analysis.estimate.Target`, by its values."""
+
+    TABLE = "table"
+    POPULATION = "population"
+
+
+@unique
+class Within(StrEnum):
+    """`kernelease.analysis.evidence.Spread`, by its values."""
+
+    ANY = "any"
+    EVEN = "even"
+
+
+@unique
+class RecordEnd(StrEnum):
+    """`kernelease.table.records.Records`, by its values."""
+
+    QUOTED = "quoted"
+    LINES = "lines"

@@ -1,0 +1,93 @@
+"""How a schema is drafted from what the owner lets it know."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+
+from kernelease.check.looking import draft_by_looking
+from kernelease.cli.knowledge import Knowledge
+from kernelease.cli.screen import Screen
+from kernelease.errors import ParameterError
+from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.sources.csv.file import LOST, CsvFile
+from kernelease.sources.csv.format import CsvFormat
+from kernelease.sources.drafting import Found, code_book, draft_schema, measure_domain
+from kernelease.sources.files import ManyFiles
+from kernelease.sources.opening import open_source
+from kernelease.sources.public import read_public
+from kernelease.sources.source import Source
+from kernelease.table.draft import draft, draft_from_public
+from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
+
+
+def drafted(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
+    """The text of a schema to begin with."""
+    name = told.public.stem if told.public is not None else _name(data)
+    if told.look:
+        return draft_by_looking(data, name, query=query, written=written)
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    _refuse_of_files(source, written)
+    if told.public is not None:
+        return _from_public(source, read_public(told.public), name, written)
+    known, paid = {}, ""
+    if told.dictionary is not None:
+        described = code_book(told.dictionary)
+        known = {column: described[column].lines() for column in source.names() if column in described}
+        if not known:
+            raise ParameterError(
+                "--from-dictionary: the code book describes no column of the table. Compare the names."
+            )
+        formats = {described[column].date_format for column in known} - {None}
+        written = replace(written, dates=written.dates or tuple(sorted(map(str, formats))))
+    elif (found := _found(source, written, told, screen)) is not None:
+        known, paid = found.lines(source), found.paid
+    return draft_schema(source, name, known=known, written=written, paid=paid)
+
+
+def with_separator(data: str, query: str | None, written: Written, screen: Screen) -> Written:
+    """With the separator that the first line of a CSV file shows, where none is given: the header is public."""
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    first = source.parts[0] if isinstance(source, ManyFiles) else source
+    if not isinstance(first, CsvFile):
+        return written
+    if any(LOST in name for name in first.header):
+        screen.note("The first line is not in UTF-8: give --encoding, as latin-1 or cp1252.")
+    other = first.other_separator() if written.separator is None else None
+    if other is None:
+        return written
+    screen.note(f"The first line is parted by {other!r}: [source] separator says so.")
+    return replace(written, separator=other)
+
+
+def _refuse_of_files(source: Source, written: Written) -> None:
+    for key in (*OF_FILES, *OF_TEXTS):
+        if getattr(written, key) is not None and key not in source.heeds():
+            flag = "null" if key == "nulls" else key
+            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
+
+
+def _name(data: str) -> str:
+    """A name for the table from what was typed, never a database's address: that may hold a password."""
+    return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
+
+
+def _found(source: Source, written: Written, told: Knowledge, screen: Screen) -> Found | None:
+    if told.epsilon is None or told.ledger is None:
+        return None
+    books = LedgerFile.open(told.ledger)
+    found = measure_domain(source, epsilon=told.epsilon, ledger=books, written=written)
+    screen.note(found.paid)
+    screen.note(f"The ledger: {books.remaining()}")
+    return found
+
+
+def _from_public(source: Source, public: pa.Table, name: str, written: Written) -> str:
+    """A schema of the columns that both have; those that the public table lacks are left to fill in."""
+    shared = [column for column in source.names() if column in public.column_names]
+    if not shared:
+        raise ParameterError("--from-public: the public table has no column of the private one.")
+    text = draft_from_public(public.select(shared), name).written_as(written).to_toml()
+    rest = pa.schema([(column, pa.null()) for column in source.names() if column not in shared])
+    drafted = draft(rest, name, declared_types=False)
+    return text + ("\n" + drafted[drafted.index("[columns.") :] if len(rest) else "")
