@@ -5,7 +5,6 @@ Component m holds a distribution over the cells of each column and a weight. The
 """
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import final
 
