@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.interactions.pairs import MOST_OF_ONE, pair_blocks
 from kernelease.methods.interactions.resolution import cells_of, coarser
 from kernelease.methods.interactions.shares import TRIPLE, Shares
 from kernelease.pipeline import fit, measure
@@ -204,6 +205,26 @@ def test_pairs_are_counted_in_fewer_cells_where_there_is_less_budget() -> None:
         found = measure(table, schema=schema, privacy=privacy, noise=SeededNoise(0))
         numbers.append(sum(block.block.cells for block in found.measured.blocks if len(block.block.columns) == 2))
     assert numbers[0] < numbers[1] < numbers[2]
+
+
+def test_categories_are_counted_in_finer_cells_than_numbers() -> None:
+    order = tuple(range(100))
+    columns = Integer(name="c0", min=0, max=99), Category(name="c1", values=order), Category(name="c2", values=order)
+    table = table_of(np.random.default_rng(0).integers(0, 100, (3, 20_000)))
+    found = measure(table, schema=Schema(columns), privacy=PRIVACY, noise=SeededNoise(0))
+    (shape,) = {b.block.shape for b in found.measured.blocks if b.block.columns == (0, 1)}
+    assert 1 < shape[0] <= 50
+    assert shape[1] == 100
+
+
+def test_a_category_of_many_values_is_counted_in_no_more_cells_than_are_allowed() -> None:
+    columns = Category(name="c0", values=("no", "yes")), Category(name="c1", values=tuple(range(400)))
+    uniform = np.full(400, 1.0 / 400)
+    (block,) = pair_blocks(
+        columns, [np.array([0.5, 0.5]), uniform], rows=1e6, share=1.0, noise=lambda share: 5.0 / share**0.5
+    )
+    assert block.shape[0] == 2
+    assert MOST_OF_ONE / 2 < block.shape[1] <= MOST_OF_ONE
 
 
 # Refusals.

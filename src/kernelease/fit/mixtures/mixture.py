@@ -5,7 +5,6 @@ Component m holds a distribution over the cells of each column and a weight. The
 """
 
 import dataclasses
-import math
 from dataclasses import dataclass
 from typing import final
 
@@ -23,8 +22,9 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
-FEWEST, MOST = 400, 2000  # limit: components: more change no error on any table that was tried
-_WORK = 720_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
+FEWEST, MOST = 400, 3500  # limit: components: those beyond 4,000 gain a hundredth of the error or less
+_WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
+_MANY = 2000  # research: Tables: cells of categories. Components from which on more of them take fewer steps
 _FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
 _STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
@@ -129,9 +129,10 @@ class MixtureSolver:
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:
         """Components and steps for so many cells of all columns, at this signal."""
-        wanted = min(MOST, max(FEWEST, round(cells * math.sqrt(signal / 100.0))))
+        wanted = min(MOST, max(FEWEST, round(cells * (signal / 100.0) ** 0.6)))
         components = min(wanted, max(100, _WORK // cells**2)) if self.components is None else self.components
-        steps = min(350, max(150, round(_STEPS * signal**0.25))) if self.steps is None else self.steps
+        fewer = min(1.0, _MANY / components)
+        steps = max(150, round(fewer * min(350.0, _STEPS * signal**0.25))) if self.steps is None else self.steps
         return components, steps
 
     def rough(self) -> "MixtureSolver":

@@ -25,6 +25,8 @@ FAVOUR = 3.0
 POWER = 1.0 / 3.0  # research: Tables: one constant at a time. A block's share grows with the cube root of its numbers
 # research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
+# research: Tables: cells of categories. Of the share of a cell of an ordered column, and cells of one column at most
+FINER, MOST_OF_ONE = 0.05, 128
 
 
 def pair_blocks(
@@ -42,18 +44,22 @@ def pair_blocks(
 
     They are counts, or each an `interaction`.
 
-    Cells hold so many rows, by the noisy distributions of single columns, that two columns' cells together hold about
-    half as many as the noise of a count. Where not even halves of a column could be seen, there is no block at all.
+    Cells of ordered columns hold so many rows, by the noisy distributions of single columns, that two columns' cells
+    together hold about half as many as the noise of a count; those of categories fewer. Where not even halves of a
+    column could be seen, there is no block at all.
     """
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
     least = math.sqrt(visible * noise(share / len(sets)) / rows)
     while least <= 0.5:
-        cells = [_cells(columns[i], p, least, i == target) for i, p in enumerate(distributions)]
+        cells = [
+            _classes(column, p, least) if i == target else _finer(column, p, least)
+            for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
+        ]
         blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
-        least *= 1.2
+        least *= 1.1
     return ()
 
 
@@ -69,7 +75,7 @@ def pair_cells(
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
     least = math.sqrt(VISIBLE * noise(share / most) / rows)
     while least <= 0.5:
-        cells = [_cells(column, p, least, False) for column, p in zip(columns, distributions, strict=True)]
+        cells = [cells_of(p, least, column.in_order) for column, p in zip(columns, distributions, strict=True)]
         if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
             return cells
         least *= 1.2
@@ -129,7 +135,22 @@ def _sets(count: int, target: int | None) -> list[tuple[int, ...]]:
     return [(i, j, target) for i, j in itertools.combinations(others, 2)] + [(i, target) for i in others]
 
 
-def _cells(column: Column, distribution: Floats, least: float, whole: bool) -> Integers:
-    if whole and column.size <= MOST_CLASSES:
+def _classes(column: Column, distribution: Floats, least: float) -> Integers:
+    """The classes of a target."""
+    if column.size <= MOST_CLASSES:
         return np.arange(column.size)
-    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES) if whole else least, column.in_order)
+    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES), column.in_order)
+
+
+def _finer(column: Column, distribution: Floats, least: float) -> Integers:
+    """Cells of at least a share; where atoms have no order, of `FINER` of it, and at most `MOST_OF_ONE` of them.
+
+    Neighbours in an order are alike, and lose little in one cell. Atoms that have nothing but their weight in common
+    are not alike: a cell of them keeps nothing of what each has to do with another column.
+    """
+    if column.in_order:
+        return cells_of(distribution, least, column.in_order)
+    share = FINER * least
+    while width(cells := cells_of(distribution, share, 0)) > MOST_OF_ONE:
+        share *= 1.1
+    return cells
