@@ -23,7 +23,7 @@ from kernelease.analysis.estimands import (
     numbers_of,
 )
 from kernelease.analysis.estimate import Estimate, Parts
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.grouping import grouped
@@ -47,7 +47,6 @@ from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
-EVENLY = "assumes that rows are spread within each cell as the column's own counts are"
 
 
 def mean(
@@ -220,14 +219,13 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     if len(estimator.marginal.columns) > 2 and not estimator.functions.exact:  # what pairs say of finer cells helps
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
-    even = evidence.spread is Spread.EVEN and not estimator.functions.exact
-    chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
-    estimate = chosen.estimate(scale=scale, about=estimand.about)
-    pair = chosen.functions.middle()
-    source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
-    estimate = replace(estimate, source=source)
-    return replace(estimate, remark=EVENLY) if even else estimate
+    estimate = estimator.estimate(scale=scale, about=estimand.about)
+    pair = estimator.functions.middle()
+    source = ratio_source(
+        evidence, estimator.marginal, pair, estimator.ratio(pair), estimate.parts, estimator.divisor, scale
+    )
+    return replace(estimate, source=source)
 
 
 def _filled(evidence: Evidence, marginal: Marginal) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
@@ -66,8 +66,8 @@ class _Moments:
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
             noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
-            turn=0.0 if evidence.spread is Spread.EVEN else _turn(sums, values, terms),
-            stretch=0.0 if evidence.spread is Spread.EVEN else _stretch(sums, values),
+            turn=_turn(sums, values, terms),
+            stretch=_stretch(sums, values),
             target=evidence.target,
             laplace=marginal.laplace,
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
 from kernelease.arrays import Floats
@@ -56,8 +56,6 @@ class _Equations:
         self.parts = {(i, j): found[max(i, j), min(i, j)] for i in range(count) for j in range(count)}
         every = [[self.parts[i, j] for j in range(count)] for i in range(count)]
         self.moments = np.array([[part.value for part in line] for line in every]) / evidence.total
-        if evidence.spread is Spread.EVEN:
-            self.halves[:] = 0.0
         self.bias = np.array([[part.bias for part in line] for line in every]) / evidence.total
 
     def _moment(self, i: int, j: int) -> Product:

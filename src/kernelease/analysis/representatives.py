@@ -186,17 +186,6 @@ class CellValues:
         )
         return above / count, below / count
 
-    def evened(self) -> "CellValues":
-        """The same with every row at the middle of its cell."""
-        numerator, denominator = self.middle()
-        return CellValues(
-            cell=np.arange(self.size),
-            numerator=numerator,
-            denominator=denominator,
-            weights=np.ones(self.size),
-            size=self.size,
-        )
-
     def least(self, ratio: float) -> tuple[Floats, Floats]:
         """In each cell the pair for which numerator − ratio·denominator is least: (cells,) each."""
         return self._first(self.numerator - ratio * self.denominator)

@@ -8,7 +8,6 @@ from typing import Annotated, Any
 import typer
 
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Spread
 from kernelease.analysis.groups import EstimateTable
 from kernelease.cli.estimates import record, show
 from kernelease.cli.options import Bundle, Json, Quiet
@@ -79,9 +78,6 @@ def query(
     target: Annotated[
         Target, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Target.TABLE,
-    spread: Annotated[
-        Spread, typer.Option(help="Where in their cells numbers may lie: anywhere, or (an assumption) evenly.")
-    ] = Spread.ANY,
     level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -95,9 +91,9 @@ def query(
     asked, about = _read(question, operands or [])
     _refuse(asked, where=where, by=by)
     columns = None if by is None else _columns(by)
-    answer = _answer(load(bundle), asked, about, where=where, by=columns, target=target, spread=spread)
+    answer = _answer(load(bundle), asked, about, where=where, by=columns, target=target)
     fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
-    fields |= {"spread": spread.value, "level": level, **record(answer, level)}
+    fields |= {"level": level, **record(answer, level)}
     title = asked.value if by is None else by
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))
 
@@ -135,23 +131,22 @@ def _answer(
     where: str | None,
     by: str | list[str] | None,
     target: Target,
-    spread: Spread,
 ) -> Estimate | Mapping[Any, Estimate] | EstimateTable:
     match asked:
         case Statistic.MEAN:
-            return release.mean(about[0], where=where, by=by, target=target, spread=spread)
+            return release.mean(about[0], where=where, by=by, target=target)
         case Statistic.COUNT:
-            return release.count(where, by=by, target=target, spread=spread)
+            return release.count(where, by=by, target=target)
         case Statistic.PROBABILITY:
-            return release.probability(about[0], where=where, by=by, target=target, spread=spread)
+            return release.probability(about[0], where=where, by=by, target=target)
         case Statistic.QUANTILE:
             return release.quantile(about[0], _share(about[1]), where=where, by=by, target=target)
         case Statistic.CORRELATION:
-            return release.correlation(about[0], about[1], target=target, spread=spread)
+            return release.correlation(about[0], about[1], target=target)
         case Statistic.CROSSTAB:
-            return release.crosstab(about[0], about[1], where=where, target=target, spread=spread)
+            return release.crosstab(about[0], about[1], where=where, target=target)
         case Statistic.REGRESSION:
-            return release.regression(about[0], target=target, spread=spread)
+            return release.regression(about[0], target=target)
         case _:
             return _association(release, asked, about, where, target)
 
