@@ -86,15 +86,34 @@ def given(hits: np.ndarray, rows: np.ndarray) -> np.ndarray:
 
 
 def cross_table(first: str, second: str, values: Sequence[Sequence[object]]) -> Question:
-    """All cells of two columns of categories or booleans."""
+    """All cells of two columns of categories or booleans; values that share a cell are asked for by probability."""
 
     def ask(release: ke.Release, target: str) -> list[Estimate]:
-        return [cell for line in release.crosstab(first, second, target=target).estimates for cell in line]
+        table = release.crosstab(first, second, target=target)
+        known = {
+            (row, column): cell
+            for row, line in zip(table.rows, table.estimates, strict=True)
+            for column, cell in zip(table.columns, line, strict=True)
+        }
+        wanted = [(_label(one), _label(other)) for one in values[0] for other in values[1]]
+        return [known.get(cell) or _cell(release, (first, second), cell, target) for cell in wanted]
 
     def truth(t: Arrays) -> list[float]:
         return [float(np.mean((t[first] == one) & (t[second] == other))) for one in values[0] for other in values[1]]
 
     return Question("cross-table cell", f"{first} by {second}", ask, truth)
+
+
+def _label(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _cell(release: ke.Release, columns: tuple[str, str], labels: tuple[str, str], target: str) -> Estimate:
+    tests = [
+        f"{column} == {label if label in ('true', 'false') else repr(label)}"
+        for column, label in zip(columns, labels, strict=True)
+    ]
+    return release.probability(" and ".join(tests), target=target)
 
 
 def quantile(column: str, level: float, where: str | None = None, rows: Callable[[Arrays], np.ndarray] | None = None):
