@@ -110,7 +110,8 @@ def test_without_noise_to_speak_of_nothing_is_left_of_a_cells_width() -> None:
         assert float(estimate) == pytest.approx(TRUTHS[name], rel=0.02, abs=0.05), name
         low, high = estimate.interval()
         assert low <= TRUTHS[name] <= high, name
-        allowed = 0.6 if name == "effect" else 0.1 * abs(TRUTHS[name]) + 0.05  # a seventh of half a cell of hours
+        # How age and sex go together where there are no hours was not measured: in a tenth of rows it may be any way.
+        allowed = 0.6 if name == "effect" else 0.1 * abs(TRUTHS[name]) + 0.05
         assert estimate.margin() <= allowed, name
 
 
@@ -133,6 +134,24 @@ def test_a_population_adds_the_errors_of_sampling() -> None:
     assert isinstance(population, Estimate)
     assert table.parts.sampling == 0.0
     assert population.parts.sampling == pytest.approx(T["wage"].std() / math.sqrt(ROWS), rel=0.2)
+
+
+def test_the_effect_is_as_sharp_as_the_others_where_the_missing_rows_are_known() -> None:
+    """With sets of three, age and sex are counted beside hours."""
+    measured = ke.measure(
+        TABLE.select(["age", "hours", "sex"]),
+        schema=ke.Schema([SCHEMA.column(name) for name in ("age", "hours", "sex")]),
+        privacy=ke.Privacy(epsilon=900.0, delta=1e-6),
+        method=ke.Interactions(triples=1),
+        seed=0,
+        noise=ke.SeededNoise(0),
+    )
+    told = Evidence(
+        schema=ke.Schema([SCHEMA.column(name) for name in ("age", "hours", "sex")]), measured=measured.measured
+    )
+    effect = regression(told, "hours ~ age + sex")["sex[M]"]
+    assert effect.margin() <= 0.1 * abs(TRUTHS["effect"]) + 0.05
+    assert abs(float(effect) - TRUTHS["effect"]) <= effect.margin()
 
 
 def test_without_moments_the_gap_is_back() -> None:

@@ -163,9 +163,36 @@ class _Equations:
         halves, residual = self.halves[:count], np.append(-slopes, 1.0)
         spread = math.sqrt(max(0.0, float(residual @ self.moments @ residual)))
         moved = np.sqrt(np.maximum(np.diag(inverse), 0.0)) * (self.halves[count] + float(np.abs(slopes) @ halves))
-        lost = np.abs(inverse) @ self.bias[:count, :count] @ np.abs(slopes)
+        of_response = np.array([self.parts[k, count].shares.get(self._response, 0.0) for k in range(count)])
+        rest = self.bias[:count, count] - of_response / self.evidence.total
+        lost = np.abs(inverse) @ (self.bias[:count, :count] @ np.abs(slopes) + np.maximum(rest, 0.0))
+        lost += [self._by_response(line) for line in inverse]
         bias: Floats = moved + np.abs(inverse) @ halves * spread + lost
         return bias
+
+    @property
+    def _response(self) -> int:
+        column = self.model.response.column
+        assert column is not None  # it is a column
+        return column
+
+    def _by_response(self, influence: Floats) -> float:
+        """By how much the response's numbers can put a coefficient off, where they may be off by a slack in some cells.
+
+        A row counts by its influence w, a sum of functions of one column each. |w| is at most the sum of their sizes,
+        where the intercept goes to the column that makes that least.
+        """
+        columns = {term.column for term in self.model.predictors if term.column is not None}
+        alone, joined = ({c: self._slack_by(c, influence, with_it) for c in columns} for with_it in (False, True))
+        return min(sum(alone[c] for c in columns if c != chosen) + joined[chosen] for chosen in columns)
+
+    def _slack_by(self, column: int, influence: Floats, with_intercept: bool) -> float:
+        """Σ |f|·slack of the response over all rows, with f the part of the influence that a column decides."""
+        chosen = [(w, term) for w, term in zip(influence, self.model.predictors, strict=True) if term.column == column]
+        whole = np.sum([w * term.middle for w, term in chosen], axis=0) + (influence[0] if with_intercept else 0.0)
+        part = Term(name="", column=column, middle=np.abs(whole), half=np.zeros_like(whole))
+        found = product(self.evidence, [part, self.model.response], self._marginal({column, self._response}))
+        return found.shares[self._response] / self.evidence.total
 
     def _back(self) -> Floats:
         """From the coefficients of centred variables to those of the variables themselves, which are 0 for NULL."""

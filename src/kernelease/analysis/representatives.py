@@ -7,6 +7,7 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kernelease.analysis.estimands import Integrand
 from kernelease.analysis.inference import Interval
@@ -70,13 +71,21 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
     )
 
 
-def middles(column: Celled, cells: Integers, own: Offsets) -> Representatives:
-    """The middle of each cell in place of its numbers, or two values next to it by the slack of offsets: (m,)."""
-    atoms = np.array([int(np.flatnonzero(cells == cell)[0]) for cell in range(len(own.middle))])
+def about_middles(points: Representatives, cells: Integers, own: Offsets, used: NDArray[np.bool_]) -> Representatives:
+    """Where the offsets of a cell are `used`, its middle in place of its numbers, or two values around it by the slack.
+
+    `points` are numbers, `cells` those of each atom; middle and slack are the offsets'.
+    """
+    stays = np.flatnonzero(~used[cells[points.atoms]])
+    atoms = np.flatnonzero(used[cells])
     both = [own.middle] if own.slack == 0.0 else [own.middle - own.slack, own.middle + own.slack]
-    numbers = np.concatenate(both)
-    values = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-    return Representatives(atoms=np.tile(atoms, len(both)), values=values, weights=np.ones(len(numbers)))
+    numbers = np.concatenate([middle[cells[atoms]] for middle in both])
+    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / len(both)
+    return Representatives(
+        atoms=np.concatenate([points.atoms[stays], np.tile(atoms, len(both))]),
+        values=pa.concat_arrays([points.values.take(pa.array(stays)).cast(pa.float64()), pa.array(numbers)]),
+        weights=np.concatenate([points.weights[stays], np.tile(weight, len(both))]),
+    )
 
 
 def weighted(points: Representatives, shares: Floats) -> Representatives:
@@ -89,6 +98,24 @@ def extremes(column: Celled) -> tuple[Floats, Floats]:
     """The least and the greatest value of each cell, in the column's own scale (days, microseconds): (cells,) each."""
     lowest, highest = column.bounds()
     return lowest.astype(np.float64), highest.astype(np.float64)
+
+
+def middles_and_halves(column: Celled, cells: Integers) -> tuple[Floats, Floats]:
+    """The middle of each cell of a column's atoms and half its width, 0 where it has no number: (cells,) each."""
+    lowest, highest = (np.append(end, np.full(column.size - len(end), np.nan)) for end in extremes(column))
+    low, high = cell_ranges(lowest, cells)[0], cell_ranges(highest, cells)[1]
+    return np.nan_to_num((low + high) / 2), np.nan_to_num((high - low) / 2)
+
+
+def parts_of(fine: Integers, cells: Integers) -> Integers | None:
+    """The cell that each fine one is a part of, both given by atom; None where one is in several.
+
+    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (array([0, 0, 1]), None)
+    """
+    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    coarse[fine] = cells
+    return coarse if np.array_equal(coarse[fine], cells) else None
 
 
 def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:

@@ -11,7 +11,8 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.resolution import cells_of, width
+from kernelease.methods.interactions.resolution import cells_of, parted, width
+from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
@@ -44,9 +45,10 @@ def pair_blocks(
     """
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
-    least = math.sqrt(visible * noise(share / len(sets)) / rows)
+    count = noise(share / len(sets))
+    least = math.sqrt(visible * count / rows)
     while least <= 0.5:
-        cells = [_cells(columns[i], p, least, i == target) for i, p in enumerate(distributions)]
+        cells = [_cells(columns[i], rows * p, least * rows, count, i == target) for i, p in enumerate(distributions)]
         blocks = blocks_of(sets, cells, share, favoured=favoured)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
@@ -58,9 +60,13 @@ def pair_cells(
     columns: Sequence[Column], distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise, most: int
 ) -> list[Integers]:
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
-    least = math.sqrt(VISIBLE * noise(share / most) / rows)
+    count = noise(share / most)
+    least = math.sqrt(VISIBLE * count / rows)
     while least <= 0.5:
-        cells = [_cells(column, p, least, False) for column, p in zip(columns, distributions, strict=True)]
+        cells = [
+            _cells(column, rows * p, least * rows, count, False)
+            for column, p in zip(columns, distributions, strict=True)
+        ]
         if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
             return cells
         least *= 1.2
@@ -110,7 +116,14 @@ def _sets(count: int, target: int | None) -> list[tuple[int, ...]]:
     return [(i, j, target) for i, j in itertools.combinations(others, 2)] + [(i, target) for i in others]
 
 
-def _cells(column: Column, distribution: Floats, least: float, whole: bool) -> Integers:
+def _cells(column: Column, rows: Floats, least: float, noise: float, whole: bool) -> Integers:
+    """Cells of at least so many of the `rows` of each atom; those of a number that are wide for that are parted."""
     if whole and column.size <= MOST_CLASSES:
         return np.arange(column.size)
-    return cells_of(distribution, max(least, 1.0 / MOST_CLASSES) if whole else least, column.in_order)
+    if whole:
+        return cells_of(rows, max(least, float(rows.sum()) / MOST_CLASSES), column.in_order)
+    cells = cells_of(rows, least, column.in_order)
+    if not isinstance(column, Celled):
+        return cells
+    lowest, highest = (end.astype(np.float64) for end in column.bounds())
+    return parted(cells, rows, (lowest, highest), noise)

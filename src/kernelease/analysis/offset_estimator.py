@@ -1,0 +1,111 @@
+"""Means of numbers whose offsets within cells were measured, alone or beside one other column."""
+
+from typing import TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.analysis.estimands import Estimand, NumericValue
+from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.offset_sums import OffsetPart, OffsetSums, worthwhile
+from kernelease.analysis.ratio_estimator import RatioEstimator
+from kernelease.analysis.representatives import (
+    LEAST,
+    CellValues,
+    about_middles,
+    cell_values,
+    middles_and_halves,
+    parts_of,
+    representatives,
+    weighted,
+)
+from kernelease.arrays import Integers
+from kernelease.measured.offsets import Offsets
+from kernelease.table.columns.celled import Celled
+
+# Counts, the cell of each atom, the offsets in them, and of which cells these are used.
+Found: TypeAlias = tuple[Marginal, Integers, OffsetSums, Offsets, NDArray[np.bool_]]
+
+
+def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | None) -> RatioEstimator | None:
+    """The mean of a number, from counts and the offsets that make it narrower; None for other questions.
+
+    Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
+    are meant must follow from the cells of the other column.
+    """
+    part = estimand.numerator
+    if not isinstance(part, NumericValue) or not isinstance(part.column, Celled):
+        return None
+    columns, index = evidence.positions(estimand.columns), evidence.schema.names.index(part.column.name)
+    if len(columns) > 2 or part.column.name in part.where.columns:
+        return None
+    found = (
+        _alone(evidence, index, part.column) if len(columns) == 1 else _beside(evidence, columns, index, part.column)
+    )
+    if found is None:
+        return None
+    marginal, cells, sums, own, used = found
+    axes = []
+    for column, groups in zip(marginal.columns, marginal.groups, strict=True):
+        declared = evidence.schema.columns[column]
+        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        axes.append((declared.name, about_middles(points, cells, own, used) if column == index else points, groups))
+    chosen = cell_values([axis for axis in axes if axis[0] != part.column.name], part.where, None) if axes[1:] else None
+    functions = cell_values(axes, part, estimand.denominator)
+    if functions.possible is None or (chosen is not None and not chosen.exact):
+        return None
+    function = used.astype(np.float64) if chosen is None else chosen.middle()[0]
+    low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
+    return RatioEstimator(
+        marginal=marginal,
+        functions=functions,
+        target=evidence.target,
+        possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
+        divisor=divisor,
+        offset=OffsetPart.of(sums, function, _within(evidence, part.column, index, marginal, functions, cells)),
+    )
+
+
+def _alone(evidence: Evidence, index: int, column: Celled) -> Found | None:
+    """The finest counts of a column, and the offsets that are worth their noise: those of narrow cells of many rows."""
+    moments = evidence.moments
+    found = None if moments is None else moments.alone(index, column)
+    cells = None if moments is None else moments.cells(index)
+    if found is None or cells is None:
+        return None
+    marginal = max(evidence.marginals((index,)), key=lambda one: one.size)
+    coarse = parts_of(marginal.groups[0], cells)
+    if coarse is None:
+        return None
+    middle, half = middles_and_halves(column, marginal.groups[0])
+    bounds = np.bincount(coarse, evidence.total * marginal.shares * half).astype(np.float64)
+    used = worthwhile(found[0].variances, bounds, float(marginal.joint([middle])[1][0, 0]))
+    return (marginal, cells, *found, used) if used.any() else None
+
+
+def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Celled) -> Found | None:
+    """The counts of a column beside another in the cells of its offsets, and all offsets that were measured."""
+    moments, tabulated = evidence.moments, evidence.tabulated
+    other = next(one for one in columns if one != index)
+    found = None if moments is None else moments.beside(index, column, other)
+    cells = None if moments is None else moments.cells(index)
+    if found is None or cells is None or tabulated is None:
+        return None
+    marginal = tabulated.aligned(columns, {index: cells})
+    return None if marginal is None else (marginal, cells, *found, found[1].told)
+
+
+def _within(
+    evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues, cells: Integers
+) -> float:
+    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count."""
+    shares, centres = evidence.shares(index) + LEAST, np.nan_to_num(column.centres())
+    held, first, second = (np.bincount(cells, shares * part) for part in (1.0, centres, centres**2))
+    variance = np.maximum(second / held - (first / held) ** 2, 0.0)
+    groups = marginal.groups[marginal.columns.index(index)]
+    coarse = np.zeros(int(groups.max()) + 1, dtype=np.int64)
+    coarse[groups] = cells
+    axis = [-1 if other == index else 1 for other in marginal.columns]
+    spread = np.broadcast_to(variance[coarse].reshape(axis), marginal.shape).ravel()
+    return evidence.total * float(marginal.shares @ (spread * functions.middle()[1]))
