@@ -56,7 +56,7 @@ def test_null_weighs_nothing() -> None:
     assert found is not None
     assert found.ramp.of(np.array([column.size - 1]), np.array([4095])).tolist() == [0]
     assert np.isnan(found.middle[1])
-    assert found.relative == 1.0
+    assert found.widest == pytest.approx(99_999 / 2)
 
 
 def test_cells_of_single_values_leave_nothing_to_measure() -> None:
@@ -76,7 +76,7 @@ def test_wide_cells_are_left_out_of_a_sum_over_all() -> None:
     left_out = np.flatnonzero(cells == 3)
     assert not narrow.ramp.of(left_out, np.full(len(left_out), 4000)).any()
     assert narrow.widest == pytest.approx(float(narrow.half[:3].max()))
-    assert narrow.relative < whole.relative
+    assert narrow.widest < whole.widest
     assert measured_width(column, cells, narrow.ramp) == pytest.approx(narrow.widest)
     assert measured_width(column, cells, whole.ramp) == pytest.approx(float(whole.half.max()))
 

@@ -69,7 +69,7 @@ class RatioEstimator:
         values, covariance = self.marginal.joint(pair)
         sampled = (self.target if target is None else target) is Target.POPULATION
         if sampled:
-            covariance = covariance + self.marginal.sampling(pair)
+            covariance = covariance + _sampling(self.marginal, pair)
         if self.offset is not None:
             values[0] += self.offset.value
             covariance[0, 0] += self.offset.variance + (self.offset.sampling if sampled else 0.0)
@@ -116,6 +116,23 @@ class RatioEstimator:
             about=about,
             possible=(scale * low, scale * high),
         )
+
+
+def _sampling(marginal: Marginal, pair: tuple[Floats, Floats]) -> Floats:
+    """The covariance of two sums over rows drawn independently, with variances from unbiased counts: (2, 2).
+
+    A distribution without negative cells has rows where there are none, and too many far out in a long tail of them.
+    So variances are those of the counts as they are, and one standard error more, where that is less.
+    """
+    found = marginal.sampling(pair)
+    rows, scale = marginal.total or max(1.0, float(marginal.counts.sum())), np.ones(2)
+    for place, function in enumerate(pair):
+        square = (function - float(function @ marginal.counts) / rows) ** 2
+        value, variance = marginal.joint([square])
+        likely = max(0.0, float(value[0])) + math.sqrt(max(0.0, float(variance[0, 0])))
+        scale[place] = math.sqrt(min(1.0, likely / found[place, place])) if found[place, place] > 0.0 else 1.0
+    scaled: Floats = found * np.outer(scale, scale)
+    return scaled
 
 
 @final

@@ -32,12 +32,6 @@ class Offsets:
     slack: float
 
     @property
-    def relative(self) -> float:
-        """The widest cell that is measured, over the whole range."""
-        low, high = np.nanmin(self.middle - self.half), np.nanmax(self.middle + self.half)
-        return self.widest / (float(high - low) / 2.0)
-
-    @property
     def widest(self) -> float:
         """Half the width of the widest cell that is measured."""
         return float(self.unit.max()) * self.ramp.limit

@@ -25,8 +25,8 @@ MOMENTS = 0.01  # research: Tables: moments beside counts. Of the budget, where 
 ALONE = 1.0 / 3.0  # convention: of that, for single columns, cell by cell
 # convention: of the share of the moment with the widest cell: no moment gets less
 LEAST_PART = 0.02
-# convention: of how far the rows of a cell that is left out could be off: what a group of half of them is likely to be
-DOUBT = 0.25
+# research: Tables: moments beside counts. Of how far the rows of a cell that is left out could be off
+DOUBT = 0.5
 FEW = 1.0 / 16.0  # convention: of all rows, in a cell of a column that is in no pair
 FEWEST_BITS = 12  # limit: of weights: fewer would round offsets coarsely
 SPARE = 2  # limit: bits between the noise of a moment and the largest that can be drawn
@@ -53,20 +53,21 @@ def moment_blocks(
     A column's offsets are those from the middles of its cells in pairs. Alone they are summed in each of these cells;
     beside another column over all of them, in each cell of the other; beside another number also times its offset.
     Sums over all cells leave out those that are so wide, and hold so few rows, that they would add more noise than
-    they tell. Wider cells need larger sums: a block's share grows with the width of its widest cell, over the column's
-    range.
+    they tell. Wider cells need larger sums: a block's share grows with the width of its widest cell, in standard
+    deviations of the column.
     """
     cells = [_cells(noisy, i, column, p) for i, (column, p) in enumerate(zip(columns, distributions, strict=True))]
     about = noise(total * (1.0 - ALONE) / max(1, len(_pairs(noisy)))) / noisy.blocks[0].unit
     rows = [np.bincount(own, noisy.rows * p).astype(np.float64) for own, p in zip(cells, distributions, strict=True)]
     narrow = [_narrow(column, own, n, about) for column, own, n in zip(columns, cells, rows, strict=True)]
-    blocks = _blocks(columns, noisy, cells, narrow, total, 2 * BITS_OF_PRODUCT)
+    scales = [_deviation(column, p) for column, p in zip(columns, distributions, strict=True)]
+    blocks = _blocks(columns, noisy, cells, narrow, scales, total, 2 * BITS_OF_PRODUCT)
     if not blocks:
         return ()
     room = math.floor(math.log2(LARGEST_LAPLACE_SCALE / noise(min(block.share for block in blocks)))) - SPARE
     if room >= 2 * BITS_OF_PRODUCT:
         return blocks
-    return _blocks(columns, noisy, cells, narrow, total, room) if room >= FEWEST_BITS else ()
+    return _blocks(columns, noisy, cells, narrow, scales, total, room) if room >= FEWEST_BITS else ()
 
 
 def _blocks(
@@ -74,12 +75,13 @@ def _blocks(
     noisy: NoisyBlocks,
     cells: Sequence[Integers],
     narrow: Sequence[float],
+    scales: Sequence[float],
     total: float,
     bits: int,
 ) -> tuple[Block, ...]:
     """The blocks with weights of at most so many bits, their shares adding up to `total`."""
-    alone = _parted(_alone(columns, cells, min(BITS, bits)), ALONE)
-    beside = _parted(_beside(columns, _pairs(noisy), cells, narrow, bits), 1.0 - ALONE)
+    alone = _parted(_alone(columns, cells, scales, min(BITS, bits)), ALONE)
+    beside = _parted(_beside(columns, _pairs(noisy), cells, narrow, scales, bits), 1.0 - ALONE)
     numbers = itertools.accumulate(block.cells for block, _ in [*alone, *beside])
     few = [one for one, sums in zip([*alone, *beside], numbers, strict=True) if sums <= MOST_NUMBERS]
     whole = sum(part for _, part in few)
@@ -117,11 +119,25 @@ def _offsets(column: Column, cells: Integers, *, apart: bool, bits: int, narrow:
     return offsets(column, cells, apart=apart, bits=bits, narrow=narrow) if isinstance(column, Celled) else None
 
 
-def _alone(columns: Sequence[Column], cells: Sequence[Integers], bits: int) -> list[tuple[Block, float]]:
+def _deviation(column: Column, distribution: Floats) -> float:
+    """The standard deviation of a number or date in its own unit, by a noisy distribution; 1 for others."""
+    if not isinstance(column, Celled):
+        return 1.0
+    low, high = (bound.astype(np.float64) for bound in column.bounds())
+    middle, shares = low / 2 + high / 2, np.maximum(distribution[: column.cell_count], 0.0)
+    mean = float(np.average(middle, weights=shares)) if shares.any() else float(middle.mean())
+    square = float(np.average((middle - mean) ** 2, weights=shares)) if shares.any() else 0.0
+    return math.sqrt(square) if square > 0.0 else max(1.0, float(high[-1] - low[0]))
+
+
+def _alone(
+    columns: Sequence[Column], cells: Sequence[Integers], scales: Sequence[float], bits: int
+) -> list[tuple[Block, float]]:
     found = []
     for index, column in enumerate(columns):
         if (own := _offsets(column, cells[index], apart=True, bits=bits)) is not None:
-            found.append((Block(columns=(index,), groups=(cells[index],), share=0.0, ramps=(own.ramp,)), own.relative))
+            block = Block(columns=(index,), groups=(cells[index],), share=0.0, ramps=(own.ramp,))
+            found.append((block, own.widest / scales[index]))
     return found
 
 
@@ -130,6 +146,7 @@ def _beside(
     pairs: Sequence[tuple[int, int]],
     cells: Sequence[Integers],
     narrow: Sequence[float],
+    scales: Sequence[float],
     bits: int,
 ) -> list[tuple[Block, float]]:
     """For every pair that was counted: the offsets of each in the cells of the other, and the product of both."""
@@ -143,13 +160,13 @@ def _beside(
             if (own := about(first, min(BITS, bits))) is not None:
                 groups = np.zeros_like(cells[first]), cells[second]
                 block = Block(columns=(first, second), groups=groups, share=0.0, ramps=(own.ramp, None))
-                found.append((block, own.relative))
+                found.append((block, own.widest / scales[first]))
         both = [about(index, bits // 2) for index in (one, other)]
         if both[0] is not None and both[1] is not None:
             groups = np.zeros_like(cells[one]), np.zeros_like(cells[other])
             ramps = both[0].ramp, both[1].ramp
             block = Block(columns=(one, other), groups=groups, share=0.0, ramps=ramps)
-            found.append((block, math.prod(own.relative for own in both if own is not None)))
+            found.append((block, both[0].widest / scales[one] * both[1].widest / scales[other]))
     return found
 
 
