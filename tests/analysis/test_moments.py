@@ -107,12 +107,13 @@ TRUTHS = {
 def test_without_noise_to_speak_of_nothing_is_left_of_a_cells_width() -> None:
     """Cells of wage are 18 wide, of hours 8: half of them is far more than the answers are off."""
     for name, estimate in answers(evidence(0, 900.0)).items():
-        assert float(estimate) == pytest.approx(TRUTHS[name], rel=0.02, abs=0.05), name
         low, high = estimate.interval()
         assert low <= TRUTHS[name] <= high, name
-        # How age and sex go together where there are no hours was not measured: in a tenth of rows it may be any way.
-        allowed = 0.6 if name == "effect" else 0.1 * abs(TRUTHS[name]) + 0.05
-        assert estimate.margin() <= allowed, name
+        if name == "effect":  # where there are no hours, in a tenth of rows, age and sex may go together in any way
+            assert estimate.margin() <= 0.6
+            continue
+        assert float(estimate) == pytest.approx(TRUTHS[name], rel=0.02, abs=0.05), name
+        assert estimate.margin() <= 0.1 * abs(TRUTHS[name]) + 0.05, name
 
 
 @pytest.mark.statistical

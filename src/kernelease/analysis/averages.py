@@ -37,9 +37,9 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import ratio_source
 from kernelease.analysis.offset_estimator import offset_estimator
 from kernelease.analysis.ratio_estimator import RatioEstimator
-from kernelease.analysis.representatives import LEAST, cell_values, representatives, weighted
+from kernelease.analysis.representatives import LEAST, cell_values, parts_of, representatives, weighted
 from kernelease.analysis.sums import weighted_sum
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.table.derived.computed import Formula
 from kernelease.table.expressions.linear import linear
@@ -209,14 +209,9 @@ def average(evidence: Evidence, estimand: Estimand) -> Estimate:
 
 def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
-    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
-    found = [
-        one for one in [*every, offset_estimator(evidence, estimand, _divisor(evidence, estimand))] if one is not None
-    ]
-    if not found:
+    estimator = _best(evidence, estimand, measured)
+    if estimator is None:
         return None
-    # By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones.
-    estimator = found[0] if len(found) == 1 else min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
     if len(estimator.marginal.columns) > 2 and not estimator.functions.exact:  # what pairs say of finer cells helps
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
@@ -227,14 +222,36 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     return replace(estimate, source=source)
 
 
+def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> RatioEstimator | None:
+    """By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones."""
+    offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand))
+    if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
+        return offset
+    every = [*(_ratio_estimator(evidence, estimand, marginal) for marginal in measured), offset]
+    found = [one for one in every if one is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
+
+
 def _filled(evidence: Evidence, marginal: Marginal) -> Floats:
     """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
-    shares = [
-        np.bincount(groups, np.maximum(evidence.shares(index), 0.0) + LEAST)
-        for index, groups in zip(marginal.columns, marginal.groups, strict=True)
-    ]
+    shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
     product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
     return np.asarray(product / product.sum())
+
+
+def _held(evidence: Evidence, index: int, groups: Integers) -> Floats:
+    """About how the rows are distributed over cells of a column: (atoms,) → (cells,).
+
+    Counts of atoms are added up as they are: those below 0 make up for rows that noise put into empty ones.
+    """
+    measured = evidence.marginals((index,))
+    finest = max(measured, key=lambda one: one.size) if measured else None
+    parts = None if finest is None else parts_of(finest.groups[0], groups)
+    if finest is None or parts is None:
+        return np.asarray(np.bincount(groups, evidence.shares(index) + LEAST), dtype=np.float64)
+    return np.maximum(np.bincount(parts, finest.counts) / evidence.total, 0.0) + LEAST
 
 
 def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:

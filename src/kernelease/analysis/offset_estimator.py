@@ -1,14 +1,16 @@
 """Means of numbers whose offsets within cells were measured, alone or beside one other column."""
 
-from typing import TypeAlias
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelease.analysis.cell_sums import Way, best_ways
 from kernelease.analysis.estimands import Estimand, NumericValue
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.offset_sums import OffsetPart, OffsetSums, worthwhile
+from kernelease.analysis.offset_sums import OffsetPart, OffsetSums
 from kernelease.analysis.ratio_estimator import RatioEstimator
 from kernelease.analysis.representatives import (
     LEAST,
@@ -20,12 +22,21 @@ from kernelease.analysis.representatives import (
     representatives,
     weighted,
 )
-from kernelease.arrays import Integers
-from kernelease.measured.offsets import Offsets
+from kernelease.arrays import Floats, Integers
 from kernelease.table.columns.celled import Celled
 
-# Counts, the cell of each atom, the offsets in them, and of which cells these are used.
-Found: TypeAlias = tuple[Marginal, Integers, OffsetSums, Offsets, NDArray[np.bool_]]
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offsets:
+    """Counts, and what stands for the numbers of each cell: its middle up to a slack, or (NaN) they themselves."""
+
+    marginal: Marginal
+    cells: Integers  # (atoms,)
+    sums: OffsetSums
+    middle: Floats  # (cells,)
+    slack: Floats  # (cells,)
+    used: NDArray[np.bool_]  # (cells,): whether its offsets are added to the middle
 
 
 def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | None) -> RatioEstimator | None:
@@ -45,17 +56,19 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
     )
     if found is None:
         return None
-    marginal, cells, sums, own, used = found
-    axes = []
+    marginal, axes = found.marginal, []
     for column, groups in zip(marginal.columns, marginal.groups, strict=True):
         declared = evidence.schema.columns[column]
         points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
-        axes.append((declared.name, about_middles(points, cells, own, used) if column == index else points, groups))
+        if column == index:
+            points = about_middles(points, found.cells, found.middle, found.slack)
+        axes.append((declared.name, points, groups))
     chosen = cell_values([axis for axis in axes if axis[0] != part.column.name], part.where, None) if axes[1:] else None
     functions = cell_values(axes, part, estimand.denominator)
     if functions.possible is None or (chosen is not None and not chosen.exact):
         return None
-    function = used.astype(np.float64) if chosen is None else chosen.middle()[0]
+    function = found.used.astype(np.float64) if chosen is None else chosen.middle()[0]
+    sampling = _within(evidence, part.column, index, marginal, functions, found.cells)
     low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
     return RatioEstimator(
         marginal=marginal,
@@ -63,12 +76,12 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
         target=evidence.target,
         possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
         divisor=divisor,
-        offset=OffsetPart.of(sums, function, _within(evidence, part.column, index, marginal, functions, cells)),
+        offset=OffsetPart.of(found.sums, function, sampling),
     )
 
 
-def _alone(evidence: Evidence, index: int, column: Celled) -> Found | None:
-    """The finest counts of a column, and the offsets that are worth their noise: those of narrow cells of many rows."""
+def _alone(evidence: Evidence, index: int, column: Celled) -> _Offsets | None:
+    """Counts of a column, as fine as is worth their noise in each cell, and the offsets that are worth theirs."""
     moments = evidence.moments
     found = None if moments is None else moments.alone(index, column)
     cells = None if moments is None else moments.cells(index)
@@ -78,13 +91,21 @@ def _alone(evidence: Evidence, index: int, column: Celled) -> Found | None:
     coarse = parts_of(marginal.groups[0], cells)
     if coarse is None:
         return None
-    middle, half = middles_and_halves(column, marginal.groups[0])
-    bounds = np.bincount(coarse, evidence.total * marginal.shares * half).astype(np.float64)
-    used = worthwhile(found[0].variances, bounds, float(marginal.joint([middle])[1][0, 0]))
-    return (marginal, cells, *found, used) if used.any() else None
+    sums, own = found
+    middle, half, nothing = np.nan_to_num(own.middle)[coarse], np.nan_to_num(own.half)[coarse], np.zeros(len(own.half))
+    values, slack = middles_and_halves(column, marginal.groups[0])
+    ways = (
+        Way(values=middle, slack=half, variances=nothing),
+        Way(values=middle, slack=np.where(half > 0.0, own.slack, 0.0), variances=sums.variances),
+        Way(values=values, slack=slack, variances=nothing),
+    )
+    chosen = best_ways(marginal, coarse, ways)
+    off = np.array([own.half, np.where(own.half > 0.0, own.slack, 0.0), np.full_like(own.half, np.nan)])
+    off = np.where(np.isnan(own.half), np.nan, off[chosen, np.arange(len(chosen))])
+    return _Offsets(marginal=marginal, cells=cells, sums=sums, middle=own.middle, slack=off, used=chosen == 1)
 
 
-def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Celled) -> Found | None:
+def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Celled) -> _Offsets | None:
     """The counts of a column beside another in the cells of its offsets, and all offsets that were measured."""
     moments, tabulated = evidence.moments, evidence.tabulated
     other = next(one for one in columns if one != index)
@@ -92,8 +113,11 @@ def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Ce
     cells = None if moments is None else moments.cells(index)
     if found is None or cells is None or tabulated is None:
         return None
-    marginal = tabulated.aligned(columns, {index: cells})
-    return None if marginal is None else (marginal, cells, *found, found[1].told)
+    marginal, own = tabulated.aligned(columns, {index: cells}), found[1]
+    if marginal is None:
+        return None
+    slack = np.where(np.isnan(own.half), np.nan, np.where(own.told & (own.half > 0.0), own.slack, own.half))
+    return _Offsets(marginal=marginal, cells=cells, sums=found[0], middle=own.middle, slack=slack, used=own.told)
 
 
 def _within(

@@ -6,11 +6,9 @@ from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from kernelease.analysis.identity import Identity
-from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
@@ -124,22 +122,6 @@ class OffsetPart:
         values, covariance = sums.joint([function])
         variance = max(0.0, float(covariance[0, 0]))
         return cls(sums=sums, function=function, value=float(values[0]), variance=variance, sampling=sampling)
-
-
-def worthwhile(variances: Floats, bounds: Floats, base: float) -> NDArray[np.bool_]:
-    """Which measured offsets to use, so that the 95 % interval is shortest: (cells,), (cells,) → (cells,).
-
-    One that is used adds its variance to `base`; one that is not leaves a sum uncertain by its bound.
-
-    >>> worthwhile(np.array([1.0, 1e6, 1.0]), np.array([50.0, 50.0, 0.0]), 100.0)
-    array([ True, False, False])
-    """
-    order = np.argsort(np.where(bounds > 0.0, variances / np.where(bounds > 0.0, bounds, 1.0), np.inf), kind="stable")
-    noise = critical_value(CONFIDENCE) * np.sqrt(max(0.0, base) + np.append(0.0, np.cumsum(variances[order])))
-    left = bounds.sum() - np.append(0.0, np.cumsum(bounds[order]))
-    used = np.zeros(len(bounds), dtype=np.bool_)
-    used[order[: int(np.argmin(noise + left))]] = True
-    return used
 
 
 @final

@@ -2,17 +2,18 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease.analysis.cell_sums import Way, best_ways
 from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.offset_sums import OffsetSums, worthwhile
+from kernelease.analysis.offset_sums import OffsetSums
 from kernelease.analysis.representatives import cell_ranges, parts_of, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.offsets import Offsets
@@ -124,8 +125,9 @@ def number_term(evidence: Evidence, column: Column) -> Term:
     middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
     marginal = evidence.marginals((index,))[0]
     cells = np.bincount(marginal.groups[0], minlength=marginal.size)
-    shares = (marginal.shares / cells)[marginal.groups[0]] * known
-    centre = float(shares @ middle / shares.sum()) if shares.sum() > 0.0 else float(middle[known].mean())
+    rows = (marginal.counts / cells)[marginal.groups[0]] * known  # unbiased: a tail has no rows that noise put there
+    mean = float(rows @ middle / rows.sum()) if rows.sum() > 0.0 else float(middle[known].mean())
+    centre = min(max(mean, float(middle[known].min())), float(middle[known].max()))
     return Term(
         name=column.name,
         column=index,
@@ -186,34 +188,19 @@ class _Axis:
 
     @classmethod
     def _alone(cls, marginal: Marginal, numbers: Sequence[Term], flags: Floats, found: "_Measured") -> "_Axis":
-        """A number, or its square, on its finest cells; about the middles of the cells whose offsets are used.
-
-        With m the middle of such a cell, x² = m² + 2m·u + u², and u is known up to the fine cell's half width w.
-        """
-        power, own, coarse = len(numbers), found.own, found.coarse
-        middle, width = numbers[0].on(marginal.groups[0])
-        known = ~np.isnan(own.middle)
-        centred = np.where(known, own.middle - numbers[0].centre, 0.0)
-        about, inside = centred[coarse], np.where(known[coarse], middle - centred[coarse], 0.0)
-        width = np.where(known[coarse], width, 0.0)
-        plain = width if power == 1 else 2.0 * np.abs(middle) * width + width**2 * 2.0 / 3.0
-        told = own.slack * np.ones_like(width) if power == 1 else 2.0 * np.abs(inside) * width + width**2 * 2.0 / 3.0
-        told = told if power == 1 else told + 2.0 * np.abs(about) * own.slack
-        slopes = np.ones_like(centred) if power == 1 else 2.0 * centred
-        rows = np.maximum(marginal.counts, 0.0) * np.abs(flags)
-        gain = np.bincount(coarse, rows * np.maximum(plain - told, 0.0)).astype(np.float64)
-        values = middle if power == 1 else middle**2 + width**2 / 3.0
-        base = float(marginal.joint([values * flags])[1][0, 0])
-        used = worthwhile(slopes**2 * found.sums.variances, gain, base)
-        instead = about if power == 1 else about**2 + inside**2 + width**2 / 3.0
+        """A number, or its square: as fine as is worth the noise in each cell of its offsets, with these or without."""
+        ways, slopes = (_first_powers if len(numbers) == 1 else _squares)(numbers[0], marginal.groups[0], found)
+        ways = [replace(way, values=way.values * flags, slack=way.slack * np.abs(flags)) for way in ways]
+        chosen = best_ways(marginal, found.coarse, ways)
+        here = chosen[found.coarse], np.arange(len(flags))
         return cls(
             column=found.column,
-            values=np.where(used[coarse], instead, values) * flags,
-            half=np.zeros_like(width),
-            slack=np.where(used[coarse], told, plain) * np.abs(flags),
+            values=np.array([way.values for way in ways])[here],
+            half=np.zeros_like(flags),
+            slack=np.array([way.slack for way in ways])[here],
             declared=numbers[0].number,
             offsets=found.sums,
-            slopes=slopes * used,
+            slopes=slopes * (chosen == 1),
         )
 
     def pieces(self, other: "_Axis | None") -> list[Piece]:
@@ -236,6 +223,51 @@ class _Measured:
     own: Offsets
     coarse: Integers  # (cells of the marginal,)
     alone: bool
+
+
+def _first_powers(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way], Floats]:
+    """Ways to sum a number (middles of wide cells; these and offsets; middles of fine cells), and how offsets count."""
+    own, coarse = found.own, found.coarse
+    known, nothing = ~np.isnan(own.middle), np.zeros(len(own.middle))
+    middle, half = np.where(known, own.middle - term.centre, 0.0)[coarse], np.nan_to_num(own.half)[coarse]
+    values, slack = (np.where(known[coarse], part, 0.0) for part in term.on(groups))
+    ways = [
+        Way(values=middle, slack=half, variances=nothing),
+        Way(values=middle, slack=np.where(half > 0.0, own.slack, 0.0), variances=found.sums.variances),
+        Way(values=values, slack=slack, variances=nothing),
+    ]
+    return ways, np.ones_like(nothing)
+
+
+def _squares(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way], Floats]:
+    """The same for its square. With m the middle of a wide cell and u the offset from it, x² = m² + 2m·u + u².
+
+    Fine cells of half width w about x′ say u² up to 2·|x′ − m|·w + w², and without offsets x² up to 2·|x′|·w + w².
+    """
+    own, coarse = found.own, found.coarse
+    known, nothing = ~np.isnan(own.middle)[coarse], np.zeros(len(own.middle))
+    centred, half = np.nan_to_num(own.middle - term.centre), np.nan_to_num(own.half)
+    ends = (centred - half) ** 2, (centred + half) ** 2
+    least = np.where(np.abs(centred) <= half, 0.0, np.minimum(*ends))
+    most, about = np.maximum(*ends), centred[coarse]
+    values, width = (np.where(known, part, 0.0) for part in term.on(groups))
+    inside, even = np.where(known, values - about, 0.0), width**2 / 3.0
+    told = 2.0 * (np.abs(inside) * width + even + np.abs(about) * np.where(half[coarse] > 0.0, own.slack, 0.0))
+    fine = values**2 + even, 2.0 * (np.abs(values) * width + even)
+    ways = [
+        Way(
+            values=(0.5 * (least + most))[coarse] * known,
+            slack=(0.5 * (most - least))[coarse] * known,
+            variances=nothing,
+        ),
+        Way(
+            values=about**2 * known + inside**2 + even,
+            slack=told,
+            variances=(2.0 * centred) ** 2 * found.sums.variances,
+        ),
+        Way(values=fine[0], slack=fine[1], variances=nothing),
+    ]
+    return ways, 2.0 * centred
 
 
 def _measured(evidence: Evidence, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:

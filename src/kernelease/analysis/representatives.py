@@ -7,13 +7,11 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
 
 from kernelease.analysis.estimands import Integrand
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Listed
@@ -71,20 +69,19 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
     )
 
 
-def about_middles(points: Representatives, cells: Integers, own: Offsets, used: NDArray[np.bool_]) -> Representatives:
-    """Where the offsets of a cell are `used`, its middle in place of its numbers, or two values around it by the slack.
+def about_middles(points: Representatives, cells: Integers, middle: Floats, slack: Floats) -> Representatives:
+    """Two values, by its slack below and above the middle of a cell, in place of its numbers: (cells,), (cells,).
 
-    `points` are numbers, `cells` those of each atom; middle and slack are the offsets'.
+    `points` are numbers, `cells` those of each atom. Where the slack is NaN, numbers stay as they are.
     """
-    stays = np.flatnonzero(~used[cells[points.atoms]])
-    atoms = np.flatnonzero(used[cells])
-    both = [own.middle] if own.slack == 0.0 else [own.middle - own.slack, own.middle + own.slack]
-    numbers = np.concatenate([middle[cells[atoms]] for middle in both])
-    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / len(both)
+    stays = np.flatnonzero(np.isnan(slack[cells[points.atoms]]))
+    atoms = np.flatnonzero(~np.isnan(slack[cells]))
+    numbers = np.concatenate([end[cells[atoms]] for end in (middle - slack, middle + slack)])
+    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / 2.0
     return Representatives(
-        atoms=np.concatenate([points.atoms[stays], np.tile(atoms, len(both))]),
+        atoms=np.concatenate([points.atoms[stays], atoms, atoms]),
         values=pa.concat_arrays([points.values.take(pa.array(stays)).cast(pa.float64()), pa.array(numbers)]),
-        weights=np.concatenate([points.weights[stays], np.tile(weight, len(both))]),
+        weights=np.concatenate([points.weights[stays], weight, weight]),
     )
 
 
