@@ -129,6 +129,22 @@ def test_intervals_hold_as_often_as_they_say_and_are_as_wide_as_the_errors() -> 
         assert abs(errors.mean()) < 4.5 * errors.std() / math.sqrt(REPEATS), name
 
 
+def test_a_difference_has_the_noise_of_both_means() -> None:
+    """The groups share no row and hardly any noisy number: their variances add up, those of offsets among them."""
+    groups = mean(evidence(0, 2.0), "wage", by="sex")
+    assert isinstance(groups, Groups)
+    difference = groups["M"] - groups["F"]
+    together = math.hypot(groups["M"].parts.noise, groups["F"].parts.noise)
+    assert difference.parts.noise == pytest.approx(together, rel=0.35)
+    assert difference.margin() >= difference.parts.noise
+
+
+def test_noise_in_an_empty_tail_is_no_sampling_error() -> None:
+    noisy = mean(evidence(0, 1.0, Target.POPULATION), "wage")
+    assert isinstance(noisy, Estimate)
+    assert noisy.parts.sampling == pytest.approx(T["wage"].std() / math.sqrt(ROWS), rel=0.6)
+
+
 def test_a_population_adds_the_errors_of_sampling() -> None:
     table, population = (mean(evidence(0, 900.0, target), "wage") for target in (Target.TABLE, Target.POPULATION))
     assert isinstance(table, Estimate)

@@ -1,0 +1,53 @@
+"""The way that each cell of a column is summed: never longer than the same way for all of them."""
+
+import math
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelease.analysis.cell_sums import Way, best_ways
+from kernelease.analysis.marginal import Marginal, NoisySums
+
+FINE, CELLS = 24, np.arange(24) // 4
+NUMBERS = np.arange(24.0)
+
+
+def marginal(counts: np.ndarray, sigma: float) -> Marginal:
+    view = NoisySums(index=np.arange(FINE), values=counts, precision=np.full(FINE, 1.0 / sigma**2))
+    return Marginal((0,), (np.arange(FINE),), (view,), None, ())
+
+
+def ways(offset_noise: float) -> list[Way]:
+    middle, nothing = (NUMBERS.reshape(-1, 4).mean(axis=1))[CELLS], np.zeros(6)
+    return [
+        Way(values=middle, slack=np.full(FINE, 2.0), variances=nothing),
+        Way(values=middle, slack=np.zeros(FINE), variances=np.full(6, offset_noise**2)),
+        Way(values=NUMBERS, slack=np.full(FINE, 0.5), variances=nothing),
+    ]
+
+
+def length(told: Marginal, options: list[Way], chosen: np.ndarray) -> float:
+    """Half the 95 % interval that a choice leads to, counts of fine cells being independent."""
+    here = chosen[CELLS], np.arange(FINE)
+    values, slack = (np.array([getattr(way, part) for way in options])[here] for part in ("values", "slack"))
+    variance = float(told.joint([values])[1][0, 0])
+    variance += float(np.array([way.variances for way in options])[chosen, np.arange(6)].sum())
+    return 1.96 * math.sqrt(variance) + float(np.maximum(np.bincount(CELLS, told.counts * slack), 0.0).sum())
+
+
+@given(
+    rows=st.lists(st.floats(0.0, 1000.0), min_size=FINE, max_size=FINE),
+    sigma=st.floats(0.1, 100.0),
+    noise=st.floats(0.1, 1000.0),
+)
+def test_no_single_way_is_shorter(rows: list[float], sigma: float, noise: float) -> None:
+    told, options = marginal(np.array(rows), sigma), ways(noise)
+    found = length(told, options, best_ways(told, CELLS, options))
+    assert found <= 1.001 * length(told, options, np.zeros(6, dtype=np.int64)) + 1e-9
+
+
+def test_full_cells_are_summed_finely_and_empty_ones_are_not() -> None:
+    counts = np.where(CELLS < 3, 10_000.0, 0.0)
+    assert best_ways(marginal(counts, 5.0), CELLS, ways(1e9)).tolist() == [2, 2, 2, 0, 0, 0]
+    assert best_ways(marginal(counts, 5.0), CELLS, ways(1.0)).tolist() == [1, 1, 1, 0, 0, 0]
