@@ -127,14 +127,14 @@ def _sampling(marginal: Marginal, pair: tuple[Floats, Floats]) -> Floats:
     """The covariance of two sums over rows drawn independently, with variances from unbiased counts: (2, 2).
 
     A distribution without negative cells has rows where there are none, and too many far out in a long tail of them.
-    So variances are those of the counts as they are, and one standard error more, where that is less.
+    So variances are those of the counts as they are, and half a standard error more, where that is less.
     """
     found = marginal.sampling(pair)
     rows, scale = marginal.total or max(1.0, float(marginal.counts.sum())), np.ones(2)
     for place, function in enumerate(pair):
         square = (function - float(function @ marginal.counts) / rows) ** 2
         value, variance = marginal.joint([square])
-        likely = max(0.0, float(value[0])) + math.sqrt(max(0.0, float(variance[0, 0])))
+        likely = max(0.0, float(value[0])) + 0.5 * math.sqrt(max(0.0, float(variance[0, 0])))
         scale[place] = math.sqrt(min(1.0, likely / found[place, place])) if found[place, place] > 0.0 else 1.0
     scaled: Floats = found * np.outer(scale, scale)
     return scaled
