@@ -145,6 +145,18 @@ def test_noise_that_hides_the_model_leaves_no_interval():
     assert not np.isfinite(found["age"].margin()) or found["age"].margin() > 0.1
 
 
+def test_a_response_that_a_covariate_decides_has_no_solution():
+    """The likelihood grows for ever: whatever Newton's method ends at, it is no answer."""
+    table = patients(2000)
+    ill = pa.array(table.column("age").to_numpy() >= 40)
+    decided = table.set_column(table.column_names.index("ill"), "ill", ill)
+    for sigma in (1e-4, 1.0):
+        told = simple(decided, sigma, schema=SCHEMA, sets=PAIRS)
+        found = generalised_regression(told, "ill ~ age + sex", Family.LOGISTIC)
+        assert not np.isfinite(found["age"].margin())
+        assert found["age"].says_little or np.isnan(found["age"].value)
+
+
 @pytest.mark.parametrize(
     ("formula", "family", "message"),
     [
