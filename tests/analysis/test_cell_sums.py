@@ -3,7 +3,7 @@
 import math
 
 import numpy as np
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.analysis.cell_sums import MOST, Way, best_ways
@@ -45,6 +45,7 @@ def length(told: Marginal, options: list[Way], chosen: np.ndarray) -> float:
     sigma=st.floats(0.1, 100.0),
     noise=st.floats(0.1, 1000.0),
 )
+@settings(deadline=None)
 def test_no_single_way_is_shorter(rows: list[float], sigma: float, noise: float) -> None:
     told, options = marginal(np.array(rows), sigma), ways(noise)
     found = length(told, options, best_ways(told, CELLS, options))

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.methods.interactions.resolution import cells_of, parted
@@ -33,6 +33,7 @@ def test_the_tail_of_a_skewed_number_is_parted() -> None:
 
 
 @given(noise=st.floats(0.0, 1e9), rows=st.lists(st.floats(0.0, 1e6), min_size=129, max_size=129))
+@settings(deadline=None)
 def test_cells_are_only_ever_cut(noise: float, rows: list[float]) -> None:
     found = parted(CELLS, np.array(rows), ENDS, noise)
     assert sorted(set(found.tolist())) == list(range(int(found.max()) + 1))
