@@ -82,7 +82,7 @@ bench-public: .venv/.bench  ## wide, long and nearly functional public tables, w
 bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPTIONS=--quick)
 	$(BIN)/python benchmarks/other_tables.py $(OPTIONS)
 
-bench-inference: .venv/.core  ## intervals and tests of whole releases, beside an oracle's and a naive analysis
+bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
 	$(BIN)/python benchmarks/inference.py $(OPTIONS)
 	$(BIN)/python benchmarks/inference_tests.py
 	$(BIN)/python benchmarks/power.py

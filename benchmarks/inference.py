@@ -1,178 +1,256 @@
-"""How often the intervals of whole releases hold the truth, how long they are, and what a naive analysis does.
+"""How often the intervals of releases hold the truth, and how long they are beside the errors that answers really have.
 
-`make bench-inference` releases a simulated table again and again, asks each release the same questions, and writes one
-table into docs/estimates.md. Three ways to an interval are compared: ours; *oracle*, which knows how far our estimates
-really are from the truth (3.92 times their root mean squared error); and *naive*, which treats the synthetic rows as
-if they were real ones. Noise comes from seeds, so that the table can be made again.
+    python benchmarks/inference.py --repeats 200 --jobs 16 --results FILE [--first 0] [--report] [--each] [--write]
+
+Each repeat draws a table from a law, releases it and asks all questions of questions.py, about the table itself and
+about the law. The result of each is a line of JSON in FILE; a run that was stopped goes on where it ended, and files of
+several machines (with other repeats: --first) are joined by `cat`. Then, or with --report alone, the tables are
+printed; --write puts them into docs/estimates.md. Answers come from noisy counts: the synthetic rows, which say only
+how a population varies, are those of a rough fit. Noise comes from seeds, so that the tables can be made again.
 """
 
 import argparse
+import itertools
+import json
 import math
+import multiprocessing
+import os
+import sys
 import time
-from collections.abc import Callable
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
+
 import kernelease as ke
-from kernelease.analysis import Estimate
+from benchmarks import households, workers
+from benchmarks.questions import HOUSEHOLDS, WORKERS, Question, arrays
+from kernelease.table import Schema
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "estimates.md"
 OPENING, CLOSING = "<!-- written by benchmarks/inference.py -->\n", "<!-- end -->"
-SETTINGS = [(rows, epsilon) for rows in (2_000, 20_000) for epsilon in (0.1, 1.0)]
-Z = 1.96
-
-SCHEMA = ke.Schema.parse(
-    """
-    [table]
-    name = "people"
-    [columns.age]
-    type = "integer"
-    min = 18
-    max = 65
-    [columns.sex]
-    type = "category"
-    values = ["F", "M"]
-    [columns.school]
-    type = "category"
-    values = ["none", "some", "much"]
-    [columns.hours]
-    type = "number"
-    min = 0.0
-    max = 80.0
-    cells = 32
-    nullable = true
-    [columns.kids]
-    type = "integer"
-    min = 0
-    max = 5
-    """
-)
-
-
-def people(rows: int, seed: int = 0) -> pa.Table:
-    """A table of mixed types, in which columns depend on each other."""
-    generator = np.random.default_rng(seed)
-    age = np.clip(generator.normal(40.0, 12.0, rows), 18, 65).astype(np.int64)
-    sex = np.where(generator.random(rows) < 0.45 + 0.002 * (age - 40), "F", "M")
-    school = np.array(["none", "some", "much"])[np.clip(generator.normal(age / 30.0, 0.7), 0.0, 2.99).astype(int)]
-    hours = np.clip(generator.normal(30.0 + 0.3 * (age - 40) + 4.0 * (sex == "M"), 9.0), 0.0, 80.0)
-    kids = np.clip(generator.poisson(0.05 * (age - 18)), 0, 5)
-    missing = generator.random(rows) < 0.08
-    return pa.table({"age": age, "sex": sex, "school": school, "hours": pa.array(hours, mask=missing), "kids": kids})
-
-
-Arrays = dict[str, np.ndarray]
+DELTA = 1e-6
+LEVEL, Z = 0.95, 1.96
+LAW = 2_000_000  # rows that stand for the law: their own sampling error is 1/8 of that of 30,000
+WORDS = {"table": "about the table itself", "population": "about the law it was drawn from"}
+TARGETS = tuple(WORDS)
+METHOD = ke.Interactions(solver=ke.MixtureSolver().rough())
 
 
 @dataclass(frozen=True)
-class Question:
-    """What is asked of a release; of rows it is a list of numbers whose mean is the answer, or a correlation."""
+class Setup:
+    """A law of tables, what is asked of them, and the numbers of rows and ε of its releases."""
 
-    words: str
-    ask: Callable[[ke.Release], Estimate]
-    numbers: Callable[[Arrays], np.ndarray] | None = None
-    pair: tuple[str, str] | None = None
-
-    def of_rows(self, rows: Arrays) -> tuple[float, float]:
-        """The value and the standard error that the rows themselves would give."""
-        if self.pair is not None:
-            value = float(np.corrcoef(rows[self.pair[0]], rows[self.pair[1]])[0, 1])
-            return value, (1.0 - value * value) / math.sqrt(len(rows["age"]))
-        numbers = self.numbers(rows)
-        return float(numbers.mean()), float(numbers.std() / math.sqrt(max(1, len(numbers))))
+    schema: Schema
+    draw: Callable[[int, np.random.Generator], pa.Table]
+    questions: Sequence[Question]
+    settings: Sequence[tuple[int, float]]
 
 
-QUESTIONS = [
-    Question("mean of age", lambda r: r.mean("age"), lambda t: t["age"]),
-    Question(
-        "P(age ≥ 40, F)",
-        lambda r: r.probability("age >= 40 and sex == 'F'"),
-        lambda t: ((t["age"] >= 40) & (t["sex"] == "F")).astype(float),
+SETUPS = {
+    "households": Setup(
+        households.SCHEMA,
+        households.households,
+        HOUSEHOLDS,
+        [(rows, epsilon) for rows in (5_000, 30_000) for epsilon in (0.3, 1.0, 5.0)],
     ),
-    Question(
-        "mean of age, much school",
-        lambda r: r.mean("age", where="school == 'much'", spread="even"),
-        lambda t: t["age"][t["school"] == "much"],
+    "workers": Setup(
+        workers.SCHEMA,
+        workers.workers,
+        WORKERS,
+        [(rows, epsilon) for rows in (2_000, 20_000) for epsilon in (0.1, 1.0)],
     ),
-    Question(
-        "P(kids ≥ 2 given M)",
-        lambda r: r.probability("kids >= 2", where="sex == 'M'"),
-        lambda t: (t["kids"][t["sex"] == "M"] >= 2).astype(float),
-    ),
-    Question("correlation of age, kids", lambda r: r.correlation("age", "kids"), pair=("age", "kids")),
-    Question("mean of hours (in cells)", lambda r: r.mean("hours"), lambda t: t["hours"][~np.isnan(t["hours"])]),
-    Question(
-        "P(4 columns)",
-        lambda r: r.probability("age >= 40 and sex == 'F' and kids >= 1 and school == 'much'"),
-        lambda t: ((t["age"] >= 40) & (t["sex"] == "F") & (t["kids"] >= 1) & (t["school"] == "much")).astype(float),
-    ),
-]
+}
+Unit = tuple[str, int, float, int]  # a setup, rows, ε and a repeat: one release
+
+
+@lru_cache
+def law(name: str) -> tuple[tuple[float, ...], ...]:
+    """What is true of the law, for each question."""
+    rows = arrays(SETUPS[name].draw(LAW, np.random.default_rng(10**6)))
+    return tuple(tuple(map(float, question.truth(rows))) for question in SETUPS[name].questions)
+
+
+def released(unit: Unit) -> dict[str, Any]:
+    """One release and its answers, each as [value, low, high, truth, says little] for both targets."""
+    name, rows, epsilon, repeat = unit
+    setup = SETUPS[name]
+    table = setup.draw(rows, np.random.default_rng([rows, repeat]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, and a small ε weak
+        release = ke.release(
+            table,
+            schema=setup.schema,
+            privacy=ke.Privacy(epsilon=epsilon, delta=DELTA),
+            method=METHOD,
+            seed=repeat,
+            noise=ke.SeededNoise(
+                int(np.random.SeedSequence([rows, round(1000 * epsilon), repeat]).generate_state(1)[0])
+            ),
+        )
+    own = arrays(table)
+    answers: dict[str, list[Any]] = {target: [] for target in TARGETS}
+    for question, general in zip(setup.questions, law(name), strict=True):
+        truths = {"table": question.truth(own), "population": general}
+        for target in TARGETS:
+            answers[target].append(_asked(question, release, target, truths[target]))
+    return {"unit": list(unit), **answers}
+
+
+def _asked(question: Question, release: ke.Release, target: str, truths: Sequence[float]) -> list[Any]:
+    """Each answer; a question that is refused has no interval, and says little."""
+    try:
+        estimates = question.ask(release, target)
+    except ke.KerneleaseError:
+        return [[math.nan, -math.inf, math.inf, float(truth), True] for truth in truths]
+    return [
+        [float(one), *map(float, one.interval(LEVEL)), float(truth), bool(one.says_little)]
+        for one, truth in zip(estimates, truths, strict=True)
+    ]
+
+
+def run(units: Sequence[Unit], results: Path, jobs: int) -> None:
+    """Release what is not in the file yet, and add a line for each."""
+    done = {tuple(line["unit"]) for line in read(results)}
+    left = [unit for unit in units if unit not in done]
+    for name in {unit[0] for unit in left}:
+        law(name)  # once, for all processes
+    started = time.perf_counter()
+    results.parent.mkdir(parents=True, exist_ok=True)
+    if results.exists() and not results.read_bytes().endswith(b"\n"):  # a part of a line: what follows is not of it
+        results.write_bytes(results.read_bytes() + b"\n")
+    with results.open("a", encoding="utf-8") as file, multiprocessing.get_context("fork").Pool(jobs) as pool:
+        for number, line in enumerate(pool.imap_unordered(released, left), 1):
+            file.write(json.dumps(line) + "\n")
+            file.flush()
+            if number % 50 == 0 or number == len(left):
+                print(f"{number} of {len(left)} releases, {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def read(results: Path) -> Iterator[dict[str, Any]]:
+    """All whole lines of a file; a run that was killed may have left a part of one."""
+    for line in results.read_text(encoding="utf-8").splitlines() if results.exists() else ():
+        try:
+            yield json.loads(line)
+        except json.JSONDecodeError:
+            continue
 
 
 @dataclass
 class Tally:
-    """Over all releases of one table: hits at 90 and 95 %, lengths, errors, and the naive hits at 95 %."""
+    """The answers to one question over all releases: (releases, 5), as `released` gives them."""
 
-    hits: list[int]
-    lengths: list[float]
-    errors: list[float]
-    naive: int = 0
+    answers: list[list[float]]
 
-    def line(self, words: str, rows: int, epsilon: float) -> str:
-        count = len(self.lengths)
-        oracle = 2.0 * Z * math.sqrt(float(np.mean(np.square(self.errors))))
-        shares = [f"{hits / count:.0%}" for hits in self.hits]
-        cells = [words, f"{rows:,}", f"{epsilon:g}", *shares, f"{np.median(self.lengths):.3g}", f"{oracle:.3g}"]
-        return "| " + " | ".join([*cells, f"{self.naive / count:.0%}"]) + " |"
+    @property
+    def held(self) -> np.ndarray:
+        """Whether each interval holds the truth."""
+        _, low, high, truth, _ = np.array(self.answers, dtype=float).T
+        return (low <= truth) & (truth <= high)
+
+    @property
+    def silent(self) -> np.ndarray:
+        """Whether each answer says that it says little."""
+        return np.array(self.answers, dtype=float)[:, 4] > 0.0
+
+    @property
+    def width(self) -> float:
+        """Half the median interval over 1.96 root mean squared errors, of the answers that say something."""
+        value, low, high, truth, little = np.array(self.answers, dtype=float).T
+        told = (little == 0.0) & np.isfinite(value)
+        if told.sum() < 5:
+            return math.nan
+        error = math.sqrt(float(np.mean((value[told] - truth[told]) ** 2)))
+        return float(np.median((high - low)[told])) / 2.0 / (Z * error) if error > 0.0 else math.nan
 
 
-def arrays(table: pa.Table) -> Arrays:
-    return {name: table.column(name).to_numpy() for name in SCHEMA.names}
+Found = dict[tuple[int, float], dict[str, list[Tally]]]  # by setting, and by family or by question
 
 
-def run(rows: int, epsilon: float, repeats: int) -> list[str]:
-    """The lines of one setting."""
-    table = people(rows)
-    truths = [question.of_rows(arrays(table))[0] for question in QUESTIONS]
-    tallies = [Tally([0, 0], [], []) for _ in QUESTIONS]
-    for repeat in range(repeats):
-        privacy = ke.Privacy(epsilon=epsilon, delta=1e-6)
-        release = ke.release(table, schema=SCHEMA, privacy=privacy, seed=repeat, noise=ke.SeededNoise(repeat))
-        synthetic = arrays(release.rows)
-        for question, truth, tally in zip(QUESTIONS, truths, tallies, strict=True):
-            estimate = question.ask(release)
-            for place, level in enumerate((0.9, 0.95)):
-                low, high = estimate.interval(level)
-                tally.hits[place] += low <= truth <= high
-            tally.lengths.append(high - low)
-            tally.errors.append(float(estimate) - truth)
-            value, error = question.of_rows(synthetic)
-            tally.naive += abs(value - truth) <= Z * error
-    return [tally.line(question.words, rows, epsilon) for question, tally in zip(QUESTIONS, tallies, strict=True)]
+def tallies(lines: Iterable[dict[str, Any]], name: str, target: str, *, each: bool) -> Found:
+    """The answers of all releases of a law, by family, or with `each` by question."""
+    found: dict[tuple[int, float], list[list[list[Any]]]] = defaultdict(list)
+    for line in lines:
+        if line["unit"][0] == name:
+            found[line["unit"][1], line["unit"][2]].append(line[target])
+    names = [question.words if each else question.family for question in SETUPS[name].questions]
+    return {setting: _together(found[setting], names) for setting in sorted(found)}
+
+
+def _together(releases: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, list[Tally]]:
+    together: dict[str, list[Tally]] = defaultdict(list)
+    for place, name in enumerate(names):
+        for answer in range(len(releases[0][place])):
+            together[name].append(Tally([release[place][answer] for release in releases]))
+    return dict(together)
+
+
+def cell(parts: Sequence[Tally]) -> str:
+    """Coverage in percent with its standard error (releases are independent, answers of one are not), and the width."""
+    held = np.array([part.held for part in parts]).mean(axis=0)
+    silent = float(np.mean([part.silent for part in parts]))
+    widths = [part.width for part in parts if math.isfinite(part.width)]
+    error = held.std(ddof=1) / math.sqrt(len(held)) if len(held) > 1 else math.nan
+    told = f"{np.median(widths):.2f}" if widths else "-"
+    return f"{100 * held.mean():.1f} ± {100 * error:.1f} / {told}" + (f" ({silent:.0%})" if silent > 0.005 else "")
+
+
+def report(lines: Sequence[dict[str, Any]], *, each: bool = False) -> str:
+    """A table for each law and target: families (or questions) down, settings across."""
+    text = []
+    for name, target in itertools.product(SETUPS, TARGETS):
+        found = tallies(lines, name, target, each=each)
+        if not found:
+            continue
+        settings = list(found.values())
+        releases = min(len(next(iter(one.values()))[0].answers) for one in settings)
+        head = ["", *(f"{rows:,}, ε = {epsilon:g}" for rows, epsilon in found)]
+        body = [[words, *(cell(one[words]) for one in settings)] for words in settings[0]]
+        text += [f"**{name.capitalize()}**, {WORDS[target]}, {releases} releases of each size and ε:", ""]
+        text += ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body]] + [""]
+    return "\n".join(text)
+
+
+def write(text: str) -> None:
+    """Into the document, in place of what was there."""
+    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(OPENING)
+    after = rest.partition(CLOSING)[2]
+    DOCUMENT.write_text(f"{before}{OPENING}\n{text}\n{CLOSING}{after}", encoding="utf-8")
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=40, help="releases of each table")
-    parser.add_argument("--print", action="store_true", help="print the table, and leave the document alone")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=200, help="releases of each law, size and ε")
+    parser.add_argument("--first", type=int, default=0, help="number of the first repeat, for a second machine")
+    parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
+    parser.add_argument(
+        "--results", type=Path, default=Path("benchmarks/out/inference.jsonl"), help="file of lines, which is added to"
+    )
+    parser.add_argument(
+        "--laws", nargs="*", choices=list(SETUPS), default=list(SETUPS), help="laws to draw tables from"
+    )
+    parser.add_argument("--report", action="store_true", help="release nothing: print what the file has")
+    parser.add_argument("--each", action="store_true", help="a line for each question, not for each family")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/estimates.md")
     options = parser.parse_args()
-    head = ["question", "rows", "ε", "90 % held", "95 % held", "median length", "oracle's", "naive 95 % held"]
-    lines = ["| " + " | ".join(head) + " |", "| " + " | ".join(["---"] * len(head)) + " |"]
-    started = time.perf_counter()
-    for rows, epsilon in SETTINGS:
-        lines += run(rows, epsilon, options.repeats)
-        print("\n".join(lines[-len(QUESTIONS) :]), flush=True)
-    note = f"{options.repeats} releases of each table, δ = 1e-6; the last three columns are about 95 % intervals."
-    text = "\n".join([note, "", *lines, ""])
-    print(f"{time.perf_counter() - started:.0f} s")
-    if not options.print:
-        content = DOCUMENT.read_text(encoding="utf-8")
-        before, _, rest = content.partition(OPENING)
-        _, _, after = rest.partition(CLOSING)
-        DOCUMENT.write_text(f"{before}{OPENING}\n{text}\n{CLOSING}{after}", encoding="utf-8")
+    repeats = range(options.first, options.first + options.repeats)
+    units = [
+        (name, *setting, repeat) for repeat in repeats for name in options.laws for setting in SETUPS[name].settings
+    ]
+    if not options.report:
+        run(units, options.results, options.jobs)
+    lines = list(read(options.results))
+    print(report(lines, each=options.each))
+    if options.write:
+        write(report(lines))
 
 
 if __name__ == "__main__":

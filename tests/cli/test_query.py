@@ -36,7 +36,6 @@ QUESTIONS = {
     ("probability", "age > 40", "--where", "sex == 'female'"): lambda r: r.probability(
         "age > 40", where="sex == 'female'"
     ),
-    ("mean", "hours", "--spread", "even"): lambda r: r.mean("hours", spread="even"),
     ("mean", "age", "--target", "population"): lambda r: r.mean("age", target="population"),
     ("quantile", "hours", "0.9"): lambda r: r.quantile("hours", 0.9),
     ("correlation", "age", "hours"): lambda r: r.correlation("age", "hours"),

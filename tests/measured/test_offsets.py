@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.measured.offsets import offsets
+from kernelease.measured.offsets import measured_width, offsets
 from kernelease.table import Date, Integer, Number
 from kernelease.table.columns.celled import Celled
 
@@ -56,9 +56,33 @@ def test_null_weighs_nothing() -> None:
     assert found is not None
     assert found.ramp.of(np.array([column.size - 1]), np.array([4095])).tolist() == [0]
     assert np.isnan(found.middle[1])
-    assert found.relative == 1.0
+    assert found.widest == pytest.approx(99_999 / 2)
 
 
 def test_cells_of_single_values_leave_nothing_to_measure() -> None:
     column = Date(name="born", min="2024-01-01", max="2024-03-01")  # type: ignore[arg-type]
     assert offsets(column, np.arange(column.size), apart=True) is None
+
+
+def test_wide_cells_are_left_out_of_a_sum_over_all() -> None:
+    """Atoms of a cell that is too wide weigh nothing, and the unit is that of the widest that is left."""
+    column = Number(name="wage", min=0.0, max=100.0, cells=12)
+    cells = np.minimum(np.arange(column.size) // 2, 3)
+    whole, narrow = (offsets(column, cells, apart=False, narrow=most) for most in (np.inf, 15.0))
+    assert whole is not None
+    assert narrow is not None
+    assert whole.told.all()
+    assert narrow.told.tolist() == [True, True, True, False]
+    left_out = np.flatnonzero(cells == 3)
+    assert not narrow.ramp.of(left_out, np.full(len(left_out), 4000)).any()
+    assert narrow.widest == pytest.approx(float(narrow.half[:3].max()))
+    assert narrow.widest < whole.widest
+    assert measured_width(column, cells, narrow.ramp) == pytest.approx(narrow.widest)
+    assert measured_width(column, cells, whole.ramp) == pytest.approx(float(whole.half.max()))
+
+
+def test_the_narrowest_cells_are_always_summed() -> None:
+    column = Number(name="wage", min=0.0, max=100.0, cells=12)
+    found = offsets(column, np.zeros(column.size, dtype=np.int64), apart=False, narrow=0.0)
+    assert found is not None
+    assert found.told.all()

@@ -4,7 +4,7 @@ from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
 from kernelease.analysis.conditions import parse_condition
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Answers, Evidence, Spread
+from kernelease.analysis.evidence import Answers, Evidence
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.table.expressions import Condition
 
@@ -18,7 +18,6 @@ __all__ = [
     "MarginalErrors",
     "Parts",
     "Regression",
-    "Spread",
     "Target",
     "marginal_errors",
     "parse_condition",

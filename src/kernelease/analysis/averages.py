@@ -23,7 +23,7 @@ from kernelease.analysis.estimands import (
     numbers_of,
 )
 from kernelease.analysis.estimate import Estimate, Parts
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.grouping import grouped
@@ -35,19 +35,17 @@ from kernelease.analysis.inference import (
 )
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import ratio_source
-from kernelease.analysis.offset_sums import OffsetPart
+from kernelease.analysis.offset_estimator import offset_estimator
 from kernelease.analysis.ratio_estimator import RatioEstimator
-from kernelease.analysis.representatives import LEAST, CellValues, cell_values, middles, representatives, weighted
+from kernelease.analysis.representatives import LEAST, cell_values, parts_of, representatives, weighted
 from kernelease.analysis.sums import weighted_sum
-from kernelease.arrays import Floats
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.table.columns.celled import Celled
 from kernelease.table.derived.computed import Formula
 from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
-EVENLY = "assumes that rows are spread within each cell as the column's own counts are"
 
 
 def mean(
@@ -211,33 +209,49 @@ def average(evidence: Evidence, estimand: Estimand) -> Estimate:
 
 def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
-    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
-    found = [one for one in [*every, _offset_estimator(evidence, estimand)] if one is not None]
-    if not found:
+    estimator = _best(evidence, estimand, measured)
+    if estimator is None:
         return None
-    # By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones.
-    estimator = found[0] if len(found) == 1 else min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
     if len(estimator.marginal.columns) > 2 and not estimator.functions.exact:  # what pairs say of finer cells helps
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
-    even = evidence.spread is Spread.EVEN and not estimator.functions.exact
-    chosen = replace(estimator, functions=estimator.functions.evened()) if even else estimator
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
-    estimate = chosen.estimate(scale=scale, about=estimand.about)
-    pair = chosen.functions.middle()
-    source = ratio_source(evidence, chosen.marginal, pair, chosen.ratio(pair), estimate.parts, chosen.divisor, scale)
-    estimate = replace(estimate, source=source)
-    return replace(estimate, remark=EVENLY) if even else estimate
+    estimate = estimator.estimate(scale=scale, about=estimand.about)
+    pair = estimator.functions.middle()
+    source = ratio_source(evidence, estimator, pair, estimate.parts, scale)
+    return replace(estimate, source=source)
+
+
+def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> RatioEstimator | None:
+    """By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones."""
+    offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand))
+    if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
+        return offset
+    every = [*(_ratio_estimator(evidence, estimand, marginal) for marginal in measured), offset]
+    found = [one for one in every if one is not None]
+    if len(found) < 2:
+        return found[0] if found else None
+    return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
 
 
 def _filled(evidence: Evidence, marginal: Marginal) -> Floats:
     """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
-    shares = [
-        np.bincount(groups, np.maximum(evidence.shares(index), 0.0) + LEAST)
-        for index, groups in zip(marginal.columns, marginal.groups, strict=True)
-    ]
+    shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
     product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
     return np.asarray(product / product.sum())
+
+
+def _held(evidence: Evidence, index: int, groups: Integers) -> Floats:
+    """About how the rows are distributed over cells of a column: (atoms,) → (cells,).
+
+    Counts of atoms are added up as they are: those below 0 make up for rows that noise put into empty ones.
+    """
+    measured = evidence.marginals((index,))
+    finest = max(measured, key=lambda one: one.size) if measured else None
+    parts = None if finest is None else parts_of(finest.groups[0], groups)
+    if finest is None or parts is None:
+        return np.asarray(np.bincount(groups, evidence.shares(index) + LEAST), dtype=np.float64)
+    return np.maximum(np.bincount(parts, finest.counts) / evidence.total, 0.0) + LEAST
 
 
 def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:
@@ -256,65 +270,6 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal)
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
     )
-
-
-def _offset_estimator(evidence: Evidence, estimand: Estimand) -> RatioEstimator | None:
-    """The mean of a number whose offsets were measured, alone or beside one other column; None for other questions.
-
-    Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
-    are meant must follow from the cells of the other column.
-    """
-    part, tabulated, moments = estimand.numerator, evidence.tabulated, evidence.moments
-    if not isinstance(part, NumericValue) or not isinstance(part.column, Celled):
-        return None
-    if tabulated is None or moments is None:
-        return None
-    columns, name = evidence.positions(estimand.columns), part.column.name
-    index = evidence.schema.names.index(name)
-    others = [column for column in columns if column != index]
-    if len(others) > 1 or name in part.where.columns:
-        return None
-    cells = moments.cells(index)
-    sums = moments.beside(index, part.column, others[0]) if others else moments.alone(index, part.column)
-    marginal = None if cells is None else tabulated.aligned(columns, {index: cells})
-    if marginal is None or sums is None:
-        return None
-    axes = []
-    for column, groups in zip(marginal.columns, marginal.groups, strict=True):
-        declared = evidence.schema.columns[column]
-        points = (
-            middles(part.column, groups, sums[1])
-            if column == index
-            else weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
-        )
-        axes.append((declared.name, points, groups))
-    chosen = cell_values([axis for axis in axes if axis[0] != name], part.where, None) if others else None
-    if chosen is not None and not chosen.exact:
-        return None
-    function = np.ones(sums[0].size) if chosen is None else chosen.middle()[0]
-    functions = cell_values(axes, part, estimand.denominator)
-    if functions.possible is None:
-        return None
-    low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
-    return RatioEstimator(
-        marginal=marginal,
-        functions=functions,
-        target=evidence.target,
-        possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
-        divisor=_divisor(evidence, estimand),
-        offset=OffsetPart.of(sums[0], function, _within(evidence, part.column, index, marginal, functions)),
-    )
-
-
-def _within(evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues) -> float:
-    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count."""
-    cells, shares = marginal.groups[marginal.columns.index(index)], evidence.shares(index) + LEAST
-    centres = np.nan_to_num(column.centres())
-    held, first, second = (np.bincount(cells, shares * part) for part in (1.0, centres, centres**2))
-    variance = np.maximum(second / held - (first / held) ** 2, 0.0)
-    axis = [-1 if other == index else 1 for other in marginal.columns]
-    spread = np.broadcast_to(variance.reshape(axis), marginal.shape).ravel()
-    return evidence.total * float(marginal.shares @ (spread * functions.middle()[1]))
 
 
 def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:

@@ -9,7 +9,7 @@ import numpy as np
 from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
@@ -40,13 +40,15 @@ class _Moments:
 
     A correlation is the cosine of an angle between two centred columns. What was not measured of where in its cell a
     number lies turns each column by an angle of at most arcsin(u / standard deviation), where u² is the mean of the
-    squares of the farthest that numbers can be from where they are taken to be: `turn` is the sum of both. `stretch` is
-    by how much, in proportion, the standard deviations may be off.
+    squares of the farthest that numbers can be from where they are taken to be: `turn` is the sum of both. Where
+    offsets were measured, sums may be off by what these leave open: the covariance by `off` times the product of the
+    standard deviations, and that by a share `stretch`.
     """
 
     ratio: Ratio
     noise: Ratio  # without sampling errors
     turn: float
+    off: float
     stretch: float
     target: Target
     laplace: bool
@@ -66,14 +68,16 @@ class _Moments:
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
             noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
-            turn=0.0 if evidence.spread is Spread.EVEN else _turn(sums, values, terms),
-            stretch=0.0 if evidence.spread is Spread.EVEN else _stretch(sums, values),
+            turn=_turn(sums, values, terms),
+            off=_off(sums, values) / float(numbers[1]) if numbers[1] > 0.0 else 0.0,
+            stretch=_stretch(sums, values),
             target=evidence.target,
             laplace=marginal.laplace,
         )
 
     def widened(self, low: float, high: float) -> Interval:
         """Ends that hold whatever was not measured, too."""
+        low, high = low - self.off, high + self.off
         if self.turn == self.stretch == 0.0:
             return max(low, -1.0), min(high, 1.0)
         grown = self.stretch / (1.0 - self.stretch) if self.stretch < 1.0 else math.inf
@@ -117,25 +121,22 @@ def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Pro
     """n, x, y, x², y², xy over the rows that have both numbers."""
     x, y = terms
     flags = [_known(evidence, term) for term in terms]
-    wanted: tuple[list[Term], ...] = ([], [x], [y], [x, x], [y, y], [x, y])
-    return [
-        _square(evidence, one[0], flags, marginal)
-        if len(one) == 2 and one[0] is one[1]
-        else product(evidence, [*one, *(flag for flag in flags if flag is not None)], marginal)
-        for one in wanted
-    ]
+    known = [flag for flag in flags if flag is not None]
+    both = [product(evidence, [*one, *known], marginal) for one in ([], [x, y])]
+    first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
+    return [both[0], *first, *second, both[1]]
 
 
-def _square(evidence: Evidence, term: Term, flags: list[Term | None], marginal: Marginal) -> Product:
-    """Σ x² over all rows, from the column alone, less that over the rows without the other number."""
+def _power(evidence: Evidence, term: Term, power: int, flags: list[Term | None], marginal: Marginal) -> Product:
+    """Σ x or Σ x² over all rows, from the column alone, less that over the rows without the other number."""
     assert term.column is not None  # numbers are of a column
     single = max(evidence.marginals((term.column,)), key=lambda one: one.size)
-    whole = product(evidence, [term, term], single)
+    whole = product(evidence, [term] * power, single)
     other = next((flag for flag in flags if flag is not None and flag.column != term.column), None)
     if other is None:
         return whole
     missing = replace(other, middle=1.0 - other.middle)
-    return whole.less(product(evidence, [term, term, missing], marginal))
+    return whole.less(product(evidence, [*[term] * power, missing], marginal))
 
 
 def _known(evidence: Evidence, term: Term) -> Term | None:
@@ -155,6 +156,13 @@ def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:
         off = max(one.halves.get(term.column, 0.0) for one in sums) ** 2
         turn += math.asin(min(1.0, math.sqrt(off / variance))) if variance > 0.0 else math.pi / 2
     return turn
+
+
+def _off(sums: list[Product], values: Floats) -> float:
+    """The largest bias of the covariance by what offsets leave open."""
+    n = max(float(values[0]), 1.0)
+    mx, my = (abs(float(value)) / n for value in values[1:3])
+    return (sums[5].bias + my * sums[1].bias + mx * sums[2].bias) / n
 
 
 def _stretch(sums: list[Product], values: Floats) -> float:

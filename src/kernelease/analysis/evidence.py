@@ -6,7 +6,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum, unique
 from typing import Any, final
 
 import numpy as np
@@ -41,21 +40,12 @@ HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
 @final
-@unique
-class Spread(StrEnum):
-    """Where in their cells values lie: anywhere; or as the column's own counts say, else evenly: an assumption."""
-
-    ANY = "any"
-    EVEN = "even"
-
-
-@final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Declared columns, what was measured of them with known noise, and synthetic rows where there are any.
 
-    `target` says whose value is asked for, and `spread` what may be assumed about values within a cell. Answers come
-    from the measurements; the rows only say where within its limits an answer that was not measured is likely to be.
+    `target` says whose value is asked for. Answers come from the measurements; the rows only say where within its
+    limits an answer that was not measured is likely to be.
     """
 
     schema: Schema
@@ -63,7 +53,6 @@ class Evidence:
     rows: pa.Table | None = None
     weights: Floats | None = None
     target: Target = Target.TABLE
-    spread: Spread = Spread.ANY
 
     @property
     def total(self) -> float:

@@ -32,6 +32,7 @@ from kernelease.table.columns.column import Codes, Column
 
 YEAR = {"date": 365.25, "datetime": 365.25 * 86_400_000_000}  # in a date's own scale: a trend is per year
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0
+CERTAIN = 20.0  # log-odds that no table shows: a solution with such has run away from counts that have none
 _STEPS = 200  # of Newton's method; ten suffice where there is a solution
 _REMARK = "numbers count as the average of their cell: exact where the model holds within cells"
 _FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
@@ -178,7 +179,8 @@ class _Equations:
                 break
         else:
             return self._told(formula, slopes, None)
-        return self._told(formula, slopes, derivative)
+        ran_away = self.family is Family.LOGISTIC and float(np.abs(slopes @ self.design).max()) > CERTAIN
+        return self._told(formula, slopes, None if ran_away else derivative)
 
     def _start(self, wanted: Floats, counts: Floats) -> Floats:
         """All coefficients 0 but the intercept, which gives the mean of the response."""

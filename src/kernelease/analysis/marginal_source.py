@@ -10,9 +10,10 @@ import numpy as np
 
 from kernelease.analysis.estimate import Parts, Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.inference import Ratio
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.sources import SAMPLED, Source, Weights
+from kernelease.analysis.offset_sums import OffsetPart
+from kernelease.analysis.ratio_estimator import RatioEstimator
+from kernelease.analysis.sources import SAMPLED, CombinedSource, Source, Weights
 from kernelease.arrays import Floats, Integers
 
 
@@ -24,22 +25,39 @@ def marginal_source(evidence: Evidence, marginal: Marginal, function: Floats, *,
 
 
 def ratio_source(
-    evidence: Evidence,
-    marginal: Marginal,
-    pair: tuple[Floats, Floats],
-    ratio: Ratio,
-    parts: Parts,
-    divisor: float | None,
-    scale: float,
+    evidence: Evidence, estimator: RatioEstimator, pair: tuple[Floats, Floats], parts: Parts, scale: float
 ) -> Source | None:
-    """Of `scale` times a ratio, to first order: of Σ (numerator − ratio·denominator), over the denominators' sum.
-
-    `divisor` is a public number in place of that sum, if there is one.
-    """
+    """Of `scale` times a ratio, to first order: of Σ (numerator − ratio·denominator), over the denominators' sum."""
     if not math.isfinite(parts.standard_error):
         return None
-    function = pair[0] if divisor is not None else pair[0] - ratio.value * pair[1]
-    return marginal_source(evidence, marginal, scale / ratio.denominator * function, sampling=parts.sampling)
+    ratio, offset = estimator.ratio(pair), estimator.offset
+    function, by = (
+        pair[0] if estimator.divisor is not None else pair[0] - ratio.value * pair[1],
+        scale / ratio.denominator,
+    )
+    counted = marginal_source(evidence, estimator.marginal, by * function, sampling=parts.sampling)
+    if counted is None or offset is None:
+        return counted
+    return CombinedSource(((1.0, counted), (by, OffsetSource(evidence=evidence, offset=offset))))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OffsetSource(Source):
+    """The error of what offsets add to a sum, by noise alone: sampling is counted where the cells are."""
+
+    evidence: Evidence
+    offset: OffsetPart
+
+    @property
+    def laplace(self) -> bool:
+        return self.offset.sums.laplace
+
+    def weights(self) -> Weights:
+        release, tabulated = fingerprint(self.evidence), self.evidence.tabulated
+        assert tabulated is not None  # offsets come with counts
+        found = self.offset.sums.coefficients(self.offset.function)
+        return {(release, position): tabulated.sigmas[position] * weight for position, weight in found.items()}
 
 
 @final

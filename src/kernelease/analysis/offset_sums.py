@@ -12,7 +12,7 @@ from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.measured.offsets import Offsets, offsets
+from kernelease.measured.offsets import Offsets, measured_width, offsets
 from kernelease.privacy.step import Law
 from kernelease.table.columns.celled import Celled
 
@@ -23,7 +23,10 @@ _KNOWN = 1e-3  # of the largest unit: offsets in a cell of one value are 0, to s
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetView:
-    """What one moment says: `index[c]` is the sum that cell c is in, `spread[b]` the sum of its own cell b."""
+    """What one moment says: `index[c]` is the sum that cell c is in, `spread[b]` the sum of its own cell b.
+
+    Nothing is known of a sum that not both have in full: its precision is 0.
+    """
 
     position: int  # of the moment, after all blocks of counts
     index: Integers  # (cells,)
@@ -35,10 +38,12 @@ class OffsetView:
     @classmethod
     def of(cls, position: int, noisy: NoisyBlock, index: Integers, spread: Integers, scale: Floats) -> "OffsetView":
         """The sums of a moment's cells, `scale` times each."""
-        known = np.where(scale > 0.0, scale, _KNOWN * float(scale.max()))
-        values: Floats = np.bincount(spread, scale * noisy.values.ravel()).astype(np.float64)
-        variance = np.bincount(spread, (known * noisy.sigma) ** 2)
-        return cls(position=position, index=index, spread=spread, scale=scale, values=values, precision=1.0 / variance)
+        known, count = np.where(scale > 0.0, scale, _KNOWN * float(scale.max())), 1 + max(index.max(), spread.max())
+        values: Floats = np.bincount(spread, scale * noisy.values.ravel(), minlength=count).astype(np.float64)
+        variance = np.bincount(spread, (known * noisy.sigma) ** 2, minlength=count)
+        shared = [np.bincount(part, minlength=count) > 0 for part in (index, spread)]
+        precision = np.divide(1.0, variance, out=np.zeros(count), where=shared[0] & shared[1])
+        return cls(position=position, index=index, spread=spread, scale=scale, values=values, precision=precision)
 
 
 @final
@@ -65,6 +70,11 @@ class OffsetSums:
     def counts(self) -> Floats:
         """The estimate of every sum: (cells,)."""
         return self._solve(self._weighted)
+
+    @cached_property
+    def variances(self) -> Floats:
+        """Of the estimate of every sum: (cells,)."""
+        return np.asarray(np.diag(self._solve(np.eye(self.size))))
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
         """The estimate of a function as a weighted sum of noisy numbers: weights for the cells of each moment."""
@@ -98,8 +108,10 @@ class OffsetSums:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetPart:
-    """What offsets add to a sum of numbers: its estimate, the variance of its noise, and that of sampling."""
+    """What offsets add to a sum of numbers, function·sums: its estimate, the variances of its noise and of sampling."""
 
+    sums: OffsetSums
+    function: Floats  # (cells,)
     value: float
     variance: float
     sampling: float
@@ -108,7 +120,8 @@ class OffsetPart:
     def of(cls, sums: OffsetSums, function: Floats, sampling: float) -> "OffsetPart":
         """The sum of a function of the cells."""
         values, covariance = sums.joint([function])
-        return cls(value=float(values[0]), variance=max(0.0, float(covariance[0, 0])), sampling=sampling)
+        variance = max(0.0, float(covariance[0, 0]))
+        return cls(sums=sums, function=function, value=float(values[0]), variance=variance, sampling=sampling)
 
 
 @final
@@ -139,7 +152,9 @@ class Moments:
         for position, noisy in self._numbered:
             block = noisy.block
             if block.weighted == 2 and block.columns == (one, other):
-                scale = np.array([self._width(one, first, block, 0) * self._width(other, second, block, 1)])
+                scale = np.array(
+                    [self._beside(one, first, block, 0).widest * self._beside(other, second, block, 1).widest]
+                )
                 only = np.zeros(1, dtype=np.int64)
                 view = OffsetView.of(position, noisy, only, only, scale)
                 return OffsetSums(1, [view], laplace=_laplace(noisy))
@@ -151,12 +166,14 @@ class Moments:
             self._found[key] = self._sums(column, declared, other)
         return self._found[key]
 
-    def _width(self, column: int, declared: Celled, block: Block, axis: int) -> float:
-        ramp = block.ramps[axis]
-        assert ramp is not None  # both are weighted
-        own = offsets(declared, self._cells[column], apart=False, bits=ramp.limit.bit_length() - 1)
+    def _beside(self, column: int, declared: Celled, block: Block, axis: int) -> Offsets:
+        """The offsets that a block sums over all cells of a column, but those that it leaves out."""
+        ramp, cells = block.ramps[axis], self._cells[column]
+        assert ramp is not None  # it is weighted
+        bits, narrow = ramp.limit.bit_length() - 1, measured_width(declared, cells, ramp)
+        own = offsets(declared, cells, apart=False, bits=bits, narrow=narrow)
         assert own is not None  # or it would not have been measured
-        return float(own.unit.max()) * ramp.limit
+        return own
 
     def _sums(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
         cells = self.cells(column)
@@ -164,22 +181,28 @@ class Moments:
         if cells is None or own is None:
             return None
         about = [item for item in self._numbered if item[1].block.columns[0] == column and item[1].block.weighted == 1]
-        held = [noisy.block.groups[1] for _, noisy in about if noisy.block.columns == (column, other)]
+        pairs = [noisy.block for _, noisy in about if len(noisy.block.columns) == 2]
+        held = [block for block in pairs if block.columns[1] == other]
         if other is not None and not held:
             return None
-        size = len(own.middle) if other is None else int(held[0].max()) + 1
-        views = [self._view(item, own, other, size) for item in about]
-        return OffsetSums(size, views, laplace=any(_laplace(noisy) for _, noisy in about)), own
+        over = self._beside(column, declared, pairs[0], 0) if pairs else own
+        size = len(own.middle) if other is None else int(held[0].groups[1].max()) + 1
+        views = [_view(item, own, over, other, size) for item in about]
+        sums = OffsetSums(size, views, laplace=any(_laplace(noisy) for _, noisy in about))
+        return sums, own if other is None else over
 
-    @staticmethod
-    def _view(item: tuple[int, NoisyBlock], own: Offsets, other: int | None, size: int) -> OffsetView:
-        position, noisy = item
-        half = np.nan_to_num(own.half)
-        alone = len(noisy.block.columns) == 1
-        scale = half if alone else np.full(noisy.block.cells, half.max())
-        finest = alone if other is None else noisy.block.columns[1:] == (other,)
-        index, spread = (np.arange(n) if finest else np.zeros(n, dtype=np.int64) for n in (size, noisy.block.cells))
-        return OffsetView.of(position, noisy, index, spread, scale)
+
+def _view(item: tuple[int, NoisyBlock], own: Offsets, over: Offsets, other: int | None, size: int) -> OffsetView:
+    """Of the sums over a column's cells (`other` is None), or over those that are told, in each cell of the other."""
+    position, noisy = item
+    block, left_out = noisy.block, (~over.told).astype(np.int64)
+    alone = len(block.columns) == 1
+    scale = np.nan_to_num(own.half) if alone else np.full(block.cells, over.widest)
+    if alone if other is None else block.columns[1:] == (other,):
+        return OffsetView.of(position, noisy, np.arange(size), np.arange(block.cells), scale)
+    index = left_out if other is None else np.zeros(size, dtype=np.int64)
+    spread = left_out if alone else np.zeros(block.cells, dtype=np.int64)
+    return OffsetView.of(position, noisy, index, spread, scale)
 
 
 def moments_of(noisy: NoisyBlocks) -> Moments:

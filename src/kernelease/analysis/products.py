@@ -2,18 +2,19 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import reduce
 from typing import TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease.analysis.cell_sums import Way, best_ways
 from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.offset_sums import OffsetSums
-from kernelease.analysis.representatives import cell_ranges, representatives
+from kernelease.analysis.representatives import cell_ranges, parts_of, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled
@@ -50,13 +51,14 @@ class Product:
     """A sum of products as sums of functions of what was estimated, off by at most `bias`.
 
     `halves` says of each column how far its numbers may be from those that were multiplied, a root mean square, and
-    `loose` how far that may put the sum itself.
+    `loose` how far that may put the sum itself. `shares` parts the bias by the column that it comes from.
     """
 
     pieces: tuple[Piece, ...]
     bias: float = 0.0
     halves: dict[int, float] = field(default_factory=dict)
     loose: float = 0.0
+    shares: dict[int, float] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -66,27 +68,27 @@ class Product:
     def less(self, other: "Product") -> "Product":
         """The difference; how far the smaller sum may be off becomes a bias of it."""
         taken = tuple((sums, -function) for sums, function in other.pieces)
-        return Product((*self.pieces, *taken), self.bias + other.bias + other.loose, self.halves, self.loose)
+        bias = self.bias + other.bias + other.loose
+        return Product((*self.pieces, *taken), bias, self.halves, self.loose, self.shares)
 
 
 def product(evidence: Evidence, terms: Sequence[Term], marginal: Marginal) -> Product:
     """Σ Π terms over all rows, from the marginal of their columns.
 
     With x = m + u, the middle of its cell and the offset from it, Σ x·g = Σ m·g + Σ u·g and
-    Σ x·y = Σ m·m′ + Σ u·m′ + Σ m·u′ + Σ u·u′: counts give the first sum, moments the others. A column without moments
-    is taken at the middle of its cells, and may be off by half of their width. A number of which the square is asked
-    for is summed over its finest cells.
+    Σ x·y = Σ m·m′ + Σ u·m′ + Σ m·u′ + Σ u·u′: counts give the first sum, moments the others. Where a cell's offsets
+    were not measured, a number is taken at the middle of its cell, and may be off by half of its width. Of a single
+    column the finest cells are summed, and only those offsets used that are worth their noise.
     """
     columns = [_Axis.of(evidence, place, marginal, terms) for place in range(len(marginal.columns))]
     base = reduce(np.multiply.outer, [axis.values for axis in columns]).ravel()
     pieces: list[Piece] = [(marginal, base)]
     for axis in columns:
-        other = next((one for one in columns if one is not axis), None)
-        pieces += axis.pieces(evidence, other)
+        pieces += axis.pieces(next((one for one in columns if one is not axis), None))
     pieces += _both(evidence, columns)
     halves = {axis.column: math.sqrt(_mean_square(marginal, place, axis.half)) for place, axis in enumerate(columns)}
-    bias = sum(_bias(marginal, columns, axis) for axis in columns)
-    return Product(tuple(pieces), bias, halves, _loose(marginal, columns))
+    shares = _biases(marginal, columns)
+    return Product(tuple(pieces), sum(shares.values()), halves, _loose(marginal, columns), shares)
 
 
 def covariance_of(sums: Sequence[Sequence[tuple[float, Product]]], sigmas: Sequence[float]) -> Floats:
@@ -123,8 +125,9 @@ def number_term(evidence: Evidence, column: Column) -> Term:
     middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
     marginal = evidence.marginals((index,))[0]
     cells = np.bincount(marginal.groups[0], minlength=marginal.size)
-    shares = (marginal.shares / cells)[marginal.groups[0]] * known
-    centre = float(shares @ middle / shares.sum()) if shares.sum() > 0.0 else float(middle[known].mean())
+    rows = (marginal.counts / cells)[marginal.groups[0]] * known  # unbiased: a tail has no rows that noise put there
+    mean = float(rows @ middle / rows.sum()) if rows.sum() > 0.0 else float(middle[known].mean())
+    centre = min(max(mean, float(middle[known].min())), float(middle[known].max()))
     return Term(
         name=column.name,
         column=index,
@@ -138,83 +141,154 @@ def number_term(evidence: Evidence, column: Column) -> Term:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:
-    """One column of a product: what it is on each cell, and the number in it whose offsets are measured."""
+    """One column of a product: what it is on each cell, and the offsets of the number in it that are used."""
 
     column: int
     values: Floats  # (cells,)
-    half: Floats  # (cells,)
+    half: Floats  # (cells,): how far the number may be from that, where no offsets say
+    slack: Floats  # (cells,): how far it, or its square, may be off in all, where offsets say the rest
     declared: Celled | None = None
-    slopes: Floats | None = None  # (cells of its moments,): by which its offsets count, where it stands squared
-    slack: Floats | None = None  # (cells,): the bias of a square
+    offsets: OffsetSums | None = None
+    slopes: Floats | None = None  # (cells of its offsets,): by which they count; None where the other column says that
 
     @classmethod
     def of(cls, evidence: Evidence, place: int, marginal: Marginal, terms: Sequence[Term]) -> "_Axis":
         column, groups = marginal.columns[place], marginal.groups[place]
         own = [term for term in terms if term.column == column]
         numbers = [term for term in own if term.number is not None]
-        found = _offsets(evidence, numbers[0], groups, len(marginal.columns)) if numbers else None
         told = [term.on(groups) for term in own if term.number is None]
         flags = reduce(np.multiply, [middle for middle, _ in told], np.ones(int(groups.max()) + 1))
         unsure = reduce(np.maximum, [half for _, half in told], np.zeros_like(flags))
-        if found is not None and (len(numbers) == 1 or len(marginal.columns) == 1) and not unsure.any():
-            return cls._about(numbers, groups, flags, *found)
+        found = _measured(evidence, marginal, place, numbers) if numbers and not unsure.any() else None
+        if found is not None:
+            return cls._alone(marginal, numbers, flags, found) if found.alone else cls._beside(numbers[0], flags, found)
         parts = [term.on(groups) for term in numbers]
         values = reduce(np.multiply, [middle for middle, _ in parts], flags)
         half = reduce(np.maximum, [half for _, half in parts], unsure)
-        if found is None or len(numbers) < 2:
-            return cls(column=column, values=values, half=half)
+        nothing = np.zeros_like(half)
+        if len(numbers) < 2 or evidence.moments is None or evidence.moments.cells(column) is None:
+            return cls(column=column, values=values, half=half, slack=nothing)
         bias = (2.0 * np.abs(parts[0][0]) * half + half**2) * np.abs(flags)
-        return cls(column=column, values=values, half=np.zeros_like(half), slack=bias)
+        return cls(column=column, values=values, half=nothing, slack=bias)
 
     @classmethod
-    def _about(cls, numbers: Sequence[Term], groups: Integers, flags: Floats, own: Offsets, cells: Integers) -> "_Axis":
-        """A number, or its square, about the middles of the cells of its moments."""
-        term, column = numbers[0], numbers[0].column
-        assert column is not None  # numbers are of a column
-        centred = np.where(np.isnan(own.middle), 0.0, own.middle - term.centre)
-        coarse = np.zeros(int(groups.max()) + 1, dtype=np.int64)
-        coarse[groups] = cells
-        known, half = ~np.isnan(own.middle)[coarse], np.full(len(coarse), own.slack)
-        if len(numbers) == 1:
-            return cls(column=column, values=centred[coarse] * flags, half=half * known, declared=term.number)
-        middle, within = term.on(groups)
-        inside = np.where(known, middle - centred[coarse], 0.0)
-        width = np.where(known, within, 0.0)
-        square = centred[coarse] ** 2 + inside**2 + width**2 / 3.0
-        bias = 2.0 * np.abs(inside) * width + width**2 / 3.0 + 2.0 * np.abs(centred[coarse]) * own.slack
+    def _beside(cls, term: Term, flags: Floats, found: "_Measured") -> "_Axis":
+        """A number beside another column: at the middles of its cells, off by their halves where these are too wide."""
+        own = found.own
+        known = ~np.isnan(own.middle)
+        slack = np.where(known, np.where(own.told, own.slack, own.half), 0.0) * np.abs(flags)
         return cls(
-            column=column,
-            values=square * flags,
-            half=half * known,
+            column=found.column,
+            values=np.where(known, own.middle - term.centre, 0.0) * flags,
+            half=np.zeros_like(slack),
+            slack=np.nan_to_num(slack),
             declared=term.number,
-            slopes=2.0 * centred,
-            slack=bias,
+            offsets=found.sums,
         )
 
-    def pieces(self, evidence: Evidence, other: "_Axis | None") -> list[Piece]:
+    @classmethod
+    def _alone(cls, marginal: Marginal, numbers: Sequence[Term], flags: Floats, found: "_Measured") -> "_Axis":
+        """A number, or its square: as fine as is worth the noise in each cell of its offsets, with these or without."""
+        ways, slopes = (_first_powers if len(numbers) == 1 else _squares)(numbers[0], marginal.groups[0], found)
+        ways = [replace(way, values=way.values * flags, slack=way.slack * np.abs(flags)) for way in ways]
+        chosen = best_ways(marginal, found.coarse, ways)
+        here = chosen[found.coarse], np.arange(len(flags))
+        return cls(
+            column=found.column,
+            values=np.array([way.values for way in ways])[here],
+            half=np.zeros_like(flags),
+            slack=np.array([way.slack for way in ways])[here],
+            declared=numbers[0].number,
+            offsets=found.sums,
+            slopes=slopes * (chosen == 1),
+        )
+
+    def pieces(self, other: "_Axis | None") -> list[Piece]:
         """Its offsets times what the other column is."""
-        moments = evidence.moments
-        if self.declared is None or moments is None:
+        if self.offsets is None:
             return []
-        if other is None:
-            found = moments.alone(self.column, self.declared)
-            assert found is not None  # or they would not be its offsets
-            return [(found[0], np.ones(found[0].size) if self.slopes is None else self.slopes)]
-        beside = moments.beside(self.column, self.declared, other.column)
-        assert beside is not None  # every pair that is aligned has one
-        return [(beside[0], other.values)]
+        if self.slopes is not None:
+            return [(self.offsets, self.slopes)] if self.slopes.any() else []
+        assert other is not None  # or the slopes would be there
+        return [(self.offsets, other.values)]
 
 
-def _offsets(evidence: Evidence, term: Term, groups: Integers, columns: int) -> tuple[Offsets, Integers] | None:
-    """The offsets of a term's numbers and their cells, where these are the marginal's, or made of a single column's."""
-    moments = evidence.moments
-    if moments is None or term.column is None or term.number is None:
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Measured:
+    """The offsets of a column, and which of their cells each cell of a marginal is a part of."""
+
+    column: int
+    sums: OffsetSums
+    own: Offsets
+    coarse: Integers  # (cells of the marginal,)
+    alone: bool
+
+
+def _first_powers(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way], Floats]:
+    """Ways to sum a number (middles of wide cells; these and offsets; middles of fine cells), and how offsets count."""
+    own, coarse = found.own, found.coarse
+    known, nothing = ~np.isnan(own.middle), np.zeros(len(own.middle))
+    middle, half = np.where(known, own.middle - term.centre, 0.0)[coarse], np.nan_to_num(own.half)[coarse]
+    values, slack = (np.where(known[coarse], part, 0.0) for part in term.on(groups))
+    ways = [
+        Way(values=middle, slack=half, variances=nothing),
+        Way(values=middle, slack=np.where(half > 0.0, own.slack, 0.0), variances=found.sums.variances),
+        Way(values=values, slack=slack, variances=nothing),
+    ]
+    return ways, np.ones_like(nothing)
+
+
+def _squares(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way], Floats]:
+    """The same for its square. With m the middle of a wide cell and u the offset from it, x² = m² + 2m·u + u².
+
+    Fine cells of half width w about x′ say u² up to 2·|x′ − m|·w + w², and without offsets x² up to 2·|x′|·w + w².
+    """
+    own, coarse = found.own, found.coarse
+    known, nothing = ~np.isnan(own.middle)[coarse], np.zeros(len(own.middle))
+    centred, half = np.nan_to_num(own.middle - term.centre), np.nan_to_num(own.half)
+    ends = (centred - half) ** 2, (centred + half) ** 2
+    least = np.where(np.abs(centred) <= half, 0.0, np.minimum(*ends))
+    most, about = np.maximum(*ends), centred[coarse]
+    values, width = (np.where(known, part, 0.0) for part in term.on(groups))
+    inside, even = np.where(known, values - about, 0.0), width**2 / 3.0
+    told = 2.0 * (np.abs(inside) * width + even + np.abs(about) * np.where(half[coarse] > 0.0, own.slack, 0.0))
+    fine = values**2 + even, 2.0 * (np.abs(values) * width + even)
+    ways = [
+        Way(
+            values=(0.5 * (least + most))[coarse] * known,
+            slack=(0.5 * (most - least))[coarse] * known,
+            variances=nothing,
+        ),
+        Way(
+            values=about**2 * known + inside**2 + even,
+            slack=told,
+            variances=(2.0 * centred) ** 2 * found.sums.variances,
+        ),
+        Way(values=fine[0], slack=fine[1], variances=nothing),
+    ]
+    return ways, 2.0 * centred
+
+
+def _measured(evidence: Evidence, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:
+    """The offsets of a number: alone, with cells that are parts of theirs; or beside another column, in their cells."""
+    moments, column, groups, number = (
+        evidence.moments,
+        marginal.columns[place],
+        marginal.groups[place],
+        numbers[0].number,
+    )
+    cells = None if moments is None else moments.cells(column)
+    if moments is None or cells is None or number is None or len(marginal.columns) > 2:
         return None
-    cells, found = moments.cells(term.column), moments.alone(term.column, term.number)
-    if cells is None or found is None:
+    alone = len(marginal.columns) == 1
+    if not alone and (len(numbers) > 1 or not np.array_equal(groups, cells)):
         return None
-    refines = len(np.unique(np.stack([groups, cells]), axis=1).T) == int(groups.max()) + 1
-    return (found[1], cells) if np.array_equal(groups, cells) or (columns == 1 and refines) else None
+    found = moments.alone(column, number) if alone else moments.beside(column, number, marginal.columns[1 - place])
+    coarse = parts_of(groups, cells)
+    if found is None or coarse is None:
+        return None
+    return _Measured(column=column, sums=found[0], own=found[1], coarse=coarse, alone=alone)
 
 
 def _both(evidence: Evidence, columns: Sequence[_Axis]) -> list[Piece]:
@@ -241,10 +315,16 @@ def _loose(marginal: Marginal, columns: Sequence[_Axis]) -> float:
     return rows * float(marginal.shares @ (far - near).ravel())
 
 
-def _bias(marginal: Marginal, columns: Sequence[_Axis], axis: _Axis) -> float:
-    """By how much a square may be off in all, with the rows where the counts say they are."""
-    if axis.slack is None:
-        return 0.0
-    rows = marginal.total or max(1.0, float(marginal.counts.sum()))
-    others = reduce(np.multiply.outer, [np.abs(one.values) if one is not axis else axis.slack for one in columns])
-    return rows * float(marginal.shares @ others.ravel())
+def _biases(marginal: Marginal, columns: Sequence[_Axis]) -> dict[int, float]:
+    """By how much each column may put the sum off: the rows of its cells times their slack and what the others are.
+
+    Rows are estimated without bias; a cell of which that says less than none has none. Of a single column, whose cells
+    are fine, all are added up before.
+    """
+    counts, found = marginal.counts.reshape(marginal.shape), {}
+    for place, axis in enumerate(columns):
+        others = [np.abs(one.values) + one.slack for one in columns if one is not axis]
+        rest = np.moveaxis(counts, place, 0).reshape(len(axis.slack), -1)
+        rows = rest @ reduce(np.multiply.outer, others, np.ones(())).ravel()
+        found[axis.column] = float(axis.slack @ np.maximum(rows, 0.0)) if others else abs(float(axis.slack @ rows))
+    return found

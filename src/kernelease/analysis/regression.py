@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
 from kernelease.arrays import Floats
@@ -54,11 +54,42 @@ class _Equations:
         self.halves = np.zeros(count)  # how far each variable may be from the middle of its cell, a root mean square
         found = {(i, j): self._moment(i, j) for i in range(count) for j in range(i + 1)}
         self.parts = {(i, j): found[max(i, j), min(i, j)] for i in range(count) for j in range(count)}
+        self._read()
+        self._choose_sum()
+
+    def _read(self) -> None:
+        """Values and biases of all entries."""
+        count, total = len(self.terms), self.evidence.total
         every = [[self.parts[i, j] for j in range(count)] for i in range(count)]
-        self.moments = np.array([[part.value for part in line] for line in every]) / evidence.total
-        if evidence.spread is Spread.EVEN:
-            self.halves[:] = 0.0
-        self.bias = np.array([[part.bias for part in line] for line in every]) / evidence.total
+        self.moments = np.array([[part.value for part in line] for line in every]) / total
+        self.bias = np.array([[part.bias for part in line] for line in every]) / total
+
+    def _choose_sum(self) -> None:
+        """Take Σ y from the column alone, or from where it stands beside a predictor: whichever has the least noise.
+
+        Beside a predictor, errors of the response's own counts are those of Σ t·y, and most of them cancel.
+        """
+        last, columns = len(self.terms) - 1, dict.fromkeys(term.column for term in self.model.predictors)
+        beside = [
+            self._over([self.model.response, *self._present()], {c, self._response}) for c in columns if c is not None
+        ]
+        scored = []
+        for option in [self.parts[last, 0], *beside]:
+            self.parts[last, 0] = self.parts[0, last] = option
+            self._read()
+            scored.append((self._score(), option))
+        self.parts[last, 0] = self.parts[0, last] = min(scored, key=lambda one: one[0])[1]
+        self._read()
+
+    def _score(self) -> float:
+        """How much noise all coefficients have together: the sum of the logarithms of their variances."""
+        count = len(self.terms) - 1
+        try:
+            inverse = np.linalg.inv(self.moments[:count, :count])
+        except np.linalg.LinAlgError:
+            return math.inf
+        noise = np.diag(inverse @ self._noise(inverse @ self.moments[:count, count]) @ inverse.T)
+        return float(np.log(np.maximum(noise[1:], 1e-300)).sum())
 
     def _moment(self, i: int, j: int) -> Product:
         """Σ tᵢtⱼ over the rows with a response."""
@@ -165,9 +196,36 @@ class _Equations:
         halves, residual = self.halves[:count], np.append(-slopes, 1.0)
         spread = math.sqrt(max(0.0, float(residual @ self.moments @ residual)))
         moved = np.sqrt(np.maximum(np.diag(inverse), 0.0)) * (self.halves[count] + float(np.abs(slopes) @ halves))
-        lost = np.abs(inverse) @ self.bias[:count, :count] @ np.abs(slopes)
+        of_response = np.array([self.parts[k, count].shares.get(self._response, 0.0) for k in range(count)])
+        rest = self.bias[:count, count] - of_response / self.evidence.total
+        lost = np.abs(inverse) @ (self.bias[:count, :count] @ np.abs(slopes) + np.maximum(rest, 0.0))
+        lost += [self._by_response(line) for line in inverse]
         bias: Floats = moved + np.abs(inverse) @ halves * spread + lost
         return bias
+
+    @property
+    def _response(self) -> int:
+        column = self.model.response.column
+        assert column is not None  # it is a column
+        return column
+
+    def _by_response(self, influence: Floats) -> float:
+        """By how much the response's numbers can put a coefficient off, where they may be off by a slack in some cells.
+
+        A row counts by its influence w, a sum of functions of one column each. |w| is at most the sum of their sizes,
+        where the intercept goes to the column that makes that least.
+        """
+        columns = {term.column for term in self.model.predictors if term.column is not None}
+        alone, joined = ({c: self._slack_by(c, influence, with_it) for c in columns} for with_it in (False, True))
+        return min(sum(alone[c] for c in columns if c != chosen) + joined[chosen] for chosen in columns)
+
+    def _slack_by(self, column: int, influence: Floats, with_intercept: bool) -> float:
+        """Σ |f|·slack of the response over all rows, with f the part of the influence that a column decides."""
+        chosen = [(w, term) for w, term in zip(influence, self.model.predictors, strict=True) if term.column == column]
+        whole = np.sum([w * term.middle for w, term in chosen], axis=0) + (influence[0] if with_intercept else 0.0)
+        part = Term(name="", column=column, middle=np.abs(whole), half=np.zeros_like(whole))
+        found = product(self.evidence, [part, self.model.response], self._marginal({column, self._response}))
+        return found.shares[self._response] / self.evidence.total
 
     def _back(self) -> Floats:
         """From the coefficients of centred variables to those of the variables themselves, which are 0 for NULL."""

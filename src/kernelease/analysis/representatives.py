@@ -12,7 +12,6 @@ from kernelease.analysis.estimands import Integrand
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Listed
@@ -70,13 +69,20 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
     )
 
 
-def middles(column: Celled, cells: Integers, own: Offsets) -> Representatives:
-    """The middle of each cell in place of its numbers, or two values next to it by the slack of offsets: (m,)."""
-    atoms = np.array([int(np.flatnonzero(cells == cell)[0]) for cell in range(len(own.middle))])
-    both = [own.middle] if own.slack == 0.0 else [own.middle - own.slack, own.middle + own.slack]
-    numbers = np.concatenate(both)
-    values = pa.array(numbers, pa.float64(), mask=np.isnan(numbers))
-    return Representatives(atoms=np.tile(atoms, len(both)), values=values, weights=np.ones(len(numbers)))
+def about_middles(points: Representatives, cells: Integers, middle: Floats, slack: Floats) -> Representatives:
+    """Two values, by its slack below and above the middle of a cell, in place of its numbers: (cells,), (cells,).
+
+    `points` are numbers, `cells` those of each atom. Where the slack is NaN, numbers stay as they are.
+    """
+    stays = np.flatnonzero(np.isnan(slack[cells[points.atoms]]))
+    atoms = np.flatnonzero(~np.isnan(slack[cells]))
+    numbers = np.concatenate([end[cells[atoms]] for end in (middle - slack, middle + slack)])
+    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / 2.0
+    return Representatives(
+        atoms=np.concatenate([points.atoms[stays], atoms, atoms]),
+        values=pa.concat_arrays([points.values.take(pa.array(stays)).cast(pa.float64()), pa.array(numbers)]),
+        weights=np.concatenate([points.weights[stays], weight, weight]),
+    )
 
 
 def weighted(points: Representatives, shares: Floats) -> Representatives:
@@ -89,6 +95,24 @@ def extremes(column: Celled) -> tuple[Floats, Floats]:
     """The least and the greatest value of each cell, in the column's own scale (days, microseconds): (cells,) each."""
     lowest, highest = column.bounds()
     return lowest.astype(np.float64), highest.astype(np.float64)
+
+
+def middles_and_halves(column: Celled, cells: Integers) -> tuple[Floats, Floats]:
+    """The middle of each cell of a column's atoms and half its width, 0 where it has no number: (cells,) each."""
+    lowest, highest = (np.append(end, np.full(column.size - len(end), np.nan)) for end in extremes(column))
+    low, high = cell_ranges(lowest, cells)[0], cell_ranges(highest, cells)[1]
+    return np.nan_to_num((low + high) / 2), np.nan_to_num((high - low) / 2)
+
+
+def parts_of(fine: Integers, cells: Integers) -> Integers | None:
+    """The cell that each fine one is a part of, both given by atom; None where one is in several.
+
+    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (array([0, 0, 1]), None)
+    """
+    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    coarse[fine] = cells
+    return coarse if np.array_equal(coarse[fine], cells) else None
 
 
 def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
@@ -185,17 +209,6 @@ class CellValues:
             for values in (np.ones_like(self.numerator), self.numerator, self.denominator)
         )
         return above / count, below / count
-
-    def evened(self) -> "CellValues":
-        """The same with every row at the middle of its cell."""
-        numerator, denominator = self.middle()
-        return CellValues(
-            cell=np.arange(self.size),
-            numerator=numerator,
-            denominator=denominator,
-            weights=np.ones(self.size),
-            size=self.size,
-        )
 
     def least(self, ratio: float) -> tuple[Floats, Floats]:
         """In each cell the pair for which numerator − ratio·denominator is least: (cells,) each."""

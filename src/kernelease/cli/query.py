@@ -58,6 +58,6 @@ def query(
     columns, whose, within = None if by is None else grouping(by), Target(target.value), Spread(spread.value)
     answer = answer_of(load(bundle), asked, about, where=where, by=columns, target=whose, spread=within)
     fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
-    fields |= {"spread": spread.value, "level": level, **record(answer, level)}
+    fields |= {"level": level, **record(answer, level)}
     title = asked.value if by is None else by
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))

@@ -1,9 +1,11 @@
 """A number as the middle of its cell and an offset from it: the geometry that weights and answers share."""
 
+import math
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.ramp import Ramp
@@ -19,7 +21,8 @@ class Offsets:
     """x = middle[cell] + unit[cell]·t, up to `slack`, where t is the weight that `ramp` gives to x.
 
     Units are the column's own: numbers, days, microseconds. Atoms without a number (NULL) have the weight 0, and their
-    cells the middle NaN. A cell of a single value has the unit 0 where cells are told apart.
+    cells the middle NaN. A cell of a single value has the unit 0 where cells are told apart, and so has one that is
+    too wide: its offsets are not measured.
     """
 
     middle: Floats  # (cells,)
@@ -29,17 +32,25 @@ class Offsets:
     slack: float
 
     @property
-    def relative(self) -> float:
-        """The widest cell over the whole range."""
-        low, high = np.nanmin(self.middle - self.half), np.nanmax(self.middle + self.half)
-        return float(np.nanmax(self.half)) / (float(high - low) / 2.0)
+    def widest(self) -> float:
+        """Half the width of the widest cell that is measured."""
+        return float(self.unit.max()) * self.ramp.limit
+
+    @property
+    def told(self) -> NDArray[np.bool_]:
+        """Whether offsets say where in a cell its numbers lie: (cells,)."""
+        told: NDArray[np.bool_] = (self.half == 0.0) | (self.unit > 0.0)
+        return told
 
 
-def offsets(column: Celled, cells: Integers, *, apart: bool, bits: int = BITS) -> Offsets | None:
+def offsets(
+    column: Celled, cells: Integers, *, apart: bool, bits: int = BITS, narrow: float = math.inf
+) -> Offsets | None:
     """The offsets of a column's numbers about the middles of cells: (atoms,) → `Offsets`.
 
     Where cells are told `apart`, each has its own unit, its half width over 2^bits; where they are not, the widest
-    one's. None where no cell holds more than one value: nothing is left to measure.
+    one's. Cells whose half width is above `narrow` are left out. None where no cell holds more than one value: nothing
+    is left to measure.
     """
     lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
     known = cells[: column.cell_count]
@@ -49,9 +60,17 @@ def offsets(column: Celled, cells: Integers, *, apart: bool, bits: int = BITS) -
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     if not np.nanmax(half) > 0.0:
         return None
-    unit = np.ldexp(np.where(np.isnan(half), 0.0, half if apart else np.nanmax(half)), -bits)
+    left_in = half <= max(narrow, float(half[half > 0.0].min()))  # NULL has no half
+    unit = np.ldexp(np.where(left_in, half if apart else half[left_in].max(), 0.0), -bits)
     ramp = _ramp(column, known, middle, unit, 1 << bits)
     return Offsets(middle=middle, half=half, unit=unit, ramp=ramp, slack=_slack(column, known, middle, unit, ramp))
+
+
+def measured_width(column: Celled, cells: Integers, ramp: Ramp) -> float:
+    """Half the width of the widest cell that a ramp gives weights to: what `narrow` was."""
+    found = offsets(column, cells, apart=True)
+    weighed = np.bincount(cells, (ramp.start != 0) | (ramp.slope != 0)) > 0.0
+    return 0.0 if found is None else float(np.max(found.half, where=weighed & ~np.isnan(found.half), initial=0.0))
 
 
 def _ramp(column: Celled, cells: Integers, middle: Floats, unit: Floats, limit: int) -> Ramp:

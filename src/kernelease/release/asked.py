@@ -5,19 +5,19 @@ from functools import lru_cache
 from typing import TypeVar, final
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.evidence import Evidence, Spread
+from kernelease.analysis.evidence import Evidence
 from kernelease.errors import ParameterError
 from kernelease.release.released import Released
 
 Choice = TypeVar("Choice", bound=StrEnum)
-KEPT = 16  # releases, for each target and spread, whose evidence stays at hand
+KEPT = 16  # releases, for each target, whose evidence stays at hand
 
 
-def evidence_of(release: Released, target: Target | str, spread: Spread | str = Spread.ANY) -> Evidence:
+def evidence_of(release: Released, target: Target | str) -> Evidence:
     """The evidence of a release of a table."""
     if release.schema is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
-    return _kept(_Same(release), choice(Target, target, "target"), choice(Spread, spread, "spread"))
+    return _kept(_Same(release), choice(Target, target, "target"))
 
 
 def choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
@@ -46,7 +46,7 @@ class _Same:
 
 
 @lru_cache(maxsize=KEPT)
-def _kept(same: _Same, target: Target, spread: Spread) -> Evidence:
+def _kept(same: _Same, target: Target) -> Evidence:
     release = same.release
     assert release.schema is not None  # whoever asks has looked
     return Evidence(
@@ -55,5 +55,4 @@ def _kept(same: _Same, target: Target, spread: Spread) -> Evidence:
         rows=release.rows,
         weights=release.weights,
         target=target,
-        spread=spread,
     )

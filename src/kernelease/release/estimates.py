@@ -9,7 +9,7 @@ from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Answers, Spread, answers
+from kernelease.analysis.evidence import Answers, answers
 from kernelease.analysis.feature_averages import vector_expectation
 from kernelease.analysis.glm import Family, generalised_regression, trend
 from kernelease.analysis.groups import EstimateTable, Groups
@@ -28,8 +28,8 @@ class Estimates:
 
     `where` is a condition like "age > 30 and sex == 'F'", and `by` a column, or several: then there is an answer for
     each of their values. `target` is "table", the private table itself as its schema declares it (clamped to its
-    ranges), or "population", what it was drawn from. `spread` says where in their cells numbers may lie: "any" where,
-    and the interval holds all of that; or "even"ly, an assumption about the private table that shortens it.
+    ranges), or "population", what it was drawn from. Where in their cells numbers lie is measured where it can be seen
+    through the noise; the interval holds whatever else is possible.
     """
 
     __slots__ = ()
@@ -42,7 +42,6 @@ class Estimates:
         where: str | None = None,
         by: None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate: ...
 
     @overload
@@ -53,7 +52,6 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str],
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
 
     def mean(
@@ -63,12 +61,11 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
         if self.schema is None and where is None and by is None:
             return _of_vectors(self, lambda vectors: vectors[column], target)
-        return mean(evidence_of(self, target, spread), column, where=where, by=by)
+        return mean(evidence_of(self, target), column, where=where, by=by)
 
     @overload
     def probability(
@@ -78,7 +75,6 @@ class Estimates:
         where: str | None = None,
         by: None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate: ...
 
     @overload
@@ -89,7 +85,6 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str],
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
 
     def probability(
@@ -99,10 +94,9 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The share of rows for which a condition is true."""
-        return probability(evidence_of(self, target, spread), event, where=where, by=by)
+        return probability(evidence_of(self, target), event, where=where, by=by)
 
     @overload
     def count(
@@ -111,7 +105,6 @@ class Estimates:
         *,
         by: None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate: ...
 
     @overload
@@ -121,7 +114,6 @@ class Estimates:
         *,
         by: str | Sequence[str],
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
 
     def count(
@@ -130,10 +122,9 @@ class Estimates:
         *,
         by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """How many rows (or persons, where the schema has a unit) there are for which a condition is true."""
-        return count(evidence_of(self, target, spread), where, by=by)
+        return count(evidence_of(self, target), where, by=by)
 
     @overload
     def expectation(
@@ -143,7 +134,6 @@ class Estimates:
         where: str | None = None,
         by: None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate: ...
 
     @overload
@@ -154,7 +144,6 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str],
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Groups: ...
 
     def expectation(
@@ -164,7 +153,6 @@ class Estimates:
         where: str | None = None,
         by: str | Sequence[str] | None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate | Groups:
         """The mean of a function of a row: `lambda t: np.log1p(t["gain"])`. NaN leaves a row out.
 
@@ -172,7 +160,7 @@ class Estimates:
         """
         if self.schema is None and where is None and by is None:
             return _of_vectors(self, function, target)
-        return expectation(evidence_of(self, target, spread), function, where=where, by=by)
+        return expectation(evidence_of(self, target), function, where=where, by=by)
 
     @overload
     def quantile(
@@ -214,10 +202,9 @@ class Estimates:
         second: str,
         *,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> Estimate:
         """The correlation of two columns of numbers or booleans."""
-        return correlation(evidence_of(self, target, spread), first, second)
+        return correlation(evidence_of(self, target), first, second)
 
     def crosstab(
         self: Released,
@@ -226,16 +213,13 @@ class Estimates:
         *,
         where: str | None = None,
         target: Target | str = Target.TABLE,
-        spread: Spread | str = Spread.ANY,
     ) -> EstimateTable:
         """The share of rows in each cell of two columns."""
-        return crosstab(evidence_of(self, target, spread), first, second, where=where)
+        return crosstab(evidence_of(self, target), first, second, where=where)
 
-    def regression(
-        self: Released, formula: str, *, target: Target | str = Target.TABLE, spread: Spread | str = Spread.ANY
-    ) -> Regression:
+    def regression(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        return judged(evidence_of(self, target, spread), regression(evidence_of(self, target, spread), formula))
+        return judged(evidence_of(self, target), regression(evidence_of(self, target), formula))
 
     def logistic(self: Released, formula: str, *, target: Target | str = Target.TABLE) -> Regression:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""

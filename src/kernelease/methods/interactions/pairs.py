@@ -11,7 +11,8 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.resolution import cells_of, width
+from kernelease.methods.interactions.resolution import cells_of, parted, width
+from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
@@ -50,10 +51,11 @@ def pair_blocks(
     """
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
-    least = math.sqrt(visible * noise(share / len(sets)) / rows)
+    count = noise(share / len(sets))
+    least = math.sqrt(visible * count / rows)
     while least <= 0.5:
         cells = [
-            _classes(column, p, least) if i == target else _finer(column, p, least)
+            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count)
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
@@ -73,9 +75,12 @@ def pair_cells(
     columns: Sequence[Column], distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise, most: int
 ) -> list[Integers]:
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
-    least = math.sqrt(VISIBLE * noise(share / most) / rows)
+    count = noise(share / most)
+    least = math.sqrt(VISIBLE * count / rows)
     while least <= 0.5:
-        cells = [cells_of(p, least, column.in_order) for column, p in zip(columns, distributions, strict=True)]
+        cells = [
+            _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
+        ]
         if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
             return cells
         least *= 1.2
@@ -142,15 +147,24 @@ def _classes(column: Column, distribution: Floats, least: float) -> Integers:
     return cells_of(distribution, max(least, 1.0 / MOST_CLASSES), column.in_order)
 
 
-def _finer(column: Column, distribution: Floats, least: float) -> Integers:
-    """Cells of at least a share; where atoms have no order, of `FINER` of it, and at most `MOST_OF_ONE` of them.
+def _cells(column: Column, rows: Floats, least: float, noise: float) -> Integers:
+    """Cells of at least so many of the `rows` of each atom; those of a number that are wide for that are parted."""
+    cells = cells_of(rows, least, column.in_order)
+    if not isinstance(column, Celled):
+        return cells
+    lowest, highest = (end.astype(np.float64) for end in column.bounds())
+    return parted(cells, rows, (lowest, highest), noise)
+
+
+def _finer(column: Column, rows: Floats, least: float, noise: float) -> Integers:
+    """The same; where atoms have no order, of `FINER` of so many rows, and at most `MOST_OF_ONE` of them.
 
     Neighbours in an order are alike, and lose little in one cell. Atoms that have nothing but their weight in common
     are not alike: a cell of them keeps nothing of what each has to do with another column.
     """
     if column.in_order:
-        return cells_of(distribution, least, column.in_order)
+        return _cells(column, rows, least, noise)
     share = FINER * least
-    while width(cells := cells_of(distribution, share, 0)) > MOST_OF_ONE:
+    while width(cells := cells_of(rows, share, 0)) > MOST_OF_ONE:
         share *= 1.1
     return cells

@@ -4,6 +4,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 
+# research: Tables: moments beside counts. Of the noise of a count, what one more cell is taken to add to an interval
+ADDED = 1.0
+
 
 def cells_of(distribution: Floats, least: float, ordered: int) -> Integers:
     """Atoms grouped into cells that hold a share of at least `least` each, as far as they can: (atoms,).
@@ -56,6 +59,41 @@ def coarser(cells: Integers, distribution: Floats, least: float, ordered: int) -
     in_order = int(cells[ordered - 1]) + 1 if ordered else 0
     grouped: Integers = cells_of(masses, least, in_order)[cells]
     return grouped
+
+
+def parted(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: float) -> Integers:
+    """The same cells, where those of a number that are wide and full are cut into halves of their width: (atoms,).
+
+    A row of a cell may be off its middle by half the width h. Where a cell of n rows about m is cut in two, Σx of its
+    rows is known better by about n·h/2, and worse by a count's noise times how far m is from the mean, or at least the
+    standard deviation: a cell is cut as long as the former is more than the latter. So the last cell of a skewed
+    number, as full as all others and much wider, becomes several. `rows` are those of each atom, `ends` the least and
+    the greatest number of the first atoms, in order: the others (NULL) stay as they are.
+
+    >>> ends = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0, 4.0, 90.0])
+    >>> parted(np.array([0, 0, 1, 1, 1, 2]), np.array([50.0, 50.0, 40.0, 30.0, 30.0, 9.0]), ends, 10.0).tolist()
+    [0, 0, 1, 1, 2, 3]
+    """
+    count = len(ends[0])
+    low, high = ends
+    held = rows[:count]
+    middle, total = low / 2 + high / 2, max(float(held.sum()), 1e-300)
+    mean = float(held @ middle) / total
+    spread = float(np.sqrt(held @ (middle - mean) ** 2 / total))
+    starts = set(np.flatnonzero(np.diff(cells[:count], prepend=-1)).tolist())
+    waiting = list(zip(sorted(starts), [*sorted(starts)[1:], count], strict=True))
+    while waiting:
+        first, last = waiting.pop()
+        half, centre = (high[last - 1] - low[first]) / 2.0, (high[last - 1] + low[first]) / 2.0
+        cost = ADDED * noise * max(abs(centre - mean), spread)
+        cut = min(max(int(np.searchsorted(low, centre)), first + 1), last - 1)
+        if first < cut < last and float(held[first:last].sum()) * half / 2.0 > cost:
+            starts.add(cut)
+            waiting += [(first, cut), (cut, last)]
+    flags = np.zeros(count, dtype=np.int64)
+    flags[sorted(starts - {0})] = 1
+    own = np.cumsum(flags)
+    return np.concatenate([own, own[-1] + cells[count:] - cells[count - 1]]).astype(np.int64)
 
 
 def width(cells: Integers) -> int:

@@ -1,0 +1,63 @@
+"""The benchmark of intervals: what it takes for true, how it goes on, and what it counts."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from benchmarks import inference
+from benchmarks.households import SCHEMA, households
+from benchmarks.inference import SETUPS, Tally, cell, read, report, run
+from benchmarks.questions import HOUSEHOLDS, arrays
+
+ANSWERS = [[1.0, 0.0, 2.0, 0.5, False], [1.0, 0.0, 2.0, 2.5, False], [0.0, -math.inf, math.inf, 0.0, True]]
+
+
+def test_the_law_has_what_makes_intervals_hard():
+    table = arrays(households(20_000, np.random.default_rng(0)))
+    assert (table["cost"] == 0.0).mean() > 0.7
+    assert np.nanmean(table["wage"]) > 1.15 * np.nanmedian(table["wage"])
+    assert [np.isnan(table["wage"]).any(), (table["job"] == "").any()] == [True, True]
+    assert [column.size for column in SCHEMA if column.tag == "category"] == [2, 5, 21]
+
+
+def test_what_is_taken_for_true_is_what_a_release_with_little_noise_says(monkeypatch):
+    """Within three times half the 95 % interval: an estimate of what is asked is beyond that once in 10⁸ times."""
+    few = arrays(households(2_000, np.random.default_rng(1)))
+    monkeypatch.setattr(inference, "law", lambda name: [question.truth(few) for question in SETUPS[name].questions])
+    line = inference.released(("households", 2_000, 500.0, 0))
+    for question, answers in zip(HOUSEHOLDS, line["table"], strict=True):
+        for value, low, high, truth, _ in answers:
+            assert abs(value - truth) <= 1.5 * (high - low), question.words
+
+
+def test_coverage_and_width_are_of_answers_that_say_something():
+    tally = Tally(ANSWERS)
+    assert tally.held.tolist() == [True, False, True]
+    errors = math.sqrt((0.5**2 + 1.5**2) / 2.0)
+    assert math.isnan(tally.width)  # of two answers nothing is known
+    assert Tally(ANSWERS[:2] * 3).width == pytest.approx(1.0 / (1.96 * errors))
+    assert cell([Tally(ANSWERS[:2] * 3)]).startswith("50.0 ± 22.4 / 0.46")
+    assert cell([tally]).endswith("(33%)")
+
+
+def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
+    results = tmp_path / "lines.jsonl"
+    monkeypatch.setattr(inference, "law", lambda name: ())
+    monkeypatch.setattr(inference, "released", _line)
+    units = [("households", 5_000, 1.0, repeat) for repeat in range(3)]
+    run(units[:2], results, 1)
+    results.write_text(
+        results.read_text(encoding="utf-8") + '{"unit": ["house', encoding="utf-8"
+    )  # killed while it wrote
+    run(units, results, 1)
+    assert sorted(line["unit"][3] for line in read(results)) == [0, 1, 2]
+    text = report(list(read(results)))
+    assert "3 releases" in text
+    assert "| mean | 100.0 ± 0.0" in text
+
+
+def _line(unit):
+    every = [[[1.0, 0.0, 2.0, 1.0, False]] for _ in HOUSEHOLDS]
+    return {"unit": list(unit), "table": every, "population": json.loads(json.dumps(every))}
