@@ -9,7 +9,7 @@ import pytest
 
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, REMEMBERED, Marginal, common_coarsening, tabulation
+from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, common_coarsening, tabulation
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
@@ -159,7 +159,7 @@ def test_the_counts_of_a_release_are_read_once():
 def test_a_question_is_solved_once(monkeypatch):
     blocks = noisy_blocks(exact_blocks(people(ROWS)), ROWS, 5.0, np.random.default_rng(0))
     before = mean(evidence_of(blocks), "age").interval()
-    monkeypatch.delattr(Marginal, "_inverse")  # nothing is left to solve
+    monkeypatch.delattr(MeasuredMarginal, "_inverse")  # nothing is left to solve
     assert mean(evidence_of(blocks), "age").interval() == before
     with pytest.raises(AttributeError):
         mean(evidence_of(blocks), "kids")

@@ -1,6 +1,7 @@
 """What all noisy counts of a release together say about a few columns: the best linear unbiased estimate."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -74,8 +75,66 @@ class NoisySums:
         return np.bincount(self.index, weights=function, minlength=len(self.values)).astype(np.float64, copy=False)
 
 
+class Marginal(ABC):
+    """Estimates of the counts of the cells of a few columns, and of sums of functions of them, with their covariance.
+
+    `groups` says the cell of each atom of each column, `total` is the public number of rows or None, and `sources` are
+    the blocks behind the estimates with their positions in the release.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[int, ...],
+        groups: tuple[Integers, ...],
+        total: float | None,
+        sources: tuple[tuple[int, BlockCounts], ...],
+    ) -> None:
+        self.columns = columns
+        self.groups = groups
+        self.total = total
+        self.sources = sources
+        self.laplace = any(part.laplace for _, part in sources)  # whether some noise is Laplace
+        self.shape = tuple(int(group.max()) + 1 for group in groups)  # cells along each column
+        self.size = math.prod(self.shape)
+
+    @property
+    @abstractmethod
+    def counts(self) -> Floats:
+        """The estimate of the count of every cell: (cells,). It may be negative."""
+
+    @abstractmethod
+    def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
+
+    @abstractmethod
+    def coefficients(self, function: Floats) -> dict[int, Floats]:
+        """The estimate of a function as a weighted sum of noisy counts: weights for the cells of each block."""
+
+    @abstractmethod
+    def variances(self) -> Floats:
+        """An upper bound on the variance of each count: (cells,)."""
+
+    def sampling(self, functions: Sequence[Floats]) -> Floats:
+        """The covariance of such sums over N rows drawn independently, N·cov(h, k): (k, k).
+
+        A person who counts as the average of several rows varies less than a row does: there it is an upper bound.
+        """
+        total = self.total or max(1.0, float(self.counts.sum()))
+        stacked = np.stack(functions)
+        centred = stacked - (stacked @ self.shares)[:, None]
+        covariance: Floats = total * (centred * self.shares) @ centred.T
+        return covariance
+
+    @cached_property
+    def shares(self) -> Floats:
+        """A distribution over the cells near `counts`: no cell below 0, and all of them add up to 1."""
+        counts: Floats = np.maximum(self.counts, 0.0)
+        total = float(counts.sum())
+        return counts / total if total > 0.0 else np.full(self.size, 1.0 / self.size)
+
+
 @final
-class Marginal:
+class MeasuredMarginal(Marginal):
     """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
 
     With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, and under replace-one
@@ -96,14 +155,8 @@ class Marginal:
         total: float | None,
         sources: tuple[tuple[int, BlockCounts], ...],
     ) -> None:
-        self.columns = columns
-        self.groups = groups  # atom → cell, for each column
+        super().__init__(columns, groups, total, sources)
         self.views = views
-        self.total = total  # the public number of rows; None where it is private
-        self.sources = sources  # the blocks behind the views, and their positions in the release
-        self.laplace = any(part.laplace for _, part in sources)  # whether some noise is Laplace
-        self.shape = tuple(int(group.max()) + 1 for group in groups)  # cells along each column
-        self.size = math.prod(self.shape)
         self._solved: dict[bytes, tuple[Floats, float]] = {}
 
     def solve(self, function: Floats) -> tuple[Floats, float]:
@@ -127,31 +180,17 @@ class Marginal:
         return free - constant * self._ones, constant
 
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
         solved = [self.solve(function) for function in functions]
         values = [float(weight @ self._weighted_sums) + constant * (self.total or 0.0) for weight, constant in solved]
         covariance = np.array([[float(weight @ other) for other in functions] for weight, _ in solved])
         return np.array(values), 0.5 * (covariance + covariance.T)
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
-        """The estimate of a function as a weighted sum of noisy counts: weights for the cells of each block."""
         weight = self.solve(function)[0]
         return {position: _weights(part, self.columns, self.groups, weight) for position, part in self.sources}
 
-    def sampling(self, functions: Sequence[Floats]) -> Floats:
-        """The covariance of such sums over N rows drawn independently, N·cov(h, k): (k, k).
-
-        A person who counts as the average of several rows varies less than a row does: there it is an upper bound.
-        """
-        total = self.total or max(1.0, float(self.counts.sum()))
-        stacked = np.stack(functions)
-        centred = stacked - (stacked @ self.shares)[:, None]
-        covariance: Floats = total * (centred * self.shares) @ centred.T
-        return covariance
-
     @cached_property
     def counts(self) -> Floats:
-        """The estimate of the count of every cell: (cells,). It may be negative."""
         if self.total is not None and self.size == 1:
             return np.array([self.total])
         free = self._inverse(self._weighted_sums)
@@ -159,15 +198,8 @@ class Marginal:
             return free
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
 
-    @cached_property
-    def shares(self) -> Floats:
-        """A distribution over the cells near `counts`: no cell below 0, and all of them add up to 1."""
-        counts: Floats = np.maximum(self.counts, 0.0)
-        total = float(counts.sum())
-        return counts / total if total > 0.0 else np.full(self.size, 1.0 / self.size)
-
     def variances(self) -> Floats:
-        """An upper bound on the variance of each count: (cells,); what the finest view alone would have."""
+        """What the finest view alone would have."""
         finest = max(self.views, key=lambda view: len(view.values), default=None)
         return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
 
@@ -225,9 +257,9 @@ class Tabulation:
         self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
         self.sigmas = tuple(block.sigma for block in noisy.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
-        self._marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = {}
+        self._marginals: dict[tuple[int, ...], tuple[MeasuredMarginal, ...]] = {}
 
-    def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
+    def marginals(self, columns: tuple[int, ...]) -> tuple[MeasuredMarginal, ...]:
         """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
 
         Blocks of different rounds are never mixed: which blocks a later round has was decided in sight of the noise of
@@ -240,7 +272,7 @@ class Tabulation:
             self._marginals[columns] = found
         return found
 
-    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> Marginal | None:
+    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> MeasuredMarginal | None:
         """The marginal of some columns in which some have these cells; None if there is none.
 
         A single column may have been counted in finer cells: they are added up.
@@ -256,7 +288,9 @@ class Tabulation:
             self._marginals[key] = (self._marginal(columns, 0, (cells[columns[0]],)),)
         return self._marginals[key][0]
 
-    def _marginal(self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None) -> Marginal:
+    def _marginal(
+        self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None
+    ) -> MeasuredMarginal:
         counts = [item for item in enumerate(self.counts) if item[1].round == number]
         return _marginal(counts, columns, self.total, groups)
 
@@ -276,7 +310,7 @@ def _marginal(
     columns: tuple[int, ...],
     total: float | None,
     groups: tuple[Integers, ...] | None = None,
-) -> Marginal:
+) -> MeasuredMarginal:
     if groups is None:
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
@@ -284,7 +318,7 @@ def _marginal(
     sources = tuple(item for item in counts if total is None or set(columns) & set(item[1].block.columns))
     views = [_view(part, columns, groups) for _, part in sources]
     merged = _merged([view for view in views if total is None or len(view.values) > 1])
-    return Marginal(columns, groups, merged, total, sources)
+    return MeasuredMarginal(columns, groups, merged, total, sources)
 
 
 def _view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:

@@ -1,56 +1,22 @@
 """`kernelease query`: questions to a release, and answers with error bars."""
 
 import re
-from collections.abc import Mapping
-from enum import StrEnum, unique
 from typing import Annotated, Any
 
 import typer
 
-from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.groups import EstimateTable
+from kernelease.analysis.coefficients import RegressionGroups
+from kernelease.analysis.estimate import Target
+from kernelease.analysis.groups import Groups, joined
 from kernelease.cli.estimates import record, show
 from kernelease.cli.options import Bundle, Json, Quiet
+from kernelease.cli.questions import QUESTIONS, Answer, Asked
 from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 from kernelease.release.bundle import load
-from kernelease.release.release import Release
 from kernelease.table.columns.spelling import nearest
 
 _CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)
-
-
-@unique
-class Statistic(StrEnum):
-    """What can be asked."""
-
-    MEAN = "mean"
-    COUNT = "count"
-    PROBABILITY = "probability"
-    QUANTILE = "quantile"
-    CORRELATION = "correlation"
-    CROSSTAB = "crosstab"
-    REGRESSION = "regression"
-    ODDS_RATIO = "odds-ratio"
-    RISK_RATIO = "risk-ratio"
-    RISK_DIFFERENCE = "risk-difference"
-
-
-_OPERANDS = {
-    Statistic.MEAN: (1, "a column: mean age"),
-    Statistic.COUNT: (0, 'no operand: count --where "age > 30"'),
-    Statistic.PROBABILITY: (1, 'a condition: probability "age > 30"'),
-    Statistic.QUANTILE: (2, "a column and a share: quantile hours 0.9"),
-    Statistic.CORRELATION: (2, "two columns: correlation age hours"),
-    Statistic.CROSSTAB: (2, "two columns: crosstab sex income"),
-    Statistic.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
-    Statistic.ODDS_RATIO: (2, 'an event and an exposure, two conditions: odds-ratio "ill == true" "sex == \'F\'"'),
-    Statistic.RISK_RATIO: (2, 'an event and an exposure, two conditions: risk-ratio "ill == true" "sex == \'F\'"'),
-    Statistic.RISK_DIFFERENCE: (2, 'an event and an exposure: risk-difference "ill == true" "sex == \'F\'"'),
-}
-_GROUPED = (Statistic.MEAN, Statistic.COUNT, Statistic.PROBABILITY, Statistic.QUANTILE)
-_RATIOS = (Statistic.ODDS_RATIO, Statistic.RISK_RATIO, Statistic.RISK_DIFFERENCE)
-_CONDITIONED = (*_GROUPED, *_RATIOS, Statistic.CROSSTAB)
 
 
 def query(
@@ -59,8 +25,10 @@ def query(
         str,
         typer.Argument(
             metavar="QUESTION",
-            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, correlation A B, crosstab A B, "
-            "regression FORMULA, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE.",
+            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, histogram COLUMN, survival COLUMN "
+            "TIMES, gini COLUMN, entropy COLUMN, crosstab A B, correlation A B, regression, logistic or poisson "
+            "FORMULA, trend COLUMN OVER, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE, standardised-rate "
+            "EVENT STRATA.",
         ),
     ],
     operands: Annotated[
@@ -75,6 +43,14 @@ def query(
         str | None,
         typer.Option(metavar="COLUMNS", help="One answer for each value of this column, or of several: sex,region."),
     ] = None,
+    minus: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="With --by: every other group less this one, with their joint noise."),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="With --by: every other group over this one, with their joint noise."),
+    ] = None,
     target: Annotated[
         Target, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Target.TABLE,
@@ -82,92 +58,58 @@ def query(
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a release for means, counts, probabilities, quantiles, correlations, cross-tables and regressions.
+    """Ask a release: averages, distributions, models and comparisons, each with its interval.
 
-    A condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in
-    single quotes (docs/expressions.md). Answers come from the noisy measurements, with an interval that holds the truth
-    as often as it says.
+    Every question takes --where and --by; what was not measured together is refused, with what to ask instead. A
+    condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in single
+    quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
+    from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    asked, about = _read(question, operands or [])
-    _refuse(asked, where=where, by=by)
+    name, about = _read(question, operands or [])
     columns = None if by is None else _columns(by)
-    answer = _answer(load(bundle), asked, about, where=where, by=columns, target=target)
-    fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
-    fields |= {"level": level, **record(answer, level)}
-    title = asked.value if by is None else by
-    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))
+    _refuse(columns, minus, over)
+    asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, target=target)
+    answer = _compared(QUESTIONS[name].answer(asked), minus, over)
+    fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
+    fields |= {"target": target.value, "level": level, **record(answer, level)}
+    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level))
 
 
-def _read(question: str, operands: list[str]) -> tuple[Statistic, list[str]]:
+def _read(question: str, operands: list[str]) -> tuple[str, list[str]]:
     """The question and its operands, written as words or as a call."""
     call = _CALL.fullmatch(question)
     if call is not None and not operands:
         question = call[1]
-        several = question in ("crosstab", "correlation", "quantile")
-        operands = [part.strip() for part in call[2].split(",")] if several else [call[2].strip()]
-    names = tuple(item.value for item in Statistic)
+        listed = question in QUESTIONS and QUESTIONS[question].listed
+        operands = [part.strip() for part in call[2].split(",")] if listed else [call[2].strip()]
+    names = tuple(QUESTIONS)
     if question not in names:
         raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
-    asked = Statistic(question)
     operands = [operand for operand in operands if operand]
-    needed, example = _OPERANDS[asked]
-    if len(operands) != needed:
-        raise ParameterError(f"query: {asked.value} takes {example}; got {len(operands)} operands.")
-    return asked, operands
+    known = QUESTIONS[question]
+    if not known.least <= len(operands) <= known.most:
+        raise ParameterError(f"query: {question} takes {known.example}; got {len(operands)} operands.")
+    return question, operands
 
 
-def _refuse(asked: Statistic, *, where: str | None, by: str | None) -> None:
-    if by is not None and asked not in _GROUPED:
-        raise ParameterError(f"query: {asked.value} takes no --by.")
-    if where is not None and asked not in _CONDITIONED:
-        raise ParameterError(f"query: {asked.value} takes no --where.")
+def _refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> None:
+    if minus is not None and over is not None:
+        raise ParameterError("query: take --minus or --over, not both.")
+    if by is None and (minus is not None or over is not None):
+        raise ParameterError("query: --minus and --over compare groups. Say by which columns with --by.")
 
 
-def _answer(
-    release: Release,
-    asked: Statistic,
-    about: list[str],
-    *,
-    where: str | None,
-    by: str | list[str] | None,
-    target: Target,
-) -> Estimate | Mapping[Any, Estimate] | EstimateTable:
-    match asked:
-        case Statistic.MEAN:
-            return release.mean(about[0], where=where, by=by, target=target)
-        case Statistic.COUNT:
-            return release.count(where, by=by, target=target)
-        case Statistic.PROBABILITY:
-            return release.probability(about[0], where=where, by=by, target=target)
-        case Statistic.QUANTILE:
-            return release.quantile(about[0], _share(about[1]), where=where, by=by, target=target)
-        case Statistic.CORRELATION:
-            return release.correlation(about[0], about[1], target=target)
-        case Statistic.CROSSTAB:
-            return release.crosstab(about[0], about[1], where=where, target=target)
-        case Statistic.REGRESSION:
-            return release.regression(about[0], target=target)
-        case _:
-            return _association(release, asked, about, where, target)
-
-
-def _association(release: Release, asked: Statistic, about: list[str], where: str | None, target: Target) -> Estimate:
-    event, exposure = about
-    if asked is Statistic.ODDS_RATIO:
-        return release.odds_ratio(event, exposure, where=where, target=target)
-    if asked is Statistic.RISK_RATIO:
-        return release.risk_ratio(event, exposure, where=where, target=target)
-    return release.risk_difference(event, exposure, where=where, target=target)
+def _compared(answer: Answer, minus: str | None, over: str | None) -> Answer:
+    """The groups beside one of them."""
+    text = over if minus is None else minus
+    if text is None or not isinstance(answer, Groups | RegressionGroups):
+        return answer
+    words = [part.strip() for part in text.split(",")]
+    label = next((one for one in answer if joined(one) in (text, ", ".join(words))), text)
+    return answer.over(label) if minus is None else answer.minus(label)
 
 
 def _columns(by: str) -> str | list[str]:
     """One column, or several with commas between them."""
     names = [name.strip() for name in by.split(",")]
     return names if len(names) > 1 else by
-
-
-def _share(text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise ParameterError(f"query: quantile takes a share between 0 and 1, like 0.9; got {text!r}.") from None
