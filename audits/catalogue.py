@@ -11,6 +11,7 @@ MODULES: tuple[str, ...] = (
     "features",
     "methods",
     "rounds",
+    "contrasts",
     "moments",
     "drafts",
     "seeds",

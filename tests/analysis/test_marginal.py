@@ -9,7 +9,8 @@ import pytest
 
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, common_coarsening, tabulation
+from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, tabulation
+from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
@@ -33,6 +34,54 @@ def dense(evidence, columns):
             data.append(noisy.values.ravel())
             variances.append(np.full(block.cells, noisy.sigma**2))
     return np.vstack(matrix), np.concatenate(data), np.concatenate(variances)
+
+
+def as_interactions(exact):
+    """The same blocks with every pair as an interaction."""
+    return [(replace(block, interaction=len(block.columns) == 2), counts) for block, counts in exact]
+
+
+@pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration
+@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("later", [0, 1])
+def test_an_interaction_beside_single_columns_is_generalised_least_squares(known, most, later, monkeypatch):
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+    neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
+    exact = as_interactions(exact_blocks(people(ROWS), sets=[(1,), (2,), (2, 1), (0, 1)]))
+    generator, rounds = np.random.default_rng(4), [0, 0, later, later]
+    noisy = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0, 2.0], generator, neighbours=neighbours, rounds=rounds)
+    (marginal,) = evidence_of(noisy).marginals((1, 2))
+    first, second, joint = (block.values for block in noisy.blocks[:3])
+    m, n = marginal.shape
+    rows, columns = np.kron(np.eye(m), np.ones((1, n))), np.kron(np.ones((1, m)), np.eye(n))
+    less = np.kron(np.eye(m) - 1 / m, np.eye(n) - 1 / n)
+    information = rows.T @ rows / 3.0**2 + columns.T @ columns / 7.0**2 + less / 5.0**2
+    right = rows.T @ first / 3.0**2 + columns.T @ second / 7.0**2 + less @ joint.T.ravel() / 5.0**2
+    if known:  # the number of rows, as a measurement without noise
+        information, right = information + 1e9, right + 1e9 * ROWS
+    solution, inverse = np.linalg.solve(information, right), np.linalg.inv(information)
+    np.testing.assert_allclose(marginal.counts, solution, rtol=1e-4, atol=1e-3)
+    functions = [np.arange(m * n) % 3.0, np.eye(m * n)[1]]
+    values, covariance = marginal.joint(functions)
+    np.testing.assert_allclose(values, [f @ solution for f in functions], rtol=1e-4)
+    np.testing.assert_allclose(
+        covariance, [[f @ inverse @ g for g in functions] for f in functions], rtol=1e-4, atol=1e-3
+    )
+    assert np.all(marginal.variances() >= np.diag(inverse) * (1 - 1e-9))
+    weights = marginal.coefficients(functions[1])
+    values_of = {place: block.values.ravel() for place, block in enumerate(noisy.blocks)}
+    constant = marginal.solve(functions[1])[1] * ROWS if known else 0.0
+    assert sum(weights[place] @ values_of[place] for place in weights) + constant == pytest.approx(values[1], rel=1e-4)
+    spread = sum(float(weights[place] @ weights[place]) * noisy.blocks[place].sigma ** 2 for place in weights)
+    assert spread == pytest.approx(covariance[1, 1], rel=1e-4)
+
+
+def test_an_interaction_says_nothing_about_its_columns_alone():
+    exact = as_interactions(exact_blocks(people(ROWS), sets=[(1,), (2,), (1, 2)]))
+    noisy = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0], np.random.default_rng(5))
+    (alone,) = evidence_of(noisy).marginals((1,))
+    assert [part.block.columns for _, part in alone.sources] == [(1,)]
+    assert alone.interaction is None
 
 
 @pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration

@@ -29,11 +29,19 @@ def by_class(sizes: tuple[int, ...], hub: int) -> list[Block]:
     return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
 
 
+def interactions(blocks: list[Block]) -> list[Block]:
+    """The same with every pair as an interaction."""
+    return [dataclasses.replace(block, interaction=len(block.columns) == 2) for block in blocks]
+
+
 LAYOUTS = {
     "pairs as a matrix": lambda: noisy_blocks(CODES, SIZES),
     "coarse pairs": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2, width=2)),
     "pairs and triples one by one": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 3)),
     "few pairs one by one": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2)[:6]),
+    "interactions as a matrix": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2))),
+    "interactions beside triples": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 3))),
+    "few interactions one by one": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2, width=2)[:6])),
     "pairs per class": lambda: noisy_blocks(
         dependent(2000, (2, 3, 2, 3, 2)), (2, 3, 2, 3, 2), by_class((2, 3, 2, 3, 2), 4)
     ),
@@ -79,6 +87,8 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             onto[cells, group] = 1.0
             parts.append(q[column] @ onto)
         model = np.einsum("m,ma,mb->ab", w, *parts) if len(parts) == 2 else np.einsum("m,ma,mb,mc->abc", w, *parts)
+        if block.block.interaction:
+            model = model - model.mean(axis=0) - model.mean(axis=1, keepdims=True) + model.mean()
         chi_squared = float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
         total += 0.5 * trust(block, objective.columns, noisy.rows) * chi_squared
     prior = [objective.prior[p].astype(np.float64) for p in objective.places]
@@ -91,6 +101,9 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
     assert kinds["pairs as a matrix"] == [Singles, Pairs]
     assert kinds["pairs and triples one by one"] == [Singles, Pairs, Set, Set, Set, Set]
     assert kinds["few pairs one by one"] == [Singles, Set, Set]
+    assert kinds["interactions as a matrix"] == [Singles, Pairs]
+    assert kinds["interactions beside triples"] == [Singles, Pairs, Set, Set, Set, Set]
+    assert kinds["few interactions one by one"] == [Singles, Set, Set]
     assert kinds["pairs per class"] == [Singles, Pairs, Pairs]
 
 

@@ -1,6 +1,7 @@
 """Contingency counts: they agree with counting by hand, show nothing, and leave with noise only."""
 
 import copy
+import dataclasses
 import itertools
 import math
 import pickle
@@ -17,7 +18,7 @@ from kernelease.errors import BudgetError, CapacityError, ParameterError, Privac
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy import Loss, Neighbours, Privacy
-from kernelease.privacy.sensitivity import distance_sensitivity
+from kernelease.privacy.sensitivity import distance_sensitivity, interaction_sensitivity
 from kernelease.private.counts import ExactCounts, joined
 from kernelease.private.cover import LARGEST_GROUP, cover
 from kernelease.private.encoded import Batch, EncodedRows
@@ -275,3 +276,37 @@ def test_a_set_that_cannot_be_counted_is_refused(many: bool) -> None:
     wanted = {(0, 1)} | (set(itertools.combinations(range(2, 62), 2)) if many else set())
     with pytest.raises(CapacityError, match="can be counted"):
         cover(sizes, frozenset(wanted))
+
+
+@given(tables)
+@settings(deadline=None)
+def test_an_interaction_is_counts_less_the_means_of_rows_and_columns(rows: list[tuple[int, ...]]) -> None:
+    block = dataclasses.replace(plain(2, 0), interaction=True)
+    (noisy,) = measured(exact([(codes(rows), None)]), (plain(0), block)).blocks[1:]
+    table = np.zeros((4, 3))
+    for row in rows:
+        table[row[2], row[0]] += 1
+    less = table - table.mean(axis=0) - table.mean(axis=1, keepdims=True) + table.mean()
+    np.testing.assert_allclose(noisy.values, less, atol=1e-9)
+    assert noisy.measurement.values.tolist() == np.rint(12 * less).ravel().tolist()
+
+
+@given(tables.filter(lambda rows: len(rows) > 1), st.integers(1, 3))
+@settings(deadline=None)
+def test_a_person_moves_an_interaction_no_farther_than_is_charged(rows: list[tuple[int, ...]], unit: int) -> None:
+    """Persons' rows weigh `unit` together: half of it each where there are two of them."""
+    block = dataclasses.replace(plain(0, 1), interaction=True)
+    whole = 2 * unit
+    weights = np.full(len(rows), whole)
+    weights[:2] = unit  # the first two rows are one person's
+    tables_of = [(codes(rows), weights), (codes(rows[2:]), weights[2:])]
+    moved = [measured(exact([one], whole), (plain(0), block), ADD).blocks[1].measurement.values for one in tables_of]
+    sensitivity = interaction_sensitivity(Neighbours.ADD_REMOVE, shape=(3, 2), unit=whole)
+    assert np.linalg.norm(moved[0] - moved[1]) <= sensitivity.l2
+
+
+def test_an_interaction_is_of_two_columns_of_several_cells() -> None:
+    with pytest.raises(ParameterError, match="an interaction is of the counts of two columns"):
+        dataclasses.replace(plain(0), interaction=True)
+    with pytest.raises(ParameterError, match="an interaction is of the counts of two columns"):
+        Block(columns=(0, 1), groups=(np.zeros(3, dtype=int), np.arange(2)), share=0.1, interaction=True)

@@ -17,11 +17,12 @@ from kernelease.analysis.conditions import InCell, Through, parse_condition, sin
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.marginal import BlockCounts, Marginal, Tabulation, common_coarsening, tabulation
+from kernelease.analysis.marginal import Marginal, Tabulation, tabulation
 from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
 from kernelease.analysis.restriction import conditional_marginals
 from kernelease.analysis.together import not_together
+from kernelease.analysis.views import BlockCounts, common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -303,7 +304,8 @@ def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]
 
     With n cells in the marginal, it is looked for among the first, the last and some between them.
     """
-    own = counts.sigma * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
+    alone = math.inf if counts.block.interaction else counts.sigma  # an interaction alone says no count
+    own = alone * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
     found = [one for one in evidence.marginals(columns) if any(part is counts for _, part in one.sources)]
     if not found:
         return own

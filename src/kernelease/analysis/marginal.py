@@ -3,76 +3,34 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.analysis.identity import Identity
+from kernelease.analysis.views import (
+    BlockCounts,
+    NoisyInteraction,
+    NoisySums,
+    View,
+    along,
+    fits,
+    interaction_view,
+    merged_sums,
+    sums_view,
+    sums_weights,
+)
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Law
 
 REMEMBERED = 16  # solved functions of a marginal
 DENSE = 512  # cells up to which a marginal's equations are factored, once; beyond, each function is iterated
 KEPT = 8  # releases whose counts stay read
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BlockCounts:
-    """A noisy block as plain numbers: `values` in rows or persons, each with independent noise of `sigma`."""
-
-    block: Block
-    values: Floats
-    sigma: float
-    round: int
-    laplace: bool  # Laplace noise
-
-    @classmethod
-    def of(cls, noisy: NoisyBlock) -> "BlockCounts":
-        """Read a released block, once."""
-        return cls(
-            block=noisy.block,
-            values=noisy.values,
-            sigma=noisy.sigma,
-            round=noisy.round,
-            laplace=noisy.measurement.law is Law.LAPLACE,
-        )
-
-    def covers(self, columns: tuple[int, ...]) -> bool:
-        """Whether the block has all these columns."""
-        return set(columns) <= set(self.block.columns)
-
-    def sizes(self, columns: tuple[int, ...]) -> list[int]:
-        """Number of cells of some of its columns."""
-        return [self.block.shape[self.block.columns.index(column)] for column in columns]
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoisySums:
-    """Noisy sums over the cells of a marginal: `index[c]` is the sum that cell c is in; independent, with `precision`.
-
-    They are how a block that holds only some of the columns, or has coarser cells, views the marginal.
-    """
-
-    index: Integers  # (cells,)
-    values: Floats  # (sums,)
-    precision: Floats  # (sums,), 1/variance
-
-    def gather(self, function: Floats) -> Floats:
-        """The sums of a function over the cells: (cells,) → (sums,)."""
-        return np.bincount(self.index, weights=function, minlength=len(self.values)).astype(np.float64, copy=False)
 
 
 class Marginal(ABC):
@@ -137,7 +95,8 @@ class Marginal(ABC):
 class MeasuredMarginal(Marginal):
     """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
 
-    With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, and under replace-one
+    With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, where G_v adds up cells
+    (`NoisySums`) or takes out what single columns say (`NoisyInteraction`), and under replace-one
     Σp = N is known. For a function h of the cells, the estimate of h·p with the least variance among the unbiased
     linear ones is λ·u + a₀N, where
 
@@ -151,7 +110,7 @@ class MeasuredMarginal(Marginal):
         self,
         columns: tuple[int, ...],
         groups: tuple[Integers, ...],
-        views: tuple[NoisySums, ...],
+        views: tuple[View, ...],
         total: float | None,
         sources: tuple[tuple[int, BlockCounts], ...],
     ) -> None:
@@ -187,7 +146,15 @@ class MeasuredMarginal(Marginal):
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
         weight = self.solve(function)[0]
-        return {position: _weights(part, self.columns, self.groups, weight) for position, part in self.sources}
+        return {position: self._weights(part, weight) for position, part in self.sources}
+
+    def _weights(self, part: BlockCounts, weight: Floats) -> Floats:
+        if not part.block.interaction:
+            return sums_weights(part, self.columns, self.groups, weight)
+        view = interaction_view(part, self.columns, self.groups)
+        table = view.precision * view.gather(weight)
+        turned: Floats = table if part.block.columns[0] == self.columns[view.axes[0]] else table.T
+        return turned.ravel()
 
     @cached_property
     def counts(self) -> Floats:
@@ -199,14 +166,50 @@ class MeasuredMarginal(Marginal):
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
 
     def variances(self) -> Floats:
-        """What the finest view alone would have."""
-        finest = max(self.views, key=lambda view: len(view.values), default=None)
+        """What the finest counts alone would have, or an interaction and the counts of its two columns.
+
+        Of these a count is x_ab + (x_a − mean)/n + (x_b − mean)/m + total/mn, with the total of either of them.
+        """
+        if self.interaction is not None:
+            return self._variances_beside(self.interaction)
+        finest = max(self.sums, key=lambda view: len(view.values), default=None)
         return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
+
+    def _variances_beside(self, view: NoisyInteraction) -> Floats:
+        variances = np.full(self.shape, view.left / view.precision)
+        for axis, size in enumerate(self.shape):
+            alone = 1.0 / self._alone(axis).precision  # (size,)
+            part = alone * (1.0 - 2.0 / size) + alone.sum() / size**2
+            if axis == 0:  # the total is this column's
+                part = alone
+            other = self.size // size
+            variances += np.expand_dims(part / other**2, tuple(place for place in (0, 1) if place != axis))
+        return variances.ravel()
+
+    def _alone(self, axis: int) -> NoisySums:
+        """The view of a single column, cell by cell."""
+        wanted = np.broadcast_to(along(np.arange(self.shape[axis]), axis, len(self.shape)), self.shape).ravel()
+        for view in self.sums:
+            if len(view.values) == self.shape[axis] and np.array_equal(view.index, wanted):
+                return view
+        raise ParameterError("An interaction was measured of a column that was not counted on its own.")
+
+    @property
+    def sums(self) -> tuple[NoisySums, ...]:
+        """The views that are sums of cells."""
+        return tuple(view for view in self.views if isinstance(view, NoisySums))
+
+    @property
+    def interaction(self) -> NoisyInteraction | None:
+        """The view of an interaction of its two columns, where their counts were not measured."""
+        found = [view for view in self.views if isinstance(view, NoisyInteraction)]
+        counted = any(len(view.values) == self.size for view in self.sums)
+        return None if counted or not found else found[0]
 
     @cached_property
     def _weighted_sums(self) -> Floats:
         """u."""
-        return self._apply([view.precision * view.values for view in self.views])
+        return sum((view.weighted for view in self.views), np.zeros(self.size))
 
     @cached_property
     def _ones(self) -> Floats:
@@ -217,15 +220,9 @@ class MeasuredMarginal(Marginal):
         """The Cholesky factor of M."""
         information = np.zeros((self.size, self.size))
         for view in self.views:
-            information += np.where(view.index[:, None] == view.index, view.precision[view.index], 0.0)
+            information += view.matrix
         factor: tuple[Floats, bool] = cho_factor(information)
         return factor
-
-    def _apply(self, sums: Sequence[Floats]) -> Floats:
-        result = np.zeros(self.size)
-        for view, part in zip(self.views, sums, strict=True):
-            result += part[view.index]
-        return result
 
     def _inverse(self, function: Floats) -> Floats:
         """M⁻¹ h."""
@@ -235,10 +232,10 @@ class MeasuredMarginal(Marginal):
         if self.size <= DENSE:
             solved: Floats = cho_solve(self._factor, function)
             return solved
-        diagonal = self._apply([view.precision for view in self.views])
+        diagonal = sum((view.diagonal for view in self.views), np.zeros(self.size))
         information = LinearOperator(
             (self.size, self.size),
-            matvec=lambda x: self._apply([view.precision * view.gather(x.ravel()) for view in self.views]),
+            matvec=lambda x: sum((view.information(x.ravel()) for view in self.views), np.zeros(self.size)),
             dtype=np.float64,
         )
         scaling = LinearOperator((self.size, self.size), matvec=lambda x: x.ravel() / diagonal, dtype=np.float64)
@@ -262,8 +259,9 @@ class Tabulation:
     def marginals(self, columns: tuple[int, ...]) -> tuple[MeasuredMarginal, ...]:
         """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
 
-        Blocks of different rounds are never mixed: which blocks a later round has was decided in sight of the noise of
-        earlier ones, so that given the choice, only its own noise is known to be centred on 0.
+        Joint counts of different rounds are never mixed: which blocks a later round has was decided in sight of the
+        noise of earlier ones, so that given the choice, only its own noise is known to be centred on 0. An interaction
+        needs its two columns' own counts, which every release has, whatever is chosen.
         """
         found = self._marginals.get(columns)
         if found is None:
@@ -292,6 +290,8 @@ class Tabulation:
         self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None
     ) -> MeasuredMarginal:
         counts = [item for item in enumerate(self.counts) if item[1].round == number]
+        if number and any(part.block.interaction and part.covers(columns) for _, part in counts):
+            counts += [item for item in enumerate(self.counts) if len(item[1].block.columns) == 1]
         return _marginal(counts, columns, self.total, groups)
 
 
@@ -315,71 +315,10 @@ def _marginal(
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
         groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
-    sources = tuple(item for item in counts if total is None or set(columns) & set(item[1].block.columns))
-    views = [_view(part, columns, groups) for _, part in sources]
-    merged = _merged([view for view in views if total is None or len(view.values) > 1])
-    return MeasuredMarginal(columns, groups, merged, total, sources)
-
-
-def _view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
-    """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
-    index, spread = _sums(counts.block, columns, groups)
-    values, merged = (np.bincount(spread, weights=part).astype(np.float64) for part in (counts.values.ravel(), None))
-    return NoisySums(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
-
-
-def _weights(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
-    """How much each cell of a block counts where the cells of the marginal have the multipliers λ."""
-    index, spread = _sums(counts.block, columns, groups)
-    merged = np.bincount(spread) * counts.sigma**2
-    weights: Floats = (np.bincount(index, weights=weight, minlength=len(merged)) / merged)[spread]
-    return weights
-
-
-def _sums(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Integers, Integers]:
-    """The finest sums that both the marginal and a block can form: the sum of each cell of one and of the other."""
-    index = np.zeros(tuple(int(group.max()) + 1 for group in groups), dtype=np.int64)
-    spread = np.zeros(block.shape, dtype=np.int64)
-    for axis, column in enumerate(block.columns):
-        if column in columns:
-            place = columns.index(column)
-            ours, theirs = common_coarsening(groups[place], block.groups[axis])
-            cells = int(theirs.max()) + 1
-            index = index * cells + _along(ours, place, index.ndim)
-            spread = spread * cells + _along(theirs, axis, spread.ndim)
-    return index.ravel(), spread.ravel()
-
-
-def _along(values: Integers, axis: int, dimensions: int) -> Integers:
-    return values.reshape([-1 if other == axis else 1 for other in range(dimensions)])
-
-
-def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Integers]:
-    """The finest cells that both groupings of the same atoms can tell: maps from the cells of each to them.
-
-    >>> common_coarsening(np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2]))
-    (array([0, 1, 1]), array([0, 0, 1]))
-    """
-    if len(first) != len(second):
-        raise ParameterError("Two groupings of one column must cover the same atoms.")
-    if np.array_equal(first, second):
-        same = np.arange(int(first.max()) + 1)
-        return same, same
-    sizes = int(first.max()) + 1, int(second.max()) + 1
-    edges = coo_array((np.ones(len(first)), (first, second + sizes[0])), shape=(sum(sizes), sum(sizes)))
-    labels = connected_components(edges, directed=False)[1].astype(np.int64)
-    return labels[: sizes[0]], labels[sizes[0] :]
-
-
-def _merged(views: Sequence[NoisySums]) -> tuple[NoisySums, ...]:
-    """Views of the same sums as one, weighted by precision."""
-    same: dict[bytes, list[NoisySums]] = {}
-    for view in views:
-        same.setdefault(view.index.tobytes(), []).append(view)
-    return tuple(_combined(group) for group in same.values())
-
-
-def _combined(views: Sequence[NoisySums]) -> NoisySums:
-    precision: NDArray[np.float64] = np.sum([view.precision for view in views], axis=0)
-    values = np.sum([view.precision * view.values for view in views], axis=0) / precision
-    return NoisySums(index=views[0].index, values=values, precision=precision)
+    told = [item for item in counts if not item[1].block.interaction]
+    seen = [item for item in counts if item[1].block.interaction and fits(item[1].block, columns, groups)]
+    sums = [item for item in told if total is None or set(columns) & set(item[1].block.columns)]
+    views = [sums_view(part, columns, groups) for _, part in sums]
+    merged = merged_sums([view for view in views if total is None or len(view.values) > 1])
+    interactions = (interaction_view(part, columns, groups) for _, part in seen)
+    return MeasuredMarginal(columns, groups, (*merged, *interactions), total, (*sums, *seen))

@@ -1,4 +1,4 @@
-"""A contingency block: which counts, or sums of offsets within cells, to measure."""
+"""A contingency block: which counts, interactions, or sums of offsets within cells, to measure."""
 
 import math
 from dataclasses import dataclass
@@ -22,12 +22,16 @@ class Block:
     `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:
     one-hot features of norm exactly 1. With them t_i is a public whole number of the row's value in column i, at most
     `ramps[i].limit` in size, or 1 where `ramps[i]` is None: a *moment*.
+
+    An `interaction` of two columns is their counts with the means of rows and of columns taken out, times the number of
+    cells: (m·I − J) X (n·I − J), J all ones. It says how the two go together and nothing about either of them alone.
     """
 
     columns: tuple[int, ...]
     groups: tuple[Integers, ...]
     share: float  # of the release's budget
     ramps: tuple[Ramp | None, ...] = ()
+    interaction: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.groups) != len(self.columns):
@@ -39,6 +43,8 @@ class Block:
             raise ParameterError(f"Block: each column once, got {self.columns!r}.")
         if self.ramps and (len(self.ramps) != len(self.columns) or self.weighted not in (1, 2)):
             raise ParameterError("Block: of its columns one or two are weighted; the others need None as their ramp.")
+        if self.interaction and (len(self.columns) != 2 or self.ramps or min(self.shape) < 2):
+            raise ParameterError("Block: an interaction is of the counts of two columns, with two cells or more each.")
         if self.limit > LARGEST_LIMIT:
             raise ParameterError(f"Block: a row may weigh at most {LARGEST_LIMIT}, got ramps up to {self.limit}.")
 
@@ -61,3 +67,8 @@ class Block:
     def cells(self) -> int:
         """Number of sums."""
         return int(np.prod(self.shape))
+
+    @property
+    def numbers(self) -> int:
+        """Number of sums that do not follow from the others."""
+        return math.prod(size - 1 for size in self.shape) if self.interaction else self.cells

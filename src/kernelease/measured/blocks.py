@@ -14,7 +14,13 @@ from kernelease.measured.measured import Measured, all_private, check_integers, 
 from kernelease.measured.recorded import RecordedNoise, Recording
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, moment_sensitivity
+from kernelease.privacy.sensitivity import (
+    Sensitivity,
+    block_sensitivity,
+    distance_sensitivity,
+    interaction_sensitivity,
+    moment_sensitivity,
+)
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
 from kernelease.table.domain import Domain
 
@@ -31,7 +37,9 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 class NoisyBlock:
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
-    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1.
+    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1. Of an interaction
+    they are the counts less the means of their row and column: noise along these means says nothing and is taken out,
+    so that noise is the same in all directions that are left.
 
     `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
     single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
@@ -44,21 +52,29 @@ class NoisyBlock:
 
     @property
     def values(self) -> Floats:
-        """Noisy counts, or sums of weights over their limit."""
-        return self.measurement.values.reshape(self.block.shape) / self._whole
+        """Noisy counts, or sums of weights over their limit, or counts less their means."""
+        values: Floats = self.measurement.values.reshape(self.block.shape) / self.whole
+        return doubly_centred(values) if self.block.interaction else values
 
     @property
     def sigma(self) -> float:
         """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
-        return max(LEAST_SIGMA, self.measurement.standard_deviation / self._whole)
+        return max(LEAST_SIGMA, self.measurement.standard_deviation / self.whole)
 
     @property
-    def _whole(self) -> int:
-        """What one row (or person) can add, in integers of the measurement."""
-        return self.unit * self.block.limit
+    def deviation(self) -> float:
+        """Standard deviation of the noise of each of `values`: less than `sigma` where means are taken out."""
+        return self.sigma * math.sqrt(self.block.numbers / self.block.cells)
+
+    @property
+    def whole(self) -> int:
+        """What one row (or person) can add, in integers of the measurement; of an interaction, before means go."""
+        return self.unit * (self.block.cells if self.block.interaction else self.block.limit)
 
     def least(self, neighbours: Neighbours) -> Sensitivity:
         """How far neighbouring tables may move the block: what its noise must have been for."""
+        if self.block.interaction:
+            return interaction_sensitivity(neighbours, shape=self.block.shape, unit=self.unit)
         if self.block.weighted:
             return moment_sensitivity(neighbours, limit=self.block.limit, unit=self.unit)
         return block_sensitivity(neighbours, unit=self.unit)
@@ -77,7 +93,7 @@ class NoisyBlock:
         for column, ramp in zip(block.columns, block.ramps, strict=False):
             if ramp is not None and ramp.start.shape != (sizes[column],):
                 raise ParameterError("a moment weighs the values of a column wrongly.")
-        noise = self.measurement.standard_deviation / self._whole
+        noise = self.measurement.standard_deviation / self.whole
         if not _LEAST_NOISE < noise < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
             raise ParameterError("a count or its noise is beyond all bounds.")
 
@@ -168,27 +184,47 @@ class NoisyBlocks(Measured):
         """Every row is in one cell of every block: a noisy number of rows follows, a public one must be near."""
         if self.neighbours is Neighbours.ADD_REMOVE and self.rows != estimated_rows(self.blocks):
             raise ParameterError("the number of rows is not the one that the noisy counts give.")
-        far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in self.blocks)
+        counted = [block for block in self.blocks if not block.block.interaction]
+        far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in counted)
         if self.neighbours is Neighbours.REPLACE_ONE and any(far):
             raise ParameterError("the noisy counts add up to another number of rows.")
 
     @property
     def accuracy(self) -> str:
-        """The noise of counts, smallest to largest."""
-        sigmas = sorted(block.sigma for block in self.blocks)
-        return (
-            f"{len(self.blocks):,} tables of counts were measured. The noise of a single count has a standard "
-            f"deviation of {sigmas[0]:.3g} to {sigmas[-1]:.3g} rows, depending on the table: a count of the middle "
-            f"table is within {_TWO_SIDED * sigmas[len(sigmas) // 2]:.3g} rows of the truth in 95 % of cases.\n"
-            "Counts of several cells add their variances."
+        """The noise of counts, smallest to largest, and of interactions."""
+        counted = sorted(block.sigma for block in self.blocks if not block.block.interaction)
+        pairs = sorted(block.deviation for block in self.blocks if block.block.interaction)
+        told = (
+            f"{len(counted):,} tables of counts were measured. The noise of a single count has a standard "
+            f"deviation of {counted[0]:.3g} to {counted[-1]:.3g} rows, depending on the table: a count of the middle "
+            f"table is within {_TWO_SIDED * counted[len(counted) // 2]:.3g} rows of the truth in 95 % of cases.\n"
         )
+        if pairs:
+            told += (
+                f"{len(pairs):,} interactions were measured: counts of two columns, less what the two say alone. "
+                f"Their noise has a standard deviation of {pairs[0]:.3g} to {pairs[-1]:.3g} rows; a count of two "
+                "columns adds the noise of their own counts, divided by the number of cells they are spread over.\n"
+            )
+        return f"{told}Counts of several cells add their variances."
+
+
+def doubly_centred(table: Floats) -> Floats:
+    """A table less the means of its rows and of its columns: (m, n) → (m, n).
+
+    >>> doubly_centred(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
+    [[1.0, -1.0], [-1.0, 1.0]]
+    """
+    centred: Floats = table - table.mean(axis=0)
+    result: Floats = centred - centred.mean(axis=1, keepdims=True)
+    return result
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:
     """The number of rows from the blocks' own sums, each weighted by its precision; at least 1.
 
-    Every row is in exactly one cell of every block, so the count is free: nothing more has to be measured.
+    Every row is in exactly one cell of every block of counts, so the count is free: nothing more has to be measured.
     """
-    precisions = np.array([1.0 / (block.block.cells * block.sigma**2) for block in blocks])
-    sums = np.array([block.values.sum() for block in blocks])
+    counted = [block for block in blocks if not block.block.interaction]
+    precisions = np.array([1.0 / (block.block.cells * block.sigma**2) for block in counted])
+    sums = np.array([block.values.sum() for block in counted])
     return max(1.0, float(precisions @ sums / precisions.sum()))

@@ -14,7 +14,13 @@ from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, distance_sensitivity, moment_sensitivity
+from kernelease.privacy.sensitivity import (
+    Sensitivity,
+    block_sensitivity,
+    distance_sensitivity,
+    interaction_sensitivity,
+    moment_sensitivity,
+)
 from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
@@ -91,7 +97,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=block.share,
                 noise=noise,
-                label=f"{'offsets' if block.weighted else 'counts'} of columns {block.columns}",
+                label=f"{_what(block)} of columns {block.columns}",
             )
             noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
         return tuple(noisy)
@@ -143,12 +149,14 @@ class ExactCounts(Private):
         return tuple(chosen), tuple(picks)
 
     def _sensitivity(self, block: Block, neighbours: Neighbours) -> Sensitivity:
+        if block.interaction:
+            return interaction_sensitivity(neighbours, shape=block.shape, unit=self.unit)
         if block.weighted:
             return moment_sensitivity(neighbours, limit=block.limit, unit=self.unit)
         return block_sensitivity(neighbours, unit=self.unit)
 
     def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
-        """The exact grouped counts, or sums of weights, of each block, in its shape."""
+        """The exact grouped counts, interactions, or sums of weights, of each block, in its shape."""
         weighted = [block for block in blocks if block.weighted]
         several = [block for block in blocks if not block.weighted and len(block.columns) > 1]
         weighed = iter(self._weigher(weighted) if weighted else [])
@@ -157,9 +165,23 @@ class ExactCounts(Private):
         def table(block: Block) -> NDArray[Any]:
             if block.weighted:
                 return next(weighed)
-            return next(joint) if len(block.columns) > 1 else block_of(self._singles, block)
+            counts = next(joint) if len(block.columns) > 1 else block_of(self._singles, block)
+            return interaction(counts) if block.interaction else counts
 
         return [table(block) for block in blocks]
+
+
+def interaction(counts: Integers) -> BigIntegers:
+    """(m·I − J) X (n·I − J), exactly: m·n times the counts less the means of their row and column."""
+    rows, columns = counts.shape
+    table: BigIntegers = counts.astype(object)
+    across = columns * table - table.sum(axis=1, keepdims=True)
+    result: BigIntegers = rows * across - across.sum(axis=0, keepdims=True)
+    return result
+
+
+def _what(block: Block) -> str:
+    return "offsets" if block.weighted else "interaction" if block.interaction else "counts"
 
 
 def joined(

@@ -27,7 +27,7 @@ from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred, estimated_rows
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
@@ -194,8 +194,12 @@ def _renoised(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: n
 def _renoised_block(block: NoisyBlock, codes: Integers, heights: Floats, generator: np.random.Generator) -> NoisyBlock:
     """The counts of weighted rows, with noise of the block's law and size, on its grid."""
     cells = [groups[codes[:, column]] for column, groups in zip(block.block.columns, block.block.groups, strict=True)]
-    counts = np.bincount(np.ravel_multi_index(cells, block.block.shape), heights, minlength=block.block.cells)
-    noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.unit
+    counts: Floats = np.bincount(
+        np.ravel_multi_index(cells, block.block.shape), heights, minlength=block.block.cells
+    ).astype(np.float64)
+    if block.block.interaction:
+        counts = doubly_centred(counts.reshape(block.block.shape)).ravel()
+    noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.whole
     bits = block.measurement.bits
     integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)
     return dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, integers=integers))

@@ -36,13 +36,19 @@ class Association:
 
 
 def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Association | None:
-    """From the finest counts of a pair of columns; None where a column has but one value that can be seen."""
+    """From the finest counts of a pair of columns, or from their interaction, whose noise is all that matters here.
+
+    None where a column has but one value that can be seen.
+    """
     if min(marginal.shape) < 2:
         return None
-    finest = max(marginal.views, key=lambda view: len(view.values))
     rows = float(marginal.counts.sum())
-    counts = finest.values[finest.index].reshape(marginal.shape)
-    variance = float(np.mean(1.0 / finest.precision))
+    if marginal.interaction is not None:
+        counts, variance = marginal.counts.reshape(marginal.shape), 1.0 / marginal.interaction.precision
+    else:
+        finest = max(marginal.sums, key=lambda view: len(view.values))
+        counts = finest.values[finest.index].reshape(marginal.shape)
+        variance = float(np.mean(1.0 / finest.precision))
     return association_of(counts, marginal.shares.reshape(marginal.shape), rows, variance, level)
 
 

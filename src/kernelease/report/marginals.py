@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.analysis.marginal import MeasuredMarginal, NoisySums, tabulation
+from kernelease.analysis.marginal import MeasuredMarginal, tabulation
+from kernelease.analysis.views import NoisyInteraction, View
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.report.figures import number, numbers
@@ -52,8 +53,13 @@ def _record(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> dic
     }
 
 
-def _view(view: NoisySums) -> dict[str, Any]:
-    """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same."""
+def _view(view: View) -> dict[str, Any]:
+    """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same.
+
+    An interaction of the two columns has no index: its values are those of the cells.
+    """
+    if isinstance(view, NoisyInteraction):
+        return {"values": numbers(view.values.ravel()), "precision": number(view.precision)}
     same = np.ptp(view.precision) == 0.0
     return {
         "index": view.index.tolist(),

@@ -59,8 +59,8 @@ def step_records(release: Release) -> list[dict[str, Any]]:
         return [
             {
                 "what": " × ".join(names[column] for column in noisy.block.columns),
-                "numbers": noisy.block.cells,
-                "noise": number(noisy.sigma),
+                "numbers": noisy.block.numbers,
+                "noise": number(noisy.deviation),
                 "share": number(noisy.block.share),
                 "round": noisy.round,
             }

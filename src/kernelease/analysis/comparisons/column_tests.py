@@ -19,7 +19,8 @@ from kernelease.analysis.comparisons.mean_embedding import CellFeatures, count_d
 from kernelease.analysis.comparisons.score_tests import dependence_scores
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import DRAWS, TestResult, check_draws, wilson_hilferty
-from kernelease.arrays import Floats
+from kernelease.analysis.marginal import tabulation
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.measured.blocks import NoisyBlocks
@@ -113,12 +114,10 @@ def independence_test(
         raise ParameterError(
             f"Columns {first!r} and {second!r} were not counted together, so their dependence was not measured."
         )
-    columns = [
-        _Column.of(
-            tables[(cells,)], CellFeatures.of(schema.columns[index], groups, lengthscale=lengthscale), noisy.rows
-        )
-        for index, cells, groups in zip(indices, pair.key, pair.groups, strict=True)
-    ]
+    columns = []
+    for index, cells, groups in zip(indices, pair.key, pair.groups, strict=True):
+        features = CellFeatures.of(schema.columns[index], groups, lengthscale=lengthscale)
+        columns.append(_Column.of(*_counted(noisy, index, groups, tables.get((cells,))), features, noisy.rows))
     sampling = 1.0 / noisy.rows if target is Target.POPULATION else 0.0
     problem = _Problem(
         columns=(columns[0], columns[1]),
@@ -207,23 +206,42 @@ class _Column:
 
     cells: CellFeatures
     measured: Floats  # (r,)
-    deviation: Floats  # (r,), of the noise
+    noise: Floats  # (r, r): noise·noiseᵀ is the covariance of the noise
     mean: Floats  # (r,), of the denoised distribution
     root: Floats  # (r, r): root·rootᵀ is the covariance of the features
 
     @classmethod
-    def of(cls, one: ContingencyTable, cells: CellFeatures, rows: float) -> "_Column":
-        shares = Simplex().project(one.counts / rows)
+    def of(cls, counts: Floats, covariance: Floats, cells: CellFeatures, rows: float) -> "_Column":
+        shares = Simplex().project(counts / rows)
         mean = shares @ cells.features
-        covariance = (cells.features * shares[:, None]).T @ cells.features - np.outer(mean, mean)
-        values, vectors = np.linalg.eigh(covariance)
+        spread = (cells.features * shares[:, None]).T @ cells.features - np.outer(mean, mean)
         return cls(
             cells=cells,
-            measured=one.counts / rows @ cells.features,
-            deviation=np.sqrt(one.variance * cells.spectrum) / rows,
+            measured=counts / rows @ cells.features,
+            noise=_root(cells.features.T @ covariance @ cells.features) / rows,
             mean=mean,
-            root=vectors * np.sqrt(np.maximum(values, 0.0)),
+            root=_root(spread),
         )
+
+
+def _counted(noisy: NoisyBlocks, index: int, groups: Integers, table: ContingencyTable | None) -> tuple[Floats, Floats]:
+    """The counts of a column in some cells, and the covariance of their noise: (cells,), (cells, cells).
+
+    From tables of these cells; where there are none, from all that was counted of the column.
+    """
+    if table is not None:
+        return table.counts, table.variance * np.eye(table.counts.size)
+    marginal = tabulation(noisy).aligned((index,), {index: groups})
+    assert marginal is not None  # every column is counted on its own
+    _, covariance = marginal.joint(list(np.eye(marginal.size)))
+    return marginal.counts, covariance
+
+
+def _root(covariance: Floats) -> Floats:
+    """R with R·Rᵀ = covariance."""
+    values, vectors = np.linalg.eigh(covariance)
+    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    return root
 
 
 def _deviation(pair: ContingencyTable, columns: Sequence[_Column], rows: float) -> Floats:
@@ -250,7 +268,10 @@ class _Problem:
         for index in range(draws):
             chance = one.root @ generator.standard_normal(product.shape) @ other.root.T * np.sqrt(self.sampling)
             joint = product + chance + draw_noise(self.law, self.deviation, generator)
-            first, second = (column.mean + draw_noise(self.law, column.deviation, generator) for column in self.columns)
+            first, second = (
+                column.mean + column.noise @ draw_noise(self.law, np.ones(len(column.mean)), generator)
+                for column in self.columns
+            )
             counted = 1.0 + self.count_deviation * generator.standard_normal()
             statistics[index] = self.squares(joint / counted - np.outer(first, second) / counted**2)
         return statistics

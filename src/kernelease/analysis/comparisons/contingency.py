@@ -23,7 +23,8 @@ class ContingencyTable:
     """Noisy counts of the cells of some columns: the margins of several blocks, weighted by their precision.
 
     Noise is of variance `variance` and independent among cells, up to the number of rows: what adds up to 0 over the
-    cells of each column is independent between tables.
+    cells of each column is independent between tables. Of an `interaction` the counts lack the means of rows and of
+    columns, and so does the noise: functions that add up to 0 over the cells of each column don't see the difference.
     """
 
     columns: tuple[int, ...]
@@ -31,6 +32,7 @@ class ContingencyTable:
     counts: Floats  # an axis for each column
     variance: float
     law: Law
+    interaction: bool = False
 
     @property
     def key(self) -> TableKey:
@@ -50,7 +52,9 @@ def contingency_tables(
     tables: dict[TableKey, ContingencyTable] = {}
     for block in planned or noisy.blocks:
         for one in _subsets(block, among):
-            tables[one.key] = _combined(tables[one.key], one) if one.key in tables else one
+            known = tables.get(one.key)
+            if known is None or known.interaction == one.interaction:
+                tables[one.key] = one if known is None else _combined(known, one)
     return tables
 
 
@@ -58,7 +62,7 @@ def _subsets(block: NoisyBlock, among: frozenset[int] | None) -> list[Contingenc
     """Each set of a block's columns, with its margins."""
     columns = sorted(zip(block.block.columns, range(len(block.block.columns)), strict=True))
     found = []
-    for size in range(1, len(columns) + 1):
+    for size in range(len(columns) if block.block.interaction else 1, len(columns) + 1):
         for chosen in itertools.combinations(columns, size):
             if among is None or {column for column, _ in chosen} <= among:
                 found.append(_margin(block, tuple(axis for _, axis in chosen)))
@@ -75,6 +79,7 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...]) -> ContingencyTable:
         counts=np.transpose(values.sum(axis=others), tuple(ranks)),
         variance=block.sigma**2 * math.prod(shape[axis] for axis in others),
         law=block.measurement.law,
+        interaction=block.block.interaction,
     )
 
 
@@ -86,6 +91,7 @@ def _combined(one: ContingencyTable, other: ContingencyTable) -> ContingencyTabl
         counts=share * one.counts + (1.0 - share) * other.counts,
         variance=share * one.variance,
         law=one.law,
+        interaction=one.interaction,
     )
 
 

@@ -17,7 +17,8 @@ from scipy.stats import chi2
 
 from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import Marginal, common_coarsening, tabulation
+from kernelease.analysis.marginal import Marginal, tabulation
+from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.columns.column import Column

@@ -1,5 +1,6 @@
 """Where two distributions differ: cell by cell, with the error of each difference."""
 
+import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, final
@@ -11,6 +12,7 @@ from kernelease.analysis.comparisons.contingency import ContingencyTable, contin
 from kernelease.analysis.comparisons.mean_embedding import count_deviation
 from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.marginal import tabulation
 from kernelease.analysis.plots import difference_chart
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -114,6 +116,7 @@ def release_witness(
         there = others.get(here.key)
         if there is None:
             continue
+        there = _completed(there, two)
         error = _squared_error(here, one, target) + _squared_error(there, two, target)
         shares = here.counts.ravel() / one.rows, there.counts.ravel() / two.rows
         found += _differences(here, schema, *shares, np.sqrt(error))
@@ -158,10 +161,23 @@ def _chosen(
     for indices in wanted:
         candidates = [one for one in tables if one.columns == indices]
         if candidates:
-            chosen.append(max(candidates, key=lambda one: (one.counts.size, -one.variance)))
+            finest = max(candidates, key=lambda one: (one.counts.size, -one.variance))
+            chosen.append(_completed(finest, noisy))
         elif columns is not None:
             raise ParameterError(f"witness: {' and '.join(columns)} were not counted together, or not in both.")
     return chosen
+
+
+def _completed(one: ContingencyTable, noisy: NoisyBlocks) -> ContingencyTable:
+    """An interaction as counts, with what single columns say; its variance is the largest of a count."""
+    if not one.interaction:
+        return one
+    cells = dict(zip(one.columns, one.groups, strict=True))
+    found = tabulation(noisy).aligned(one.columns, cells)
+    assert found is not None  # the interaction itself is one of the marginal's views
+    return dataclasses.replace(
+        one, counts=found.counts.reshape(found.shape), variance=float(found.variances().max()), interaction=False
+    )
 
 
 def _squared_error(one: ContingencyTable, noisy: NoisyBlocks, target: Target) -> Floats:

@@ -32,12 +32,14 @@ class DeviceDescent:
         xp = cupy()
         self._objective, self._schedule = objective, schedule
         self._logits, self._weight_logits = xp.asarray(logits), xp.asarray(weight_logits)
-        self._extend = xp.asarray(_extension(objective))
-        cells, width = self._extend.shape
+        extensions = _extensions(objective)
+        self._extend = [xp.asarray(extension) for extension in extensions]
+        cells, width = extensions[0].shape
         self._q = xp.ones((len(logits), cells), dtype=xp.float32)  # the last cell has probability 1
-        self._sums = xp.zeros(len(logits) * (width + 1) + 1, dtype=xp.float32)  # what terms add to, in one array
-        self._slopes = self._sums[: len(logits) * width].reshape(len(logits), width)
-        self._height, self._chi_squared = self._sums[len(logits) * width : -1], self._sums[-1:]
+        part, parts = len(logits) * width, len(extensions)
+        self._sums = xp.zeros(parts * part + len(logits) + 1, dtype=xp.float32)  # what terms add to, in one array
+        self._slopes = [self._sums[k * part : (k + 1) * part].reshape(len(logits), width) for k in range(parts)]
+        self._height, self._chi_squared = self._sums[parts * part : -1], self._sums[-1:]
         self._w = xp.zeros(len(logits), dtype=xp.float32)
         self._memory = [xp.zeros_like(each) for each in (self._logits, self._weight_logits) for _ in range(2)]
         self._log_prior = xp.asarray(np.log(objective.prior))
@@ -45,7 +47,10 @@ class DeviceDescent:
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
         self._held = [[Held.of(trust, objective) for trust in trusts] for trusts in objective.trusts]
-        self._counts = [DeviceBlocks(few, width) for few in _batches(objective.terms)]
+        kinds = [[term for term in objective.terms if term.centred is kind] for kind in (False, True)][:parts]
+        batches = [(kind, few) for kind, terms in enumerate(kinds) for few in _batches(terms)]
+        self._counts = [DeviceBlocks(few, width) for _, few in batches]
+        self._kinds = [kind for kind, _ in batches]  # of probabilities: as they are, or less their means
         lasts = sorted({(held.last.start, held.last.stop) for block in self._held for held in block})
         self._group = {last: place for place, last in enumerate(lasts)}
         self._lasts = xp.asarray(_one_hot(lasts, width))
@@ -68,11 +73,11 @@ class DeviceDescent:
         blocks = (-(-components * len(self._objective.places) // _WARPS),)
         _function("normalise")(blocks, (32 * _WARPS,), (self._logits, self._q, self._starts, *sizes))
         _function("weigh")((1,), (_ONE_BLOCK,), (self._weight_logits, self._w, sizes[0]))
-        wide = self._q @ self._extend
+        wide = [self._q @ extend for extend in self._extend]
         self._sums.fill(0)
-        for counts in self._counts:
-            counts.add(wide, self._w, self._slopes, self._height, self._chi_squared)
-        slope = self._slopes @ self._extend.T
+        for counts, kind in zip(self._counts, self._kinds, strict=True):
+            counts.add(wide[kind], self._w, self._slopes[kind], self._height, self._chi_squared)
+        slope = sum(slopes @ extend.T for slopes, extend in zip(self._slopes, self._extend, strict=True))
         scale = np.float32(1.0 / self._objective.numbers)
         moments, squares, weight_moments, weight_squares = self._memory
         arrays = (self._logits, self._q, slope, self._w, self._log_prior, self._height, moments, squares)
@@ -87,7 +92,7 @@ class DeviceDescent:
         sums = [np.cumsum(counts.sums(self._lasts), axis=0, dtype=np.float64) for counts in self._counts]
         for block, parts in zip(self._objective.blocks, self._held, strict=True):
             squared = sum(self._squared(held, sums) for held in parts)
-            factor = leaning(squared / block.block.cells, block.block.cells)
+            factor = leaning(squared / block.block.numbers, block.block.numbers)
             for held in parts if factor > 1.0 else ():
                 place, rows = self._place(held)
                 self._counts[place].lean(rows, held.last, factor)
@@ -113,14 +118,24 @@ def _function(name: str) -> Any:
     return program("mixture", name, **{key: f"{float(value):.9e}f" for key, value in constants.items()})
 
 
-def _extension(objective: Objective) -> Single:
-    """From cells, and one of probability 1, to those, groups of them and that one: (C + 1, X)."""
+def _extensions(objective: Objective) -> list[Single]:
+    """From cells, and one of probability 1, to those, groups of them and that one: (C + 1, X).
+
+    Where interactions were measured, a second one that takes out the mean over each column's cells, or groups.
+    """
     columns = [np.eye(objective.size + 1, objective.size, dtype=np.float32)]
+    widths = [place.stop - place.start for place in objective.places]
     for key, onto in objective.groupings.one_hot.items():
         wide = np.zeros((objective.size + 1, onto.shape[1]), dtype=np.float32)
         wide[objective.places[key[0]]] = onto
         columns.append(wide)
-    return np.concatenate([*columns, np.eye(objective.size + 1, dtype=np.float32)[:, -1:]], axis=1)
+        widths.append(onto.shape[1])
+    plain = np.concatenate([*columns, np.eye(objective.size + 1, dtype=np.float32)[:, -1:]], axis=1)
+    if not any(term.centred for term in objective.terms):
+        return [plain]
+    centred = plain.copy()
+    centred[-1, :-1] -= np.repeat(1.0 / np.array(widths), widths).astype(np.float32)
+    return [plain, centred]
 
 
 def _one_hot(places: Sequence[tuple[int, int]], width: int) -> Single:

@@ -14,7 +14,7 @@ from kernelease.fit.mixtures.groupings import Groupings
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
 # research: Tables: one constant at a time. Power of the evidence by which a block pulls harder, and the least and the
@@ -71,7 +71,7 @@ class Objective:
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
-            numbers=places[-1].stop + sum(block.block.cells for block in several),
+            numbers=places[-1].stop + sum(block.block.numbers for block in several),
             rows=noisy.rows,
             signal=noisy.rows / float(np.median([block.sigma for block in several])) if several else 0.0,
         )
@@ -130,8 +130,8 @@ class Objective:
             parts = [wide[:, self.groupings.place(c, g)] for c, g in zip(columns, groups, strict=True)]
             joint = parts[0] if len(parts) == 2 else (parts[0][:, :, None] * parts[1][:, None]).reshape(len(q), -1)
             model = ((joint * w[:, None]).T @ parts[-1]).reshape(block.block.shape)
-            chi_squared = float(np.mean((block.values - self.rows * model) ** 2)) / block.sigma**2
-            result.append(Misfit(columns=columns, numbers=block.block.cells, chi_squared=chi_squared))
+            chi_squared = _chi_squared(block, self.rows * model.astype(np.float64))
+            result.append(Misfit(columns=columns, numbers=block.block.numbers, chi_squared=chi_squared))
         return tuple(result)
 
     def lean(self, q: Single, w: Single) -> None:
@@ -191,6 +191,8 @@ class _Layout:
         """Pairs as one matrix; triples that share a column as one matrix for each of its cells; the rest one by one."""
         hub = _hub(blocks, self.cells)
         pairs = [block for block in blocks if len(block.block.columns) == 2 and self._whole(block, (0, 1))]
+        if len({block.block.interaction for block in pairs}) > 1:  # one matrix is of one kind
+            pairs = [block for block in pairs if block.block.interaction]
         split = [block for block in blocks if hub is not None and self._splits(block, hub)]
         terms: list[Term] = [self._matrix(pairs)] if len(pairs) > len(self.cells) else []
         if hub is not None:
@@ -219,7 +221,10 @@ class _Layout:
             self.trusts.setdefault(id(block), []).append(trusts[first, second])
             target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
         inside = None if hub is None or cell is None else self.places[hub].start + cell
-        return Pairs(target=target, precision=precision, trust=trusts, cell=inside)
+        interaction = bool(blocks) and blocks[0].block.interaction
+        widths = [place.stop - place.start for place in self.places]
+        centre = np.repeat(1.0 / np.array(widths), widths).astype(np.float32) if interaction else None
+        return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
     def _set(self, block: NoisyBlock) -> Set:
         order = np.argsort(block.block.shape, kind="stable")  # the widest last: the others are multiplied out
@@ -231,6 +236,7 @@ class _Layout:
             target=shares.reshape(-1, shares.shape[-1]).astype(np.float32),
             precision=(self.noisy.rows / block.sigma) ** 2,
             trust=trusted,
+            interaction=block.block.interaction,
         )
 
 
@@ -241,11 +247,21 @@ def trust(block: NoisyBlock, columns: Sequence[OneWay], rows: float) -> float:
     S is taken `_DOUBT` of its standard deviations lower: of many small blocks some are far from independence by chance.
     """
     groups = zip(block.block.columns, block.block.groups, strict=True)
-    product = functools.reduce(np.multiply.outer, [np.bincount(g, columns[c].distribution) for c, g in groups])
-    squared = float(np.mean((block.values - rows * product) ** 2)) / block.sigma**2
-    sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.cells))
+    product: Floats = functools.reduce(np.multiply.outer, [_sums(g, columns[c].distribution) for c, g in groups])
+    squared = _chi_squared(block, rows * product)
+    sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.numbers))
     power = _TRUST * min(1.0, _CERTAIN * block.sigma / rows) ** 2
     return float(np.clip(sure**power, _LEAST_TRUST, _MOST_TRUST))
+
+
+def _sums(groups: Integers, distribution: Floats) -> Floats:
+    return np.bincount(groups, distribution).astype(np.float64)
+
+
+def _chi_squared(block: NoisyBlock, expected: Floats) -> float:
+    """χ² per number of a block against expected counts, in its shape."""
+    model = doubly_centred(expected) if block.block.interaction else expected
+    return float(np.sum((block.values - model) ** 2)) / (block.block.numbers * block.sigma**2)
 
 
 def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:

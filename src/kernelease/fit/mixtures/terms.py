@@ -21,7 +21,14 @@ from kernelease.fit.mixtures.adam import Single
 
 
 class Term(ABC):
-    """Some of the measured counts."""
+    """Some of the measured counts; `centred` where they are interactions, and probabilities go without their means."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def centred(self) -> bool:
+        """Whether probabilities less their mean over a column's cells take the place of probabilities."""
 
     @abstractmethod
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
@@ -35,6 +42,11 @@ class Singles(Term):
 
     target: Single
     precision: Single
+
+    @property
+    def centred(self) -> bool:
+        """Counts."""
+        return False
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two matrix-vector products."""
@@ -53,17 +65,28 @@ class Pairs(Term):
 
     With a `cell`, only the rows that are in that cell (of a third column) are meant: w_m is multiplied by its
     probability. That is how all pairs split by a target cost two matrix products a class.
+
+    Where interactions were measured, `centre` is the mean over the cells of a column, of each cell: q_m less it takes
+    the place of q_m. (A slope's part along a mean changes no distribution, and stays.)
     """
 
     target: Single  # in Fortran's order, as BLAS wants triangles
     precision: Single  # 0 where nothing was measured, and below the diagonal
     trust: Single  # by which each pair's pull is multiplied
     cell: int | None = None
+    centre: Single | None = None  # (C,)
+
+    @property
+    def centred(self) -> bool:
+        """Where there is a `centre`."""
+        return self.centre is not None
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two products of symmetric matrices, of which BLAS computes and reads one triangle."""
         inside = None if self.cell is None else q[:, self.cell]
         q, slope = q[:, : len(self.target)], slope[:, : len(self.target)]
+        if self.centre is not None:
+            q = q - self.centre
         scaled = q * np.sqrt(w if inside is None else w * inside)[:, None]
         misfit: Single = ssyrk(1.0, scaled.T)
         misfit -= self.target
@@ -85,16 +108,25 @@ class Pairs(Term):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set(Term):
-    """One block of two or three columns. `places[i]` are its cells of column i among those of all columns."""
+    """One block of two or three columns. `places[i]` are its cells of column i among those of all columns.
+
+    Of an `interaction`, probabilities less their mean over a column's cells take the place of probabilities.
+    """
 
     places: tuple[slice, ...]
     target: Single  # (cells of the first columns, cells of the last)
     precision: float
     trust: Single  # one number
+    interaction: bool = False
+
+    @property
+    def centred(self) -> bool:
+        """Of an interaction."""
+        return self.interaction
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, place] for place in self.places)
+        *first, last = (q[:, p] - np.float32(self.interaction / (p.stop - p.start)) for p in self.places)
         joint = first[0] if len(first) == 1 else (first[0][:, :, None] * first[1][:, None, :]).reshape(len(q), -1)
         misfit = joint.T @ (last * w[:, None])
         misfit -= self.target

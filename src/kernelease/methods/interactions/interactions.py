@@ -183,7 +183,7 @@ class Interactions(Method):
             return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
+        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
         if not pairs:
             rounds.count(single_blocks(columns, rounds.left))
             return
@@ -206,9 +206,9 @@ class Interactions(Method):
         progress: Progress,
     ) -> None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
-        noisy, most = rounds.noisy, shares.most or 0
+        noisy, most, interaction = rounds.noisy, shares.most or 0, self.interactions(columns, rounds.pure)
         distributions = [one.distribution for one in one_ways(noisy)]
-        cells = self.cells(columns, distributions, noisy.rows, shares, noise)
+        cells = self.cells(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
             rounds.count(single_blocks(columns, rounds.left))
@@ -219,15 +219,16 @@ class Interactions(Method):
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(blocks_of(sets, cells, rounds.left), stage=1)
+            rounds.count(blocks_of(sets, cells, rounds.left, interaction=interaction), stage=1)
             return
-        rounds.count(blocks_of(sets, cells, shares.forest), stage=1)
+        rounds.count(blocks_of(sets, cells, shares.forest, interaction=interaction), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress)
         progress.stage("adding noise")
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
-            rounds.count(blocks_of(more, cells, rounds.left * (part if part < NEARLY_ALL else 1.0)), stage=1)
+            share = rounds.left * (part if part < NEARLY_ALL else 1.0)
+            rounds.count(blocks_of(more, cells, share, interaction=interaction), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
             rounds.count(single_blocks(columns, rounds.left))
 
@@ -255,46 +256,73 @@ class Interactions(Method):
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
         """How the budget is parted, and whether pairs are chosen."""
         atoms, noise = sum(min(column.size, LONG) for column in columns), count_noise(privacy, total)
+        interactions = self.interactions(columns, privacy.pure)
         shares = Shares.rule(
             len(columns),
             rows / (noise(1.0) * atoms),
             known_rows=privacy.relation is Neighbours.REPLACE_ONE,
             target=self._split(columns) is not None,
+            interactions=interactions,
             triples=self.triples,
         )
         aside = moments.share(columns)
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        most, forest = selection.affordable(pairs, together, rows, noise), len(columns) - 1
-        all_of_them = most < 2 * forest and noise(together / pairs) <= selection.FAINT_IF_ALL * rows
+        seen = pair_blocks.interaction_noise(columns, noise) if interactions else noise
+        most, forest = selection.affordable(pairs, together, rows, seen), len(columns) - 1
+        all_of_them = most < 2 * forest and seen(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
             shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
         return shares.beside(aside)
 
     def pairs(
-        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
+        self,
+        columns: Sequence[Column],
+        distributions: Sequence[Floats],
+        rows: float,
+        shares: Shares,
+        noise: Noise,
+        *,
+        pure: bool,
     ) -> tuple[Block, ...]:
         """A block for each pair, by the distributions of single columns."""
-        target = self._split(columns)
+        target, interaction = self._split(columns), self.interactions(columns, pure)
         return pair_blocks.pair_blocks(
             columns,
             distributions,
             rows=rows,
             share=shares.pairs,
-            noise=noise,
+            noise=pair_blocks.interaction_noise(columns, noise) if interaction else noise,
             target=target,
             favoured=self._target(columns) if target is None else None,
+            interaction=interaction,
         )
 
     def cells(
-        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
+        self,
+        columns: Sequence[Column],
+        distributions: Sequence[Floats],
+        rows: float,
+        shares: Shares,
+        noise: Noise,
+        *,
+        pure: bool,
     ) -> list[Integers]:
         """The cells of each column in pairs that are chosen."""
         share, most = shares.forest + shares.pairs, shares.most or 0
         if most == 0:
             return [np.zeros(column.size, dtype=np.int64) for column in columns]
-        return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=noise, most=most)
+        seen = pair_blocks.interaction_noise(columns, noise) if self.interactions(columns, pure) else noise
+        return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=seen, most=most)
+
+    def interactions(self, columns: Sequence[Column], pure: bool) -> bool:
+        """Whether pairs are measured as interactions, which leave to single columns what these say.
+
+        Those of two columns of two values have half the noise. Not where privacy is `pure`, since in L1 a row moves an
+        interaction farther than a count; nor where pairs are counted per class of a target.
+        """
+        return not pure and self._split(columns) is None
 
     def _split(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""

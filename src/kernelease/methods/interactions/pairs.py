@@ -23,7 +23,7 @@ MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
 MOST_CLASSES = 8  # limit: of a target that stay apart
 # research: Tables: what to measure. Times the share, for pairs with a target of too many classes to split by
 FAVOUR = 3.0
-POWER = 1.0 / 3.0  # research: Tables: one constant at a time. A block's share grows with the cube root of its cells
+POWER = 1.0 / 3.0  # research: Tables: one constant at a time. A block's share grows with the cube root of its numbers
 # research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
 
@@ -37,8 +37,11 @@ def pair_blocks(
     noise: Noise,
     target: int | None = None,
     favoured: int | None = None,
+    interaction: bool = False,
 ) -> tuple[Block, ...]:
     """A block for each pair; with a target, for each pair and the target's classes, and each column and the target.
+
+    They are counts, or each an `interaction`.
 
     Cells hold so many rows, by the noisy distributions of single columns, that two columns' cells together hold about
     half as many as the noise of a count. Where not even halves of a column could be seen, there is no block at all.
@@ -49,11 +52,17 @@ def pair_blocks(
     least = math.sqrt(visible * count / rows)
     while least <= 0.5:
         cells = [_cells(columns[i], rows * p, least * rows, count, i == target) for i, p in enumerate(distributions)]
-        blocks = blocks_of(sets, cells, share, favoured=favoured)
+        blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
         least *= 1.2
     return ()
+
+
+def interaction_noise(columns: Sequence[Column], noise: Noise) -> Noise:
+    """The noise of interactions, about: √((1 − 1/m)(1 − 1/n)) of that of counts, on average over the columns."""
+    less = float(np.mean([1.0 - 1.0 / max(2, column.size) for column in columns]))
+    return lambda share: less * noise(share)
 
 
 def pair_cells(
@@ -74,13 +83,23 @@ def pair_cells(
 
 
 def blocks_of(
-    sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float, *, favoured: int | None = None
+    sets: Sequence[tuple[int, ...]],
+    cells: Sequence[Integers],
+    share: float,
+    *,
+    favoured: int | None = None,
+    interaction: bool = False,
 ) -> tuple[Block, ...]:
-    """A block for each set of columns, its share of the budget by its number of cells, more with a favoured column."""
-    powers = np.array([math.prod(width(cells[i]) for i in columns) ** POWER for columns in sets])
+    """A block for each set of columns, its share of the budget by its numbers, more with a favoured column.
+
+    Interactions are of columns with two cells or more.
+    """
+    if interaction:
+        sets = [columns for columns in sets if min(width(cells[i]) for i in columns) > 1]
+    powers = np.array([math.prod(width(cells[i]) - interaction for i in columns) ** POWER for columns in sets])
     powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
-        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
+        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), interaction=interaction)
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
 

@@ -19,6 +19,7 @@ from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import single_blocks
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import block_sensitivity, interaction_sensitivity
 from kernelease.private.encoded import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
@@ -171,12 +172,14 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
         return singles
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     if shares.most is None:
-        return singles + method.pairs(columns, uniform, rows, shares, noise)
-    cells = method.cells(columns, uniform, rows, shares, noise)
+        return singles + method.pairs(columns, uniform, rows, shares, noise, pure=privacy.pure)
+    cells = method.cells(columns, uniform, rows, shares, noise, pure=privacy.pure)
     part = (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
-    pairs = itertools.combinations(several, 2)
-    return singles + tuple(Block(columns=(i, j), groups=(cells[i], cells[j]), share=part) for i, j in pairs)
+    pairs, interaction = itertools.combinations(several, 2), method.interactions(columns, privacy.pure)
+    return singles + tuple(
+        Block(columns=(i, j), groups=(cells[i], cells[j]), share=part, interaction=interaction) for i, j in pairs
+    )
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
@@ -189,11 +192,23 @@ def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
     noise = count_noise(privacy, total)
     floors = []
+    alone = {block.columns[0]: noise(block.share) for block in reversed(blocks) if len(block.columns) == 1}
     for block in blocks:
-        sigma = noise(block.share)
+        sigma = _count_noise(block, noise(block.share), alone, privacy) if block.interaction else noise(block.share)
         names = tuple(schema.names[column] for column in block.columns)
         floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
     return tuple(floors)
+
+
+def _count_noise(block: Block, noise: float, alone: dict[int, float], privacy: Privacy) -> float:
+    """Of a count of two columns, from their interaction and their own counts: in each of their cells, the latter's."""
+    relation, (m, n) = privacy.relation, block.shape
+    moved = interaction_sensitivity(relation, shape=block.shape).l2 / (m * n * block_sensitivity(relation).l2)
+    first, second = (
+        alone[column] * math.sqrt(len(group) / size)
+        for column, group, size in zip(block.columns, block.groups, block.shape, strict=True)
+    )
+    return math.hypot(noise * moved * math.sqrt((1 - 1 / m) * (1 - 1 / n)), first / n, second / m)
 
 
 def _attacker(total: Loss) -> dict[float, float]:

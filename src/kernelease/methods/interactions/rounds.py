@@ -48,6 +48,11 @@ class Rounds:
         self._aside = 0.0
 
     @property
+    def pure(self) -> bool:
+        """Whether what is promised has no δ."""
+        return self._budget.privacy.pure
+
+    @property
     def rows(self) -> float | None:
         """The number of rows where it is public; else by what was measured, and None before that."""
         public = self._counts.public_rows(self._budget.neighbours)

@@ -16,7 +16,8 @@ class Marginal {
     this.synthetic = record.synthetic;
     this.sizes = record.groups.map((group) => Math.max(...group) + 1);
     this.size = this.sizes.reduce((one, other) => one * other, 1);
-    this.views = record.views.map((view) => {
+    this.interaction = record.views.find((view) => view.index === undefined); /* else undefined */
+    this.views = record.views.filter((view) => view.index !== undefined).map((view) => {
       const precision = Array.isArray(view.precision)
         ? Float64Array.from(view.precision) : new Float64Array(view.values.length).fill(view.precision);
       return { index: Int32Array.from(view.index), values: Float64Array.from(view.values), precision };
@@ -27,6 +28,50 @@ class Marginal {
     for (const { index, values, precision } of this.views) {
       for (let cell = 0; cell < this.size; cell++) this.sums[cell] += precision[index[cell]] * values[index[cell]];
     }
+    this.interaction?.values.forEach((value, cell) => { this.sums[cell] += this.interaction.precision * value; });
+  }
+
+  /** The sums of a function over the cells of each value of the first column, then of the second: Eᵀ x. */
+  margins(x) {
+    const [first, second] = this.sizes, sums = new Float64Array(first + second);
+    for (let cell = 0; cell < this.size; cell++) {
+      const column = cell % second, row = (cell - column) / second;
+      sums[row] += x[cell];
+      sums[first + column] += x[cell];
+    }
+    return sums;
+  }
+
+  /** The Cholesky factor of Eᵀ M E + t tᵀ for functions of either column, x_ab = z_a + z_b: t = (1, −1) changes none. */
+  get beside() {
+    if (this.solvedBeside !== undefined) return this.solvedBeside;
+    const [first, second] = this.sizes, size = first + second;
+    const matrix = Array.from({ length: size }, () => new Float64Array(size));
+    for (const { index, values, precision } of this.views) {
+      const held = Array.from(values, () => new Float64Array(size));
+      for (let cell = 0; cell < this.size; cell++) {
+        const column = cell % second, row = (cell - column) / second;
+        held[index[cell]][row] += 1;
+        held[index[cell]][first + column] += 1;
+      }
+      held.forEach((counts, place) => counts.forEach((one, row) => {
+        if (one > 0) counts.forEach((other, column) => { matrix[row][column] += precision[place] * one * other; });
+      }));
+    }
+    const sign = (place) => (place < first ? 1 : -1), scale = matrix[0][0] / size;
+    matrix.forEach((row, one) => row.forEach((_, other) => { row[other] += scale * sign(one) * sign(other); }));
+    this.solvedBeside = cholesky(matrix);
+    return this.solvedBeside;
+  }
+
+  /** M⁻¹ h where the interaction of the two columns was measured: its part and theirs are apart, and so is M. */
+  inverseBeside(h) {
+    const [first, second] = this.sizes, sums = this.margins(h), z = solveBy(this.beside, sums), all = sum(h) / this.size;
+    return Float64Array.from(h, (value, cell) => {
+      const column = cell % second, row = (cell - column) / second;
+      const centred = value - sums[row] / second - sums[first + column] / first + all;
+      return centred / this.interaction.precision + z[row] + z[first + column];
+    });
   }
 
   /** The sums of a function over the cells of every view but the finest, one after the other: Gᵀ x. */
@@ -52,6 +97,7 @@ class Marginal {
 
   /** M⁻¹ h = D⁻¹ (h − G K⁻¹ Gᵀ D⁻¹ h), with D the precisions of the finest view (Woodbury's identity). */
   inverse(h) {
+    if (this.interaction) return this.inverseBeside(h);
     const x = h.map((value, cell) => value * this.variances[cell]), { views, factor } = this.coarse;
     const solved = solveBy(factor, this.gathered(x));
     for (const { index, start } of views) for (let cell = 0; cell < this.size; cell++) x[cell] -= this.variances[cell] * solved[start + index[cell]];

@@ -1,0 +1,224 @@
+"""How a noisy block sees the counts of a few columns: sums of cells, or what single columns do not say."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import coo_array
+from scipy.sparse.csgraph import connected_components
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock, doubly_centred
+from kernelease.privacy.step import Law
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCounts:
+    """A noisy block as plain numbers: `values` in rows or persons, each with independent noise of `sigma`.
+
+    Of an interaction, noise is of `sigma` in every direction but those of the means that are taken out.
+    """
+
+    block: Block
+    values: Floats
+    sigma: float
+    round: int
+    laplace: bool  # Laplace noise
+
+    @classmethod
+    def of(cls, noisy: NoisyBlock) -> "BlockCounts":
+        """Read a released block, once."""
+        return cls(
+            block=noisy.block,
+            values=noisy.values,
+            sigma=noisy.sigma,
+            round=noisy.round,
+            laplace=noisy.measurement.law is Law.LAPLACE,
+        )
+
+    def covers(self, columns: tuple[int, ...]) -> bool:
+        """Whether the block says how all these columns go together; an interaction, only of both of its own."""
+        own = set(self.block.columns)
+        return own == set(columns) if self.block.interaction else own >= set(columns)
+
+    def sizes(self, columns: tuple[int, ...]) -> list[int]:
+        """Number of cells of some of its columns."""
+        return [self.block.shape[self.block.columns.index(column)] for column in columns]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisySums:
+    """Noisy sums over the cells of a marginal: `index[c]` is the sum that cell c is in; independent, with `precision`.
+
+    They are how a block that holds only some of the columns, or has coarser cells, views the marginal.
+    """
+
+    index: Integers  # (cells,)
+    values: Floats  # (sums,)
+    precision: Floats  # (sums,), 1/variance
+
+    def information(self, function: Floats) -> Floats:
+        """Gᵀ P G of a function: (cells,) → (cells,)."""
+        sums = np.bincount(self.index, weights=function, minlength=len(self.values))
+        spread: Floats = (self.precision * sums)[self.index]
+        return spread
+
+    @property
+    def weighted(self) -> Floats:
+        """Gᵀ P y: (cells,)."""
+        return (self.precision * self.values)[self.index]
+
+    @property
+    def diagonal(self) -> Floats:
+        """Of GᵀPG: (cells,)."""
+        return self.precision[self.index]
+
+    @property
+    def matrix(self) -> Floats:
+        """GᵀPG: (cells, cells)."""
+        return np.where(self.index[:, None] == self.index, self.precision[self.index], 0.0)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyInteraction:
+    """The counts of two of a marginal's columns less the means of rows and columns, with noise of one `precision`.
+
+    G adds up all other columns and takes the means out: a projection C on each of the two axes, so that GᵀPG is the
+    precision times a product of C's and, for other columns, of matrices of ones.
+    """
+
+    shape: tuple[int, ...]  # of the marginal
+    axes: tuple[int, int]  # the two columns, in the marginal's order
+    values: Floats  # (cells of one, cells of the other)
+    precision: float
+
+    def gather(self, function: Floats) -> Floats:
+        """G of a function of the cells: (cells,) → a table of the two columns."""
+        others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+        return doubly_centred(function.reshape(self.shape).sum(axis=others))
+
+    def information(self, function: Floats) -> Floats:
+        """GᵀPG of a function: (cells,) → (cells,)."""
+        return self._spread(self.precision * self.gather(function))
+
+    @property
+    def weighted(self) -> Floats:
+        """GᵀPy: (cells,)."""
+        return self._spread(self.precision * self.values)
+
+    @property
+    def diagonal(self) -> Floats:
+        """Of GᵀPG: (cells,)."""
+        return np.full(math.prod(self.shape), self.precision * self.left)
+
+    @property
+    def matrix(self) -> Floats:
+        """GᵀPG: (cells, cells)."""
+        product = np.full((1, 1), self.precision)
+        for axis, size in enumerate(self.shape):
+            product = np.kron(product, np.eye(size) - 1.0 / size if axis in self.axes else np.ones((size, size)))
+        return product
+
+    @property
+    def left(self) -> float:
+        """What is left of a count's variance once the means are taken out: (1 − 1/m)(1 − 1/n)."""
+        return math.prod(1.0 - 1.0 / self.shape[axis] for axis in self.axes)
+
+    def _spread(self, table: Floats) -> Floats:
+        others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+        return np.broadcast_to(np.expand_dims(table, others), self.shape).ravel()
+
+
+View: TypeAlias = NoisySums | NoisyInteraction
+
+
+def fits(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> bool:
+    """Whether a block is of some of the columns, in the very cells of the marginal."""
+    return set(block.columns) <= set(columns) and all(
+        np.array_equal(own, groups[columns.index(column)])
+        for column, own in zip(block.columns, block.groups, strict=True)
+    )
+
+
+def interaction_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisyInteraction:
+    """An interaction as a view of a marginal that has its two columns, in its cells."""
+    first, second = (columns.index(column) for column in counts.block.columns)
+    return NoisyInteraction(
+        shape=tuple(int(group.max()) + 1 for group in groups),
+        axes=(min(first, second), max(first, second)),
+        values=counts.values if first < second else counts.values.T,
+        precision=counts.sigma**-2.0,
+    )
+
+
+def sums_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
+    """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
+    index, spread = _sums(counts.block, columns, groups)
+    values, merged = (np.bincount(spread, weights=part).astype(np.float64) for part in (counts.values.ravel(), None))
+    return NoisySums(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
+
+
+def sums_weights(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
+    """How much each cell of a block counts where the cells of the marginal have the multipliers λ."""
+    index, spread = _sums(counts.block, columns, groups)
+    merged = np.bincount(spread) * counts.sigma**2
+    weights: Floats = (np.bincount(index, weights=weight, minlength=len(merged)) / merged)[spread]
+    return weights
+
+
+def _sums(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> tuple[Integers, Integers]:
+    """The finest sums that both the marginal and a block can form: the sum of each cell of one and of the other."""
+    index = np.zeros(tuple(int(group.max()) + 1 for group in groups), dtype=np.int64)
+    spread = np.zeros(block.shape, dtype=np.int64)
+    for axis, column in enumerate(block.columns):
+        if column in columns:
+            place = columns.index(column)
+            ours, theirs = common_coarsening(groups[place], block.groups[axis])
+            cells = int(theirs.max()) + 1
+            index = index * cells + along(ours, place, index.ndim)
+            spread = spread * cells + along(theirs, axis, spread.ndim)
+    return index.ravel(), spread.ravel()
+
+
+def along(values: Integers, axis: int, dimensions: int) -> Integers:
+    """Numbers along one of so many axes, to be broadcast along the others."""
+    return values.reshape([-1 if other == axis else 1 for other in range(dimensions)])
+
+
+def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Integers]:
+    """The finest cells that both groupings of the same atoms can tell: maps from the cells of each to them.
+
+    >>> common_coarsening(np.array([0, 0, 1, 2]), np.array([0, 1, 2, 2]))
+    (array([0, 1, 1]), array([0, 0, 1]))
+    """
+    if len(first) != len(second):
+        raise ParameterError("Two groupings of one column must cover the same atoms.")
+    if np.array_equal(first, second):
+        same = np.arange(int(first.max()) + 1)
+        return same, same
+    sizes = int(first.max()) + 1, int(second.max()) + 1
+    edges = coo_array((np.ones(len(first)), (first, second + sizes[0])), shape=(sum(sizes), sum(sizes)))
+    labels = connected_components(edges, directed=False)[1].astype(np.int64)
+    return labels[: sizes[0]], labels[sizes[0] :]
+
+
+def merged_sums(views: Sequence[NoisySums]) -> tuple[NoisySums, ...]:
+    """Views of the same sums as one, weighted by precision."""
+    same: dict[bytes, list[NoisySums]] = {}
+    for view in views:
+        same.setdefault(view.index.tobytes(), []).append(view)
+    return tuple(_combined(group) for group in same.values())
+
+
+def _combined(views: Sequence[NoisySums]) -> NoisySums:
+    precision: NDArray[np.float64] = np.sum([view.precision for view in views], axis=0)
+    values = np.sum([view.precision * view.values for view in views], axis=0) / precision
+    return NoisySums(index=views[0].index, values=values, precision=precision)
