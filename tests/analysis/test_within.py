@@ -8,13 +8,14 @@ import pyarrow.compute as pc
 import pytest
 from scipy.stats import binom
 
+from kernelease.analysis.asking import ALONE, estimated, modelled
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.coefficients import RegressionGroups
 from kernelease.analysis.correlation import correlation
+from kernelease.analysis.doubtful import REMARK, doubted
 from kernelease.analysis.estimate import APART, Estimate, Target
 from kernelease.analysis.evidence import EVERYBODY
 from kernelease.analysis.glm import Family, generalised_regression, trend
-from kernelease.analysis.grouping import ALONE, estimated, modelled
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inequality import entropy, gini
 from kernelease.analysis.quantile import quantile
@@ -224,13 +225,51 @@ def test_only_pairs(evidence):
         estimated(few, [("age", "school")], gini, what="gini", by="sex")
 
 
-def test_a_condition_that_cuts_through_a_cell_is_refused():
-    evidence = simple(TABLE, 1e-4, sets=[(0,), (4,), (0, 4), (1,)], cells=6)
-    with pytest.raises(ParameterError, match=r"cuts through age 26..33, one cell of what was counted of age, kids"):
-        correlation(within(evidence, "age >= 30"), "age", "kids")
-    with pytest.raises(ParameterError, match=r"cuts through age 18..25 and hours \[.*\), one cell"):
-        correlation(within(simple(TABLE, sets=[(0,), (3,), (0, 3)], cells=6), "hours > age"), "age", "hours")
-    assert correlation(within(evidence, "age >= 26"), "age", "kids").value > 0.0
+CUT = [(0,), (4,), (0, 4), (1,), (0, 1)]
+
+
+def ask(evidence, text, answer, *columns):
+    return estimated(evidence, [columns], answer, what="it", where=text)
+
+
+@pytest.mark.parametrize("least", [20, 22, 28, 30, 31])
+def test_a_condition_that_cuts_through_a_cell_puts_its_rows_in_doubt(least):
+    """Cells of age are 18..25, 26..33 and so on; counts are almost exact, so that the doubt must hold the truth."""
+    evidence = simple(TABLE, 1e-4, sets=CUT, cells=6)
+    kept = TABLE.filter(pc.greater_equal(TABLE.column("age"), least))
+    age, kids = (numbers(kept, name) for name in ("age", "kids"))
+    found = ask(evidence, f"age >= {least}", lambda rows: correlation(rows, "age", "kids"), "age", "kids")
+    low, high = found.interval()
+    assert low <= np.corrcoef(age, kids)[0, 1] <= high
+    assert REMARK in found.remark
+    shares = np.bincount(kids.astype(int)) / len(kids)
+    truth = -(shares[shares > 0] * np.log(shares[shares > 0])).sum()
+    spread = ask(evidence, f"age >= {least}", lambda rows: entropy(rows, "kids"), "kids")
+    edge = ask(evidence, "age >= 26", lambda rows: entropy(rows, "kids"), "kids")
+    assert spread.interval()[0] <= truth <= spread.interval()[1]
+    assert edge.parts.bias < spread.parts.bias < 0.5
+    model = modelled(
+        evidence, [("age", "sex")], lambda rows: regression(rows, "age ~ sex"), what="it", where=f"age >= {least}"
+    )["sex[M]"]
+    men = np.array(kept.column("sex").to_pylist()) == "M"
+    assert model.interval()[0] <= age[men].mean() - age[~men].mean() <= model.interval()[1]
+
+
+def test_many_rows_in_doubt_are_refused():
+    evidence = simple(TABLE, 1e-4, sets=CUT, cells=6)
+    with pytest.raises(ParameterError, match=r"cuts through age 58..65, one cell of what was counted of age, kids"):
+        ask(evidence, "age >= 62", lambda rows: correlation(rows, "age", "kids"), "age", "kids")
+    both = simple(TABLE, sets=[(0,), (3,), (0, 3)], cells=6)
+    with pytest.raises(ParameterError, match=r"cuts through age .* and hours .*, one cell"):
+        ask(both, "hours > age", lambda rows: correlation(rows, "age", "hours"), "age", "hours")
+
+
+def test_doubt_needs_to_know_where_an_error_comes_from():
+    vague = Estimate.normal(0.5, noise=0.1, within=(0.0, 1.0), about="a share")
+    with pytest.raises(ParameterError, match="a share: the condition cuts through a cell"):
+        doubted(vague)
+    whole = Estimate.normal(0.5, noise=10.0, within=(0.0, 1.0))
+    assert doubted(whole) is whole
 
 
 def test_a_round_whose_cells_are_cut_is_left_out():
@@ -238,6 +277,7 @@ def test_a_round_whose_cells_are_cut_is_left_out():
     evidence = evidence_of(noisy([*fine, *coarse], 1e-4, rounds=[0, 0, 0, 1]))
     assert len(evidence.marginals((0, 4))) == 2
     assert len(within(evidence, "age >= 30").marginals((0, 4))) == 1
+    assert not within(evidence, "age >= 30").marginals((0, 4))[0].cut
 
 
 def test_survival_by_group(evidence):

@@ -156,7 +156,6 @@ def test_what_was_not_measured_together_is_said(bundle, run):
         (("crosstab", "sex"), "crosstab takes two columns"),
         (("crosstab", "sex", "age", "--by", "hours"), "takes no --by"),
         (("crosstab", "sex", "age", "--by", "hours,employed"), "Ask histogram age --by sex,hours,employed."),
-        (("correlation", "age", "hours", "--where", "age > 20"), "it cuts through age"),
         (("quantile", "age", "half"), "the share of a quantile is a number"),
         (("survival", "age", "30", "inf"), "a time is a number"),
         (("standardised-rate", "employed == true", "0.5"), "a stratum is a condition and its weight"),

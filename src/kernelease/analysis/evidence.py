@@ -62,7 +62,10 @@ class Evidence:
     chosen: Indicator = EVERYBODY
 
     def within(self, chosen: Indicator) -> "Evidence":
-        """What is said about the rows that fulfil conditions, in place of all rows."""
+        """What is said about the rows that fulfil conditions, in place of all rows.
+
+        Where these cut through cells, `estimated` and `modelled` count the rows in doubt; nothing else does.
+        """
         if not chosen.parts:
             return self
         weights = None if self.rows is None or self.weights is None else self.weights * chosen.of(self.rows)

@@ -1,7 +1,7 @@
 """The error of a sum over all rows, as a weighted sum of the noise of a release's blocks."""
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -87,6 +87,9 @@ class MarginalSource(Source):
         if self.sampling > 0.0:
             found[release, SAMPLED] = self.sampling * self._scores()
         return found
+
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        return [(self.marginal, self.function)]
 
     def _scores(self) -> Floats:
         """How the function varies over the synthetic rows, of norm 1: (rows,)."""

@@ -129,6 +129,9 @@ class ProductSource(Source):
     def laplace(self) -> bool:
         return any(sums.laplace for _, part in self.terms for sums, _ in part.pieces)
 
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        return [(sums, scale * function) for scale, part in self.terms for sums, function in part.pieces]
+
     def weights(self) -> Weights:
         tabulated = self.evidence.tabulated
         assert tabulated is not None  # the sums came from it

@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 from typing import overload
 
+from kernelease.analysis.asking import estimated
 from kernelease.analysis.averages import average, probability
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.grouping import estimated
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.histogram import shares
 from kernelease.analysis.inequality import entropy, gini
