@@ -92,7 +92,9 @@ def released(unit: Unit) -> dict[str, Any]:
             privacy=ke.Privacy(epsilon=epsilon, delta=DELTA),
             method=METHOD,
             seed=repeat,
-            noise=ke.SeededNoise(repeat),
+            noise=ke.SeededNoise(
+                int(np.random.SeedSequence([rows, round(1000 * epsilon), repeat]).generate_state(1)[0])
+            ),
         )
     own = arrays(table)
     answers: dict[str, list[Any]] = {target: [] for target in TARGETS}

@@ -6,16 +6,19 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.analysis.cell_sums import Way, best_ways
+from kernelease.analysis.cell_sums import MOST, Way, best_ways
 from kernelease.analysis.marginal import Marginal, NoisySums
 
 FINE, CELLS = 24, np.arange(24) // 4
 NUMBERS = np.arange(24.0)
 
 
-def marginal(counts: np.ndarray, sigma: float) -> Marginal:
-    view = NoisySums(index=np.arange(FINE), values=counts, precision=np.full(FINE, 1.0 / sigma**2))
-    return Marginal((0,), (np.arange(FINE),), (view,), None, ())
+def marginal(counts: np.ndarray, sigma: float, coarse: float | None = None) -> Marginal:
+    """Counts of fine cells, with noise of `sigma`; and those of cells, where they have some of their own."""
+    views = [NoisySums(index=np.arange(FINE), values=counts, precision=np.full(FINE, 1.0 / sigma**2))]
+    if coarse is not None:
+        views.append(NoisySums(index=CELLS, values=np.bincount(CELLS, counts), precision=np.full(6, 1.0 / coarse**2)))
+    return Marginal((0,), (np.arange(FINE),), tuple(views), None, ())
 
 
 def ways(offset_noise: float) -> list[Way]:
@@ -33,7 +36,8 @@ def length(told: Marginal, options: list[Way], chosen: np.ndarray) -> float:
     values, slack = (np.array([getattr(way, part) for way in options])[here] for part in ("values", "slack"))
     variance = float(told.joint([values])[1][0, 0])
     variance += float(np.array([way.variances for way in options])[chosen, np.arange(6)].sum())
-    return 1.96 * math.sqrt(variance) + float(np.maximum(np.bincount(CELLS, told.counts * slack), 0.0).sum())
+    rows = np.maximum(np.bincount(CELLS, told.counts), 0.0) + MOST * math.sqrt(4.0 * told.variances()[0])
+    return 1.96 * math.sqrt(variance) + float(rows @ slack[::4])
 
 
 @given(
@@ -49,5 +53,5 @@ def test_no_single_way_is_shorter(rows: list[float], sigma: float, noise: float)
 
 def test_full_cells_are_summed_finely_and_empty_ones_are_not() -> None:
     counts = np.where(CELLS < 3, 10_000.0, 0.0)
-    assert best_ways(marginal(counts, 5.0), CELLS, ways(1e9)).tolist() == [2, 2, 2, 0, 0, 0]
-    assert best_ways(marginal(counts, 5.0), CELLS, ways(1.0)).tolist() == [1, 1, 1, 0, 0, 0]
+    assert best_ways(marginal(counts, 50.0, 1.0), CELLS, ways(1e9)).tolist() == [2, 2, 2, 0, 0, 0]
+    assert best_ways(marginal(counts, 50.0, 1.0), CELLS, ways(100.0)).tolist() == [1, 1, 1, 0, 0, 0]

@@ -145,6 +145,17 @@ def test_noise_that_hides_the_model_leaves_no_interval():
     assert not np.isfinite(found["age"].margin()) or found["age"].margin() > 0.1
 
 
+def test_odds_that_no_table_shows_are_no_solution(monkeypatch):
+    """A solution beyond the limit has run away from counts that have none, and its interval means nothing."""
+    told = simple(patients(2000), 1.0, schema=SCHEMA, sets=PAIRS)
+    assert np.isfinite(generalised_regression(told, "ill ~ age + sex", Family.LOGISTIC)["age"].margin())
+    monkeypatch.setattr("kernelease.analysis.glm.CERTAIN", 0.5)
+    found = generalised_regression(told, "ill ~ age + sex", Family.LOGISTIC)["age"]
+    assert np.isnan(found.value)
+    assert not np.isfinite(found.margin())
+    assert "no solution" in found.remark
+
+
 @pytest.mark.parametrize(
     ("formula", "family", "message"),
     [

@@ -41,7 +41,7 @@ LAYOUTS = {
     "few pairs one by one": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2)[:6]),
     "interactions as a matrix": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2))),
     "interactions beside triples": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 3))),
-    "few interactions one by one": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2, width=2)[:6])),
+    "few interactions one by one": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2)[:6])),
     "pairs per class": lambda: noisy_blocks(
         dependent(2000, (2, 3, 2, 3, 2)), (2, 3, 2, 3, 2), by_class((2, 3, 2, 3, 2), 4)
     ),

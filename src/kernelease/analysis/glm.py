@@ -30,6 +30,7 @@ from kernelease.table.columns.column import Codes, Column
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0
 _SINGULAR = 1e-8  # of J on a common scale: less is a solution at odds of 0 or infinity, which has no derivative
+CERTAIN = 20.0  # log-odds that no table shows: a solution with such has run away from counts that have none
 _STEPS = 200  # of Newton's method; ten suffice where there is a solution
 _LONGEST = 2.0  # that a step may move a logarithm of odds or rates
 _NEAR = 1e-9  # of the linear predictor: a step so short is the last
@@ -181,7 +182,8 @@ class _Equations:
                 break
         else:
             return self._told(formula, slopes, None)
-        return self._told(formula, slopes, derivative)
+        ran_away = self.family is Family.LOGISTIC and float(np.abs(slopes @ self.design).max()) > CERTAIN
+        return self._told(formula, slopes, None if ran_away else derivative)
 
     def _start(self, wanted: Floats, counts: Floats) -> Floats:
         """All coefficients 0 but the intercept, which gives the mean of the response."""

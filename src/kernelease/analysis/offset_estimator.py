@@ -68,7 +68,7 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
     if functions.possible is None or (chosen is not None and not chosen.exact):
         return None
     function = found.used.astype(np.float64) if chosen is None else chosen.middle()[0]
-    sampling = _within(evidence, part.column, index, marginal, functions, found.cells)
+    sampling = _within(evidence, part.column, index, marginal, functions, found)
     low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
     return RatioEstimator(
         marginal=marginal,
@@ -121,15 +121,22 @@ def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Ce
 
 
 def _within(
-    evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues, cells: Integers
+    evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues, found: _Offsets
 ) -> float:
-    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count."""
-    shares, centres = evidence.shares(index) + LEAST, np.nan_to_num(column.centres())
-    held, first, second = (np.bincount(cells, shares * part) for part in (1.0, centres, centres**2))
-    variance = np.maximum(second / held - (first / held) ** 2, 0.0)
-    groups = marginal.groups[marginal.columns.index(index)]
-    coarse = np.zeros(int(groups.max()) + 1, dtype=np.int64)
-    coarse[groups] = cells
+    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count.
+
+    By counts of the column alone, as they are; where numbers stand for themselves, it is in the function already.
+    """
+    finest = max(evidence.marginals((index,)), key=lambda one: one.size)
+    parts, cells = parts_of(finest.groups[0], found.cells), marginal.groups[marginal.columns.index(index)]
+    if parts is None:
+        return 0.0
+    middle, _ = middles_and_halves(column, finest.groups[0])
+    held, first, second = (np.bincount(parts, finest.counts * middle**power) for power in range(3))
+    rows, half = np.where(held > 0.0, held, np.inf), np.nan_to_num(middles_and_halves(column, found.cells)[1])
+    variance = np.clip(second / rows - (first / rows) ** 2, 0.0, half**2) * ~np.isnan(found.slack)
+    coarse = np.zeros(int(cells.max()) + 1, dtype=np.int64)
+    coarse[cells] = found.cells
     axis = [-1 if other == index else 1 for other in marginal.columns]
     spread = np.broadcast_to(variance[coarse].reshape(axis), marginal.shape).ravel()
-    return evidence.total * float(marginal.shares @ (spread * functions.middle()[1]))
+    return max(0.0, float(marginal.counts @ (spread * functions.middle()[1])))

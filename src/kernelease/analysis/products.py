@@ -347,12 +347,13 @@ def _loose(marginal: Marginal, columns: Sequence[_Axis]) -> float:
 def _biases(marginal: Marginal, columns: Sequence[_Axis]) -> dict[int, float]:
     """By how much each column may put the sum off: the rows of its cells times their slack and what the others are.
 
-    Rows are estimated without bias; a cell of which that says less than none has none.
+    Rows are estimated without bias; a cell of which that says less than none has none. Of a single column, whose cells
+    are fine, all are added up before.
     """
     counts, found = marginal.counts.reshape(marginal.shape), {}
     for place, axis in enumerate(columns):
         others = [np.abs(one.values) + one.slack for one in columns if one is not axis]
         rest = np.moveaxis(counts, place, 0).reshape(len(axis.slack), -1)
         rows = rest @ reduce(np.multiply.outer, others, np.ones(())).ravel()
-        found[axis.column] = float(axis.slack @ np.maximum(rows, 0.0)) if others else max(0.0, float(axis.slack @ rows))
+        found[axis.column] = float(axis.slack @ np.maximum(rows, 0.0)) if others else abs(float(axis.slack @ rows))
     return found

@@ -31,6 +31,7 @@ class RatioEstimator:
     Within a cell both may vary. θ ≥ t says that Σ (numerator − t·denominator) ≥ 0, so that the least of this function
     in each cell, a function of the cells, gives the lower end of the interval by a test of each t, and the greatest
     the upper end. Where nothing varies within cells both are Fieller's interval, or for a known denominator the usual.
+    No interval is shorter than that of the middles of cells: counts below 0 would have the ends change places.
     """
 
     marginal: Marginal
@@ -93,7 +94,11 @@ class RatioEstimator:
         return guess
 
     def _ends(self, factor: float) -> Interval:
-        return self.end(factor, False), self.end(factor, True)
+        low, high = self.end(factor, False), self.end(factor, True)
+        if self.functions.exact:
+            return low, high
+        least, most = self.ratio(self.functions.middle()).interval(factor)
+        return min(low, least), max(high, most)
 
     def estimate(self, *, scale: float = 1.0, about: str = "") -> Estimate:
         """The estimate of `scale` times the ratio."""
@@ -122,14 +127,14 @@ def _sampling(marginal: Marginal, pair: tuple[Floats, Floats]) -> Floats:
     """The covariance of two sums over rows drawn independently, with variances from unbiased counts: (2, 2).
 
     A distribution without negative cells has rows where there are none, and too many far out in a long tail of them.
-    So variances are those of the counts as they are, and one standard error more, where that is less.
+    So variances are those of the counts as they are, and half a standard error more, where that is less.
     """
     found = marginal.sampling(pair)
     rows, scale = marginal.total or max(1.0, float(marginal.counts.sum())), np.ones(2)
     for place, function in enumerate(pair):
         square = (function - float(function @ marginal.counts) / rows) ** 2
         value, variance = marginal.joint([square])
-        likely = max(0.0, float(value[0])) + math.sqrt(max(0.0, float(variance[0, 0])))
+        likely = max(0.0, float(value[0])) + 0.5 * math.sqrt(max(0.0, float(variance[0, 0])))
         scale[place] = math.sqrt(min(1.0, likely / found[place, place])) if found[place, place] > 0.0 else 1.0
     scaled: Floats = found * np.outer(scale, scale)
     return scaled
@@ -154,17 +159,24 @@ class RatioLimits(ConfidenceLimits):
         return self.scale * low, self.scale * high
 
     def _plain(self, level: float) -> Interval:
-        low, high = (
-            self.estimator.ratio(choose(0.0))
-            for choose in (self.estimator.functions.least, self.estimator.functions.greatest)
-        )
-        ends = NormalLimits(
+        functions = self.estimator.functions
+        gap = functions.gap if self.estimator.divisor == self.estimator.marginal.total else 0.0
+        ends = [self._between(functions.least(0.0), functions.greatest(0.0), gap, level)]
+        if not functions.exact:
+            ends.append(self._between(functions.middle(), functions.middle(), gap, level))
+        return self.scale * min(low for low, _ in ends), self.scale * max(high for _, high in ends)
+
+    def _between(
+        self, below: tuple[Floats, Floats], above: tuple[Floats, Floats], gap: float, level: float
+    ) -> Interval:
+        """The interval where the truth is between the sums of two functions, over a known number."""
+        low, high = self.estimator.ratio(below), self.estimator.ratio(above)
+        return NormalLimits(
             low=low.value,
             high=high.value,
             low_error=low.standard_error,
             high_error=high.standard_error,
-            gap=self.estimator.functions.gap if self.estimator.divisor == self.estimator.marginal.total else 0.0,
+            gap=gap,
             within=self.estimator.within,
             laplace=self.estimator.marginal.laplace,
         ).at(level)
-        return self.scale * ends[0], self.scale * ends[1]

@@ -56,9 +56,42 @@ class _Equations:
         self.halves = np.zeros(count)  # how far each variable may be from the middle of its cell, a root mean square
         found = {(i, j): self._moment(i, j) for i in range(count) for j in range(i + 1)}
         self.parts = {(i, j): found[max(i, j), min(i, j)] for i in range(count) for j in range(count)}
+        self._read()
+        self._choose_sum()
+
+    def _read(self) -> None:
+        """Values and biases of all entries."""
+        count, total = len(self.terms), self.evidence.total
         every = [[self.parts[i, j] for j in range(count)] for i in range(count)]
-        self.moments = np.array([[part.value for part in line] for line in every]) / evidence.total
-        self.bias = np.array([[part.bias for part in line] for line in every]) / evidence.total
+        self.moments = np.array([[part.value for part in line] for line in every]) / total
+        self.bias = np.array([[part.bias for part in line] for line in every]) / total
+
+    def _choose_sum(self) -> None:
+        """Take Σ y from the column alone, or from where it stands beside a predictor: whichever has the least noise.
+
+        Beside a predictor, errors of the response's own counts are those of Σ t·y, and most of them cancel.
+        """
+        last, columns = len(self.terms) - 1, dict.fromkeys(term.column for term in self.model.predictors)
+        beside = [
+            self._over([self.model.response, *self._present()], {c, self._response}) for c in columns if c is not None
+        ]
+        scored = []
+        for option in [self.parts[last, 0], *beside]:
+            self.parts[last, 0] = self.parts[0, last] = option
+            self._read()
+            scored.append((self._score(), option))
+        self.parts[last, 0] = self.parts[0, last] = min(scored, key=lambda one: one[0])[1]
+        self._read()
+
+    def _score(self) -> float:
+        """How much noise all coefficients have together: the sum of the logarithms of their variances."""
+        count = len(self.terms) - 1
+        try:
+            inverse = np.linalg.inv(self.moments[:count, :count])
+        except np.linalg.LinAlgError:
+            return math.inf
+        noise = np.diag(inverse @ self._noise(inverse @ self.moments[:count, count]) @ inverse.T)
+        return float(np.log(np.maximum(noise[1:], 1e-300)).sum())
 
     def _moment(self, i: int, j: int) -> Product:
         """Σ tᵢtⱼ over the rows with a response."""

@@ -6,9 +6,10 @@ from typing import final
 
 SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
-# research: Tables: interactions in place of counts. The least, and times what they have beside counts of pairs, where
-# pairs say nothing about single columns
-LEAST_BESIDE_INTERACTIONS, SINGLES_BESIDE_INTERACTIONS = 0.15, 1.3
+# research: Tables: interactions in place of counts. The same where pairs say nothing about single columns, and times what
+# these have beside counts of pairs
+LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS = 0.15, 0.66
+SINGLES_BESIDE_INTERACTIONS = 1.3  # research: Tables: interactions in place of counts
 # research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
 TRIPLE = 0.5
 # research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
@@ -53,10 +54,10 @@ class Shares:
         size = 0.0 if known_rows else SIZE
         if columns == 1:
             return cls(size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0)
-        least, times = (
-            (LEAST_BESIDE_INTERACTIONS, SINGLES_BESIDE_INTERACTIONS) if interactions else (LEAST_SINGLES, 1.0)
-        )
-        singles = max(least, min(MOST_SINGLES, times * signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
+        singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
+        if interactions:
+            wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
+            singles = max(LEAST_BESIDE_INTERACTIONS, min(MOST_BESIDE_INTERACTIONS, wanted))
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))
