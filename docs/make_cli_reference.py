@@ -45,7 +45,7 @@ message, at its end, and kept in the ledger.
 
 | file | what it is |
 | --- | --- |
-| data.parquet | synthetic rows, and last a column `weight`; missing after `measure` |
+| data.parquet | synthetic rows, and last [their weights](schema.md#columns); missing after `measure` |
 | measurements.json | the noisy numbers behind them, with their noise, and the method that measured them |
 | fit.json | the settings that the rows were made with: with the measurements, they give the same rows |
 | certificate.json | the guarantee, step by step, as `verify` recomputes it |

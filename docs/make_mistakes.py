@@ -96,8 +96,8 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(
             title="Two columns of one name", command=_RELEASE, change=rows(_ROWS.replace("age,drug", "age,age", 1))
         ),
-        Mistake(title="A kind of file that is not read", command=_RELEASE.replace("patients.csv", "patients.xlsx"),
-                change=file("patients.xlsx", b"PK")),
+        Mistake(title="A kind of file that is not read", command=_RELEASE.replace("patients.csv", "patients.pdf"),
+                change=file("patients.pdf", b"%PDF")),
         Mistake(title="A query for a file", command=_RELEASE + " --query patients"),
         Mistake(title="A separator of two signs", command=_RELEASE + " --separator ;;"),
         Mistake(title="An encoding that is not known", command=_RELEASE + " --encoding utf-32"),
@@ -122,8 +122,8 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
                 change=schema("min = 0", "min = ")),
         Mistake(title="A value that is listed twice", command="schema check patients.toml",
                 change=schema('"Heparin"', '"Aspirin"')),
-        Mistake(title="A column that is called weight", command="schema check patients.toml",
-                change=schema("[columns.age]", "[columns.weight]")),
+        Mistake(title="Two columns from one of the file", command="schema check patients.toml",
+                change=schema("[columns.drug]", '[columns.drug]\nfrom = "age"')),
         Mistake(title="A column that the file lacks", command=_RELEASE,
                 change=schema("[columns.age]", "[columns.Age]")),
         Mistake(title="An identifier among the columns", command="schema check patients.toml",

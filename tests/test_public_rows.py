@@ -59,7 +59,6 @@ def weighted(public: pa.Table, declared: Schema, *, published: bool = False, **o
 
 
 PRIVATE, PUBLIC = table(3000, share=0.8, seed=0), table(200, share=0.5, seed=1)
-WEIGHTY = PUBLIC.rename_columns(["start", "end", "weight"])
 
 
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
@@ -102,12 +101,6 @@ def test_many_public_rows_are_thinned():
         (schema(relation='"add-remove"'), PUBLIC, True, "replace-one"),
         (schema(table='constraints = ["start > 99"]'), PUBLIC, False, "keeps the declared constraints"),
         (schema(), PUBLIC.drop_columns(["kind"]), False, "the source has no column"),
-        (
-            Schema.parse(TEXT.replace("kind", "weight")),
-            PUBLIC.rename_columns(["start", "end", "weight"]),
-            False,
-            "weight",
-        ),
     ],
 )
 def test_what_can_not_be_done_costs_nothing(declared, public, published, message):

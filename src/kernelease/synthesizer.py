@@ -79,7 +79,7 @@ class Synthesizer:
             rows = made.sample(n, seed=seed)
         else:
             rows = fit(made.measurements, rows=n, seed=seed).rows
-        return pandas_frame(rows, made.schema) if self._pandas else rows
+        return pandas_frame(rows, made.domain) if self._pandas else rows
 
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """`fit`, then `sample`."""

@@ -145,7 +145,6 @@ def test_wrong_input_spends_nothing(here, run, change, message):
         ("max = 99", "mx = 99", "people.toml, line 8: column 'age': unknown key 'mx'"),
         ("max = 99", "max = ", "people.toml, line 8: is not valid TOML"),
         ("[columns.sex]", "[columns.gender]", "column 'gender': the source has no column 'gender'"),
-        ("[columns.sex]", "[columns.weight]", "column 'weight'"),
     ],
 )
 def test_a_wrong_schema_is_told_with_its_line(here, run, old, new, message):

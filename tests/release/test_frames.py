@@ -12,7 +12,6 @@ from scipy import stats
 import kernelease as ke
 from benchmarks.simulated import people
 from kernelease.analysis.estimate import Target
-from kernelease.release.release import WEIGHT
 
 SCHEMA = ke.Schema.parse("""
     [columns.age]
@@ -53,7 +52,7 @@ def points():
 
 
 def test_frames(release):
-    assert release.to_arrow().column_names == ["age", "ward", "smoker", WEIGHT]
+    assert release.to_arrow().column_names == ["age", "ward", "smoker", "weight"]
     assert release.to_arrow(weights=False).column_names == ["age", "ward", "smoker"]
     assert list(release.to_pandas().columns) == release.to_polars().columns == release.to_arrow().column_names
     assert len(release.to_pandas(weights=False)) == release.table.num_rows
@@ -138,7 +137,7 @@ def test_supervised_refusals(release, points):
         points.for_supervised("x0")
     with pytest.raises(ke.ParameterError, match="lack ward"):
         release.for_supervised("age").transform(TABLE.select(["age", "smoker"]))
-    signed = release.rows.append_column(WEIGHT, pa.array(np.linspace(-1.0, 2.0, release.table.num_rows)))
+    signed = release.rows.append_column(release.weight_name, pa.array(np.linspace(-1.0, 2.0, release.table.num_rows)))
     with pytest.raises(ke.ParameterError, match="must not be negative"):
         dataclasses.replace(release, table=signed).for_supervised("age")
 
@@ -200,7 +199,7 @@ def test_two_fits_of_one_measurement_do_not_mix(release):
 def test_unbounded_weights_are_refused_and_can_be_refitted(points):
     wild = np.random.default_rng(0).normal(size=60) * 100.0
     wild += (1.0 - wild.sum()) / 60
-    broken = dataclasses.replace(points, table=points.rows.append_column(WEIGHT, pa.array(wild)))
+    broken = dataclasses.replace(points, table=points.rows.append_column(points.weight_name, pa.array(wild)))
     with pytest.raises(ke.ParameterError, match="not bounded"):
         _ = broken["x0"]
     mended = broken.bounded()
@@ -251,7 +250,7 @@ def test_replicate_weights_of_points(points):
     table = samples.replicate_weights()
     assert table.num_rows == points.table.num_rows
     assert table.column_names[-1] == "replicate_20"
-    mean = samples.estimate(lambda t: t.column(WEIGHT).to_numpy() @ t.column("x0").to_numpy())
+    mean = samples.estimate(lambda t: t.column(samples.weight_name).to_numpy() @ t.column("x0").to_numpy())
     # 1/√2000 = .022 by sampling alone; the noise is of the same order.
     assert 0.01 < mean.standard_error < 0.2
     low, high = mean.interval(0.95)

@@ -10,12 +10,14 @@ from typing import Any, NamedTuple
 
 import adbc_driver_postgresql.dbapi
 import duckdb
+import openpyxl
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.feather
 import pyarrow.parquet as pq
+import pyreadstat
 
 DAY, MOMENT = datetime.date, datetime.datetime
 BERLIN = pa.timestamp("us", tz="Europe/Berlin")
@@ -58,6 +60,16 @@ ROWS: list[tuple[Any, ...]] = [
 ]
 TABLE = pa.Table.from_pylist([dict(zip(SCHEMA.names, row, strict=True)) for row in ROWS], schema=SCHEMA)
 TEXT_TABLE = TABLE.drop_columns(["bytes"])  # what a CSV file can hold
+OFFICE_TABLE = pa.table(  # what every spreadsheet and every statistics package can hold
+    {
+        "whole": pa.array([7, -(2**40), None, 0]),
+        "real": pa.array([0.1, -1e30, 5e-30, None]),
+        "words": pa.array(['with , and "quotes"', "NULL", None, "naïve 日本"]),
+        "day": pa.array([DAY(1960, 1, 1), DAY(2024, 2, 29), None, DAY(2199, 12, 31)]),
+        "moment": pa.array([MOMENT(2024, 2, 29, 12), MOMENT(1970, 1, 1, 0, 0, 1), None, MOMENT(2199, 12, 31, 23, 59)]),
+        "last": pa.array([1.0, 2.0, 3.0, 4.0]),
+    }
+)
 
 
 class Case(NamedTuple):
@@ -163,6 +175,22 @@ def _for_postgres(cell: Any) -> str:
     return "'" + str(cell).replace("'", "''") + "'"
 
 
+def _excel(path: Path) -> Path:
+    book = openpyxl.Workbook()
+    for line in (OFFICE_TABLE.column_names, *zip(*OFFICE_TABLE.to_pydict().values(), strict=True)):
+        book.active.append(line)
+    book.save(path)
+    return path
+
+
+def _stat(path: Path) -> Path:
+    frame = OFFICE_TABLE.to_pandas().astype({"whole": float, "words": object}).fillna({"words": ""})
+    frame["day"] = pd.Series(OFFICE_TABLE["day"].to_pylist(), dtype=object)
+    writers = {".sav": pyreadstat.write_sav, ".dta": pyreadstat.write_dta, ".xpt": pyreadstat.write_xport}
+    writers[path.suffix](frame, path)
+    return path
+
+
 def _objects() -> pd.DataFrame:
     """A frame of Python objects, as pandas makes of everything that it does not know."""
     return pd.DataFrame({name: pd.Series(TABLE[name].to_pylist(), dtype=object) for name in TEXT_TABLE.column_names})
@@ -189,6 +217,10 @@ CASES = [
     Case("duckdb file", lambda folder, _: (_duckdb(folder / "table.duckdb"), "people")),
     Case("duckdb query", lambda folder, _: (_duckdb(folder / "table.db"), "SELECT * FROM people -- all;")),
     Case("duckdb relation", lambda folder, _: (_relation(), None)),
+    Case("excel", lambda folder, _: (_excel(folder / "table.xlsx"), "Sheet"), OFFICE_TABLE),
+    Case("spss", lambda folder, _: (_stat(folder / "table.sav"), None), OFFICE_TABLE),
+    Case("stata", lambda folder, _: (_stat(folder / "table.dta"), None), OFFICE_TABLE),
+    Case("sas", lambda folder, _: (_stat(folder / "table.xpt"), None), OFFICE_TABLE),
     Case("sqlite uri", lambda folder, _: (f"sqlite:///{_sqlite(folder / 'table')}", "people")),
     Case("sqlite file", lambda folder, _: (_sqlite(folder / "table.db"), "SELECT * FROM people;")),
     Case("postgresql table", lambda _, server: (_postgres(server), "people"), server=True),

@@ -165,7 +165,7 @@ def test_folders_within_folders_and_marks_beside_the_files(tmp_path: Path) -> No
         ("no*where.csv", r"There are no files of no\*where\.csv"),
         ([], "at least one"),
         (".", r"There are no files of \."),
-        ("t.xlsx", "has no known kind: its name must end in"),
+        ("t.pdf", "has no known kind: its name must end in"),
         (["t.csv", "t.parquet"], "must be of one kind, but are CSV and Parquet"),
         (["t.duckdb", "u.duckdb"], "are databases: give one"),
         ("sqlite:///nowhere.db", r"There is no file nowhere\.db"),
@@ -177,7 +177,7 @@ def test_folders_within_folders_and_marks_beside_the_files(tmp_path: Path) -> No
 def test_what_can_not_be_opened(data: object, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     if data != ".":
-        for name in ("t.csv", "t.parquet", "t.xlsx", "t.duckdb", "u.duckdb"):
+        for name in ("t.csv", "t.parquet", "t.pdf", "t.duckdb", "u.duckdb"):
             (tmp_path / name).touch()
     with pytest.raises(SourceError, match=sentence):
         open_source(data)

@@ -9,8 +9,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+import pyreadstat
 import pytest
 
 from kernelease.sources import CsvFormat, Source, open_source
@@ -117,6 +119,18 @@ def test_feather_in_batches(tmp_path: Path) -> None:
             writer.write_batch(batch)
     rows, most = growth(open_source(path))
     assert rows == 60 * 2**16
+    assert most < 32 * MIB
+
+
+@pytest.mark.parametrize("kind", ["sav", "dta"])
+def test_statistics_files(kind: str, tmp_path: Path) -> None:
+    path, rows = tmp_path / f"t.{kind}", 300_000
+    words = np.array(["some word", "another one"], dtype=object)
+    frame = pd.DataFrame({"number": np.arange(rows, dtype=float), "word": words[np.arange(rows) % 2]})
+    {"sav": pyreadstat.write_sav, "dta": pyreadstat.write_dta}[kind](frame, path)
+    del frame
+    found, most = growth(open_source(path))
+    assert found == rows
     assert most < 32 * MIB
 
 

@@ -41,8 +41,8 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
                 if (value := item["values"].as_py()) is not None:
                     counter[_text(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
-    numerals = _numerals(looks) if written.numerals.usual else written.numerals
-    written = _detected(written, looks, numerals, of_files=source.records() is not None)
+    numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
+    written = _detected(written, looks, numerals, nulls="nulls" in source.heeds())
     return draft(
         source_columns(source),
         name,
@@ -165,15 +165,15 @@ def _with_encoding(data: str, query: str | None, written: Written) -> Written:
     return written if found is None else replace(written, encoding=found)
 
 
-def _detected(written: Written, looks: list[_Look], numerals: Numerals, *, of_files: bool) -> Written:
+def _detected(written: Written, looks: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
     """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
-    nulls = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
+    spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
     texts = [look for look in looks if look.identifier() is None and not look.numeric(numerals)]
     dates = sorted({form for look in texts if (form := look.form())})
     return Written(
         **{
             **{key: getattr(written, key) for key in ("records", "separator", "quote", "encoding", "names")},
-            "nulls": written.nulls or (tuple(nulls) if of_files else None),
+            "nulls": written.nulls or (tuple(spelt) if nulls else None),
             "decimal": written.decimal or (None if numerals.decimal == "." else numerals.decimal),
             "thousands": written.thousands or numerals.thousands,
             "dates": written.dates or tuple(dates),

@@ -18,14 +18,13 @@ from kernelease.errors import ParameterError
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources.csv.file import LOST, CsvFile
 from kernelease.sources.csv.format import CsvFormat
-from kernelease.sources.drafting import Found, draft_schema, measure_domain
+from kernelease.sources.drafting import Found, code_book, draft_schema, measure_domain
 from kernelease.sources.files import ManyFiles
 from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
-from kernelease.table.dictionaries.reading import read_dictionary
 from kernelease.table.draft import draft, draft_from_public
-from kernelease.table.written import OF_FILES, Written
+from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 
 @takes_writing
@@ -40,7 +39,8 @@ def draft_command(
         typer.Option(
             metavar="FILE",
             exists=True,
-            help="Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI.",
+            help="Take types, bounds and categories from the code book: CSV, Frictionless, JSON Schema, DDI, or the "
+            "labels of an SPSS, Stata or SAS file.",
         ),
     ] = None,
     from_public: Annotated[
@@ -103,7 +103,7 @@ class _Way(StrEnum):
 _QUESTION = """\
 What may the draft be made from?
   names       the names of the columns only; you fill in the rest
-  dictionary  a code book: CSV, Frictionless Table Schema, JSON Schema, DDI
+  dictionary  a code book: CSV, Frictionless Table Schema, JSON Schema, DDI, a file's value labels
   public      a public table with the same columns
   bounds      bounds measured with noise, for a part of the budget
   look        the private rows: you decide which lines are public knowledge
@@ -173,7 +173,7 @@ def _drafted(data: str, query: str | None, written: Written, told: _Knowledge, s
         return _from_public(source, read_public(told.public), name, written)
     known = {}
     if told.dictionary is not None:
-        described = read_dictionary(told.dictionary)
+        described = code_book(told.dictionary)
         known = {column: described[column].lines() for column in source.names() if column in described}
         if not known:
             raise ParameterError(
@@ -208,10 +208,10 @@ def _with_separator(data: str, query: str | None, written: Written, screen: Scre
 
 
 def _refuse_of_files(source: Source, written: Written) -> None:
-    for key in OF_FILES:
-        if getattr(written, key) is not None and source.records() is None:
+    for key in (*OF_FILES, *OF_TEXTS):
+        if getattr(written, key) is not None and key not in source.heeds():
             flag = "null" if key == "nulls" else key
-            raise ParameterError(f"--{flag} is for CSV files, and {source.describe()} has rows. Leave it out.")
+            raise ParameterError(f"--{flag} {unheeded(key, source.describe())}. Leave it out.")
 
 
 def _name(data: str) -> str:

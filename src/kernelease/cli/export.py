@@ -24,7 +24,7 @@ def export(
         typer.Option(metavar="N", min=1, help="Rows of equal weight to write; by default as many as the bundle has."),
     ] = None,
     weights: Annotated[
-        bool, typer.Option("--weights", help="The bundle's own rows, with their column weight.")
+        bool, typer.Option("--weights", help="The bundle's own rows, with their weights as the last column.")
     ] = False,
     seed: Seed = 0,
     overwrite: Overwrite = False,

@@ -9,12 +9,15 @@ Data: TypeAlias = Annotated[
     str,
     typer.Argument(
         metavar="DATA",
-        help="The private table: a CSV, Parquet or Feather file, a folder or pattern of them, a database, "
-        "a table of Spark.",
+        help="The private table: a CSV, Parquet, Feather, Excel, SPSS, Stata or SAS file, a folder or pattern of "
+        "them, a database, a table of Spark.",
     ),
 ]
 Query: TypeAlias = Annotated[
-    str | None, typer.Option("--query", metavar="SQL", help="The table of a database, or a SELECT statement.")
+    str | None,
+    typer.Option(
+        "--query", metavar="SQL", help="The table of a database, a SELECT statement, or the sheet of a workbook."
+    ),
 ]
 SparkMaster: TypeAlias = Annotated[
     str | None,

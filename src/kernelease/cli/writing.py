@@ -40,7 +40,8 @@ _OPTIONS: dict[str, Any] = {
         str | None, _option("--names", "A,B,C", "The columns of a CSV file that has no header line, in order.")
     ],
     "null": Annotated[
-        list[str] | None, _option("--null", "TEXT", "A text that means NULL in a CSV file; may be given several times.")
+        list[str] | None,
+        _option("--null", "TEXT", "A text that means NULL in a CSV file or a workbook; may be given several times."),
     ],
     "decimal": Annotated[str | None, _option("--decimal", "SIGN", "Before the decimals of numbers in texts: . or ,")],
     "thousands": Annotated[

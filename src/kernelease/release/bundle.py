@@ -19,7 +19,7 @@ from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
 from kernelease.release.documents import FORMAT, croissant, data_package, json_bytes, registry_record, schema_document
 from kernelease.release.measurements import Measurements
-from kernelease.release.release import WEIGHT, FitSettings, Release
+from kernelease.release.release import FitSettings, Release
 from kernelease.release.sums import check_sums
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
@@ -121,8 +121,8 @@ def _parquet(table: pa.Table) -> bytes:
     return sink.getvalue()
 
 
-def table_of(data: bytes) -> pa.Table:
-    """The rows of data.parquet, with their weights."""
+def table_of(data: bytes, weight: str) -> pa.Table:
+    """The rows of data.parquet, with their weights in the column of that name."""
     try:
         file = pq.ParquetFile(pa.BufferReader(_owned(data)))
         if file.metadata.num_rows * max(1, file.metadata.num_columns) > LARGEST_TABLE:
@@ -131,8 +131,8 @@ def table_of(data: bytes) -> pa.Table:
         names = table.column_names
     except (pa.ArrowException, OSError, ValueError) as error:
         raise BundleError("data.parquet can't be read as Parquet.") from error
-    if WEIGHT not in names or not pa.types.is_floating(table.schema.field(WEIGHT).type):
-        raise BundleError(f"data.parquet has no column {WEIGHT!r} of numbers.")
+    if weight not in names or not pa.types.is_floating(table.schema.field(weight).type):
+        raise BundleError(f"data.parquet has no column {weight!r} of numbers.")
     return table
 
 
@@ -150,7 +150,7 @@ def release_of(files: dict[str, bytes]) -> Release:
     """The release in the files of a bundle, each part through its own constructor."""
     measurements = measurements_of(files)
     return Release(
-        table=table_of(files["data.parquet"]),
+        table=table_of(files["data.parquet"], measurements.domain.weight_name),
         measurements=measurements,
         settings=_settings(files, measurements) if "fit.json" in files else None,
     )

@@ -23,15 +23,11 @@ from kernelease.release.replicates import Samples, point_samples, table_samples
 from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.spelling import nearest
-from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.domain import Domain
 
 
 class Exported(Released, Protocol):
     """What is needed of a release."""
-
-    @property
-    def table(self) -> pa.Table:
-        """Synthetic rows, weights last."""
 
     @property
     def domain(self) -> Domain:
@@ -48,22 +44,22 @@ class Frames:
     __slots__ = ()
 
     def to_arrow(self: Exported, *, weights: bool = True) -> pa.Table:
-        """The rows as an Arrow table, with the column `weight` last or without it."""
+        """The rows as an Arrow table, with their weights last (in the column `weight_name`) or without them."""
         return self.table if weights else self.rows
 
     def to_pandas(self: Exported, *, weights: bool = True) -> Any:
         """The rows as a pandas data frame, with types as declared: Int64 where NULL may be, dates, categories.
 
-        The column `weight` has mean 1, so that scikit-learn takes it as it is.
+        The weights, in the column `weight_name`, have mean 1, so that scikit-learn takes them as they are.
         """
-        return pandas_frame(self.table if weights else self.rows, self.schema)
+        return pandas_frame(self.table if weights else self.rows, self.domain)
 
     def describe(self: Exported) -> Any:
         """What the columns of the synthetic rows hold, as a pandas data frame, one line per column.
 
         A first look, without the intervals that `mean`, `quantile` and `probability` give.
         """
-        return described(self.table, self.schema)
+        return described(self.table, self.domain)
 
     def __len__(self: Exported) -> int:
         return int(self.table.num_rows)
@@ -122,15 +118,15 @@ class Frames:
             def fitted(noisy: NoisyBlocks, public: PublicSeed, generator: np.random.Generator) -> pa.Table:
                 return chosen.fit(noisy, public).table(self.domain, size, generator)
 
-            return table_samples(self.table, view.points(), view.blocks, fitted, count, target=aim, seed=seed)
+            return table_samples(self, view.points(), view.blocks, fitted, count, target=aim, seed=seed)
         if isinstance(view, NoReading):
             raise ParameterError("samples: this release holds no noisy measurements to fit again.")
-        return point_samples(self.table, view.points(), view.embedding("samples"), count, target=aim, seed=seed)
+        return point_samples(self, view.points(), view.embedding("samples"), count, target=aim, seed=seed)
 
     def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
         wanted = (names,) if isinstance(names, str) else names
-        known = tuple(name for name in self.table.column_names if name != WEIGHT)
+        known = tuple(self.rows.column_names)
         for name in wanted:
             if name not in known:
                 raise ParameterError(f"There is no column {name!r} in this release.{nearest(str(name), known)}")

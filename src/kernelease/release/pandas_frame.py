@@ -9,28 +9,27 @@ from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category, Listed, Ordinal
 from kernelease.table.columns.numeric import Integer
-from kernelease.table.domain import WEIGHT
-from kernelease.table.schema import Schema
+from kernelease.table.domain import Domain
 
 
-def pandas_frame(table: pa.Table, schema: Schema | None) -> Any:
+def pandas_frame(table: pa.Table, domain: Domain) -> Any:
     """A data frame whose types follow from the schema, never from which rows were drawn.
 
-    The column `weight` is scaled to mean 1, as `sample_weight` of scikit-learn and survey software take it.
+    Weights are scaled to mean 1, as `sample_weight` of scikit-learn and survey software take it.
     """
     frame = _plain(table)
-    for column in schema or ():
+    for column in domain.schema or ():
         frame[column.name] = _as_declared(frame[column.name], column)
-    if WEIGHT in table.column_names:
-        frame[WEIGHT] = frame[WEIGHT] * len(frame)
+    if domain.weight_name in table.column_names:
+        frame[domain.weight_name] *= len(frame)
     return frame
 
 
-def described(table: pa.Table, schema: Schema | None) -> Any:
+def described(table: pa.Table, domain: Domain) -> Any:
     """What each column of the synthetic rows holds, one line per column, with weights counted."""
     pandas = _pandas("describe")
-    frame = pandas_frame(table, schema)
-    weights = frame.pop(WEIGHT)
+    frame = pandas_frame(table, domain)
+    weights = frame.pop(domain.weight_name)
     return pandas.DataFrame({name: _summary(frame[name], weights) for name in frame.columns}).T
 
 

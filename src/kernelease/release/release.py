@@ -29,10 +29,8 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.models import Models
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
-from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
-
-__all__ = ["WEIGHT", "FitSettings", "Release"]
 
 
 @final
@@ -50,7 +48,8 @@ class FitSettings:
 class Release(Associations, Comparisons, Distributions, Estimates, Frames, Models):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
-    `table` holds the synthetic rows, and last a column `weight` (the weights of a distribution add up to 1).
+    `table` holds the synthetic rows, and last their weights (those of a distribution add up to 1), in the column
+    `weight_name`: `weight`, where no column of the table is called so.
     `settings` is None where rows were changed after they had been fitted.
     """
 
@@ -101,19 +100,24 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
         """The synthetic rows as an array: (M, d)."""
         if self.solution is not None:
             return self.solution.synthetic.points
-        columns = [self.table.column(name).to_pylist() for name in self.table.column_names if name != WEIGHT]
+        columns = [column.to_pylist() for column in self.rows.columns]
         return as_rows(list(zip(*columns, strict=True)))
+
+    @property
+    def weight_name(self) -> str:
+        """The column of `table` that holds the weights: the first of weight, row_weight, row_weight_2 … to be free."""
+        return self.domain.weight_name
 
     @property
     def weights(self) -> Floats:
         """w: (M,)."""
-        weights: Floats = self.table.column(WEIGHT).to_numpy().astype(np.float64)
+        weights: Floats = self.table.column(self.weight_name).to_numpy().astype(np.float64)
         return weights
 
     @property
     def rows(self) -> pa.Table:
         """The synthetic rows without their weights."""
-        return self.table.drop_columns([WEIGHT])
+        return self.table.drop_columns([self.weight_name])
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
@@ -139,7 +143,7 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
         design = noisy.feature_map.evaluate(view.points()).T
         solver = WeightSolver(constraint=Simplex() if constraint is None else constraint)
         weights = solver.solve(design, noisy.mean).weights
-        table = self.rows.append_column(WEIGHT, pa.array(weights))
+        table = self.rows.append_column(self.weight_name, pa.array(weights))
         return replace(self, table=table, settings=None, solution=None)
 
     def as_float32(self) -> "Release":

@@ -21,6 +21,14 @@ class Released(Protocol):
         """Noisy numbers."""
 
     @property
+    def table(self) -> pa.Table:
+        """Synthetic rows, weights last."""
+
+    @property
+    def weight_name(self) -> str:
+        """The column of `table` that holds the weights."""
+
+    @property
     def rows(self) -> pa.Table:
         """Synthetic rows."""
 

@@ -12,6 +12,7 @@ the fit for the truth, sees only a part of that bias. What was never measured is
 
 import dataclasses
 import math
+import re
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -31,10 +32,10 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred, 
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
+from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
-from kernelease.table.domain import WEIGHT
+from kernelease.table.domain import free_name
 
-REPLICATE = "replicate_"
 _FIT = (
     "Replicates show how the fit varies, not how far it is from the truth: intervals of skewed means, variances and "
     "dependence can be far too short. release.mean, correlation, regression, logistic, gini and so on count all of it; "
@@ -61,9 +62,10 @@ class StudentLimits(ConfidenceLimits):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Samples:
-    """The synthetic rows, and data sets that differ from them as they differ from the truth. Each has `weight` last."""
+    """The synthetic rows, and data sets that differ from them as they differ from the truth. Weights are last."""
 
     rows: pa.Table
+    weight_name: str  # the column of each that holds its weights
     replicates: tuple[pa.Table, ...]
     target: Target
     same_rows: bool  # whether only the weights differ
@@ -80,7 +82,7 @@ class Samples:
     def estimate(self, statistic: Callable[[pa.Table], Any], about: str = "") -> Estimate:
         """A statistic of the synthetic rows, with the error that its values on the data sets show.
 
-        `statistic` takes a table with a column `weight` and gives a number.
+        `statistic` takes a table, with its weights in the column `weight_name`, and gives a number.
         """
         value = float(statistic(self.rows))
         return self.combine(value, [float(statistic(table)) for table in self.replicates], about)
@@ -104,33 +106,39 @@ class Samples:
         )
 
     def replicate_weights(self) -> pa.Table:
-        """One table for survey software: the rows, their `weight`, and a column of weights for each replicate.
+        """One table for survey software: the rows, their weights, and a column of weights for each replicate.
 
-        The variance of a statistic is the mean over replicates of its squared distance from that of `weight`: balanced
-        repeated replication with a scale of 1/R, which R's survey package, Stata and SAS read. Where each replicate
-        has rows of its own, they weigh nothing elsewhere.
+        The variance of a statistic is the mean over replicates of its squared distance from that of the main weights:
+        balanced repeated replication with a scale of 1/R, which R's survey package, Stata and SAS read. Where each
+        replicate has rows of its own, they weigh nothing elsewhere. Their columns are replicate_1, replicate_2, …, or
+        row_replicate_1, … where the table has such columns itself.
         """
         return self._side_by_side() if self.same_rows else self._stacked()
 
     def _side_by_side(self) -> pa.Table:
         table = self.rows
-        for index, replicate in enumerate(self.replicates, start=1):
-            table = table.append_column(f"{REPLICATE}{index}", replicate.column(WEIGHT))
+        for name, replicate in zip(self._names(), self.replicates, strict=True):
+            table = table.append_column(name, replicate.column(self.weight_name))
         return table
 
     def _stacked(self) -> pa.Table:
         tables = [self.rows, *self.replicates]
-        stacked = pa.concat_tables([table.drop_columns([WEIGHT]) for table in tables])
+        stacked = pa.concat_tables([table.drop_columns([self.weight_name]) for table in tables])
         ends = np.cumsum([table.num_rows for table in tables])
-        for index, (table, end) in enumerate(zip(tables, ends, strict=True)):
+        for name, table, end in zip([self.weight_name, *self._names()], tables, ends, strict=True):
             weights = np.zeros(stacked.num_rows)
-            weights[end - table.num_rows : end] = table.column(WEIGHT).to_numpy()
-            stacked = stacked.append_column(f"{REPLICATE}{index}" if index else WEIGHT, pa.array(weights))
+            weights[end - table.num_rows : end] = table.column(self.weight_name).to_numpy()
+            stacked = stacked.append_column(name, pa.array(weights))
         return stacked
+
+    def _names(self) -> list[str]:
+        """Of the columns of replicate weights: a word that no column of the table has before a number."""
+        word = free_name("replicate", (re.sub("_[0-9]+$", "", name) for name in self.rows.column_names))
+        return [f"{word}_{number}" for number in range(1, len(self.replicates) + 1)]
 
 
 def table_samples(
-    table: pa.Table,
+    release: Released,
     codes: Integers,
     blocks: NoisyBlocks,
     fitted: Callable[[NoisyBlocks, PublicSeed, np.random.Generator], pa.Table],
@@ -141,23 +149,23 @@ def table_samples(
 ) -> Samples:
     """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
 
-    `codes` are the atoms of the table's rows, (n, columns); `fitted` makes rows of noisy counts.
+    `codes` are the atoms of its rows, (n, columns); `fitted` makes rows of noisy counts.
     """
-    weights = table.column(WEIGHT).to_numpy()
-    replicates = []
+    weights, replicates = release.weights, []
     for index in range(count):
         public = PublicSeed(seed + index)
         generator = public.generator("replicate")
         shares = _bootstrapped(weights, blocks.rows, target, generator)
         replicates.append(fitted(_renoised(blocks, codes, shares, generator), public, generator))
-    return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=False)
+    made = tuple(replicates)
+    return Samples(rows=release.table, weight_name=release.weight_name, replicates=made, target=target, same_rows=False)
 
 
 def point_samples(
-    table: pa.Table, points: Rows, embedding: NoisyEmbedding, count: int, *, target: Target, seed: int
+    release: Released, points: Rows, embedding: NoisyEmbedding, count: int, *, target: Target, seed: int
 ) -> Samples:
     """Of a release of weighted points: the same points, with weights fitted to a bootstrapped embedding with noise."""
-    weights = table.column(WEIGHT).to_numpy()
+    weights = release.weights
     design = embedding.feature_map.evaluate(points).T
     solver = WeightSolver(
         constraint=Simplex(), tolerance=tolerance_at_noise(embedding.noise_floor, embedding.mean), iterations=500
@@ -168,8 +176,9 @@ def point_samples(
         shares = _bootstrapped(weights, embedding.rows, target, generator)
         noisy = design @ shares + _noise(embedding.measurement.law, embedding.sigma, len(design), generator)
         fitted = solver.solve(design, noisy, weights / weights.sum()).weights
-        replicates.append(table.drop_columns([WEIGHT]).append_column(WEIGHT, pa.array(fitted)))
-    return Samples(rows=table, replicates=tuple(replicates), target=target, same_rows=True)
+        replicates.append(release.rows.append_column(release.weight_name, pa.array(fitted)))
+    made = tuple(replicates)
+    return Samples(rows=release.table, weight_name=release.weight_name, replicates=made, target=target, same_rows=True)
 
 
 def _bootstrapped(weights: Floats, rows: float, target: Target, generator: np.random.Generator) -> Floats:

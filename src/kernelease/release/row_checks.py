@@ -9,20 +9,20 @@ import pyarrow.compute as pc
 
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Listed
-from kernelease.table.domain import WEIGHT
+from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
 
-def row_problems(table: pa.Table, schema: Schema | None) -> list[str]:
+def row_problems(table: pa.Table, domain: Domain) -> list[str]:
     """What is wrong with the rows, in words; vectors have nothing declared but finite weights."""
-    weights = table.column(WEIGHT).to_numpy()
+    weights = table.column(domain.weight_name).to_numpy()
     problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
-    return problems if schema is None else [*problems, *_against(table, schema)]
+    return problems if domain.schema is None else [*problems, *_against(table, domain.schema, domain.weight_name)]
 
 
-def _against(table: pa.Table, schema: Schema) -> Iterator[str]:
-    if table.column_names != [*schema.order, WEIGHT]:
-        yield "the columns are not those of the schema, in its order, and weight"
+def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
+    if table.column_names != [*schema.order, weight]:
+        yield f"the columns are not those of the schema, in its order, and {weight}"
         return
     odd = [c for c in (*schema.columns, *schema.structure.columns) if table.column(c.name).type != c.arrow_type]
     for column in odd:

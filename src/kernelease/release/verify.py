@@ -248,7 +248,7 @@ def _documents(files: dict[str, bytes], content: Release | Measurements) -> Find
 
 
 def _rows(release: Release) -> Finding:
-    problems = row_problems(release.table, release.schema)
+    problems = row_problems(release.table, release.domain)
     detail = "; ".join(problems) or f"{release.table.num_rows:,} rows, each within its declared columns"
     return Finding(check="rows", holds=not problems, detail=detail)
 

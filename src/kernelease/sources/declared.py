@@ -61,6 +61,9 @@ class DeclaredSource(Source):
     def records(self) -> Records | None:
         return self.inner.records()
 
+    def heeds(self) -> tuple[str, ...]:
+        return self.inner.heeds()
+
     def hint(self) -> str:
         return self.inner.hint()
 

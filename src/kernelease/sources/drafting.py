@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import final
 
 from kernelease.errors import BudgetError, ParameterError
@@ -12,7 +13,11 @@ from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import ROWS
 from kernelease.release.keeping import Watched
+from kernelease.sources.paths import SAS, SPSS, STATA, kind_of
 from kernelease.sources.source import Source, source_columns
+from kernelease.sources.stat.header import Header
+from kernelease.table.dictionaries.described import Described
+from kernelease.table.dictionaries.reading import read_dictionary
 from kernelease.table.draft import Lines, draft, listed_lines, measured_lines, numeric_names, text_names, type_word
 from kernelease.table.written import Written
 
@@ -44,6 +49,13 @@ def draft_schema(
     """
     declared = source.declared_schema() is not None
     return draft(source_columns(source), name, declared_types=declared, known=known, written=written)
+
+
+def code_book(path: Path) -> dict[str, Described]:
+    """What a code book says, by column. In a file of SPSS, Stata or SAS the header is one, with its value labels."""
+    if kind_of(path) in (SPSS, STATA, SAS):
+        return {variable.name: variable.described() for variable in Header.read(path).variables}
+    return read_dictionary(path)
 
 
 def measure_domain(source: Source, *, epsilon: float, ledger: LedgerFile, noise: NoiseSource | None = None) -> Found:

@@ -56,6 +56,9 @@ class ManyFiles(Source):
     def records(self) -> Records | None:
         return self.parts[0].records()
 
+    def heeds(self) -> tuple[str, ...]:
+        return self.parts[0].heeds()
+
     def hint(self) -> str:
         return self.parts[0].hint()
 

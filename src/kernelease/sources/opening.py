@@ -10,19 +10,21 @@ from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.format import CsvFormat
 from kernelease.sources.declared import DeclaredSource
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
+from kernelease.sources.excel import ExcelSheet
 from kernelease.sources.files import FileSource, ManyFiles
 from kernelease.sources.frames import PandasFrame, is_frame
 from kernelease.sources.parquet import ParquetFile
 from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.paths import CSV, DATABASES, DUCKDB, PARQUET, Files, existing, find_files
+from kernelease.sources.paths import ARROW, CSV, DATABASES, DUCKDB, EXCEL, PARQUET, Files, existing, find_files
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
 from kernelease.sources.spark import PREFIX as SPARK
 from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
+from kernelease.sources.stat.file import StatFile
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
-from kernelease.table.written import OF_FILES, shown
+from kernelease.table.written import OF_FILES, OF_TEXTS, shown, unheeded
 
 _POSTGRESQL = ("postgresql://", "postgres://")
 _SQLITE = "sqlite:///"
@@ -38,9 +40,10 @@ def open_source(
 ) -> Source:
     """A source of rows for a file, a folder, a pattern or list of files, a database, a data frame, an Arrow stream.
 
-    `query` names a table of a database or is a SELECT statement; `csv` says how CSV files are written, and `spark` on
-    which master a table of Spark is (None: that of the session which is there). Only public
-    things are looked at here: names, headers, declared types. docs/sources.md lists what can be given.
+    `query` names a table of a database or a sheet of a workbook, or is a SELECT statement; `csv` says how CSV files are
+    written (and which texts of a workbook are NULL), and `spark` on which master a table of Spark is (None: that of the
+    session which is there). Only public things are looked at here: names, headers, declared types. docs/sources.md
+    lists what can be given.
 
     >>> import pyarrow as pa
     >>> source = open_source(pa.table({"age": [30, 40], "name": ["Ada", "Bob"]}))
@@ -61,8 +64,9 @@ def open_source(
         files = find_files(data)
         if files.kind in DATABASES:
             return _database(files, query, batch_rows)
-        _refuse_query(query)
-        return _from_files(files, csv or CsvFormat(), batch_rows)
+        if files.kind != EXCEL:
+            _refuse_query(query)
+        return _from_files(files, csv or CsvFormat(), query, batch_rows)
     _refuse_query(query)
     return _from_memory(data, batch_rows)
 
@@ -73,13 +77,12 @@ def open_declared(
     """The source of a declared table: as `open_source`, with CSV files, names and cells read as the schema says.
 
     A source that is open already must have been opened so: the certificate says what one record is. A `SchemaError` if
-    it was not, or if the source is no CSV file and something is declared that only CSV files have.
+    it was not, or if something is declared that such a source does not have.
     """
     wanted = CsvFormat.of(schema.source)
     source = open_source(data, query=query, csv=wanted, spark=spark, batch_rows=batch_rows)
-    if source.records() is None:
-        _refuse_of_files(source, schema)
-    elif (found := _opened_as(source)) is not None:
+    _refuse_unheeded(source, schema)
+    if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
     declared = DeclaredSource.of(source, schema)
     if isinstance(source, Partitioned) and declared is not source:
@@ -90,22 +93,22 @@ def open_declared(
     return declared
 
 
-def _refuse_of_files(source: Source, schema: Schema) -> None:
-    for key in OF_FILES:
+def _refuse_unheeded(source: Source, schema: Schema) -> None:
+    for key in (key for key in (*OF_FILES, *OF_TEXTS) if key not in source.heeds()):
         if (given := getattr(schema.source, key)) not in (None, Records.QUOTED):
-            message = f"{key} = {shown(given)} is for CSV files, and {source.describe()} has rows. Remove it."
-            raise _contradiction(key, message)
+            raise _contradiction(key, f"{key} = {shown(given)} {unheeded(key, source.describe())}. Remove it.")
 
 
-def _opened_as(source: Source) -> CsvFormat | None:
+def _opened_as(source: Source) -> CsvFormat | ExcelSheet | None:
+    """What says how a file was read, if that was a choice."""
     inner = source.inner if isinstance(source, DeclaredSource) else source
     first = inner.parts[0] if isinstance(inner, ManyFiles) else inner
-    return first.format if isinstance(first, CsvFile) else None
+    return first.format if isinstance(first, CsvFile) else first if isinstance(first, ExcelSheet) else None
 
 
-def _compare(source: Source, found: CsvFormat, wanted: CsvFormat, schema: Schema) -> None:
+def _compare(source: Source, found: CsvFormat | ExcelSheet, wanted: CsvFormat, schema: Schema) -> None:
     """A source that is open already was opened as declared; what is not declared was its opener's choice."""
-    for key in OF_FILES:
+    for key in (key for key in OF_FILES if key in source.heeds()):
         declared = key == "records" or getattr(schema.source, key) is not None
         had, meant = getattr(found, key), getattr(wanted, key)
         if declared and had != meant:
@@ -129,7 +132,8 @@ def _is_paths(data: Any) -> TypeGuard[str | Path | Sequence[str | Path]]:
 def _refuse_query(query: str | None) -> None:
     if query is not None:
         raise SourceError(
-            "--query (query= in Python) is for databases: files and data frames are read whole. Leave it out."
+            "--query (query= in Python) is for databases and workbooks: other files and data frames are read whole. "
+            "Leave it out."
         )
 
 
@@ -140,17 +144,21 @@ def _database(files: Files, query: str | None, batch_rows: int) -> Source:
     return kind.open(files.paths[0], query, batch_rows=batch_rows)
 
 
-def _from_files(files: Files, csv: CsvFormat, batch_rows: int) -> Source:
-    parts = tuple(_from_file(path, files.kind, csv, batch_rows) for path in files.paths)
+def _from_files(files: Files, csv: CsvFormat, sheet: str | None, batch_rows: int) -> Source:
+    parts = tuple(_from_file(path, files.kind, csv, sheet, batch_rows) for path in files.paths)
     if len(parts) == 1:
         return parts[0]
     return ManyFiles(parts=parts, title=f"{files.kind} {files.title}", batch_rows=batch_rows)
 
 
-def _from_file(path: Path, kind: str, csv: CsvFormat, batch_rows: int) -> FileSource:
+def _from_file(path: Path, kind: str, csv: CsvFormat, sheet: str | None, batch_rows: int) -> FileSource:
     if kind == CSV:
         return CsvFile.open(path, csv, batch_rows=batch_rows)
-    return (ParquetFile if kind == PARQUET else ArrowFile).open(path, batch_rows=batch_rows)
+    if kind == EXCEL:
+        return ExcelSheet.open(path, sheet, nulls=csv.nulls, batch_rows=batch_rows)
+    if kind == PARQUET:
+        return ParquetFile.open(path, batch_rows=batch_rows)
+    return (ArrowFile if kind == ARROW else StatFile).open(path, batch_rows=batch_rows)
 
 
 def _from_memory(data: Any, batch_rows: int) -> Source:

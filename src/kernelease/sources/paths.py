@@ -9,10 +9,15 @@ from typing import Final, final
 from kernelease.errors import SourceError
 
 CSV, PARQUET, ARROW, SQLITE, DUCKDB = "CSV", "Parquet", "Arrow", "SQLite", "DuckDB"
+EXCEL, SPSS, STATA, SAS = "Excel", "SPSS", "Stata", "SAS"
 SUFFIXES: Final = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), CSV),
     **dict.fromkeys((".parquet", ".pq"), PARQUET),
     **dict.fromkeys((".feather", ".arrow", ".arrows", ".ipc"), ARROW),
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls", ".ods"), EXCEL),
+    **dict.fromkeys((".sav", ".zsav"), SPSS),
+    ".dta": STATA,
+    **dict.fromkeys((".sas7bdat", ".xpt"), SAS),
     **dict.fromkeys((".sqlite", ".sqlite3"), SQLITE),
     **dict.fromkeys((".duckdb", ".db"), DUCKDB),
 }
@@ -51,8 +56,8 @@ def _listed(item: str | Path, number: int) -> list[Path]:
 def kind_of(path: Path) -> str | None:
     """The kind of a file by its name, None if it has none; a .db file may be SQLite's, and says so in its first bytes.
 
-    >>> kind_of(Path("people.csv.gz")), kind_of(Path("people.xlsx"))
-    ('CSV', None)
+    >>> kind_of(Path("people.csv.gz")), kind_of(Path("people.xlsx")), kind_of(Path("people.pdf"))
+    ('CSV', 'Excel', None)
     """
     name = path.name.lower()
     kind = next((kind for suffix, kind in SUFFIXES.items() if name.endswith(suffix)), None)

@@ -12,6 +12,7 @@ from kernelease.arrays import block_slices
 from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceError
 from kernelease.sources.plain import plain
 from kernelease.table.records import Records
+from kernelease.table.written import OF_FILES, OF_TEXTS
 
 LARGEST_BATCH = 2**18  # rows: what a source must not exceed, so that memory stays bounded
 BATCH_ROWS = 2**16  # where a source may choose
@@ -49,6 +50,10 @@ class Source(ABC):
     def records(self) -> Records | None:
         """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""
         return None
+
+    def heeds(self) -> tuple[str, ...]:
+        """The keys of a schema's [source] that such a source heeds: those about texts, and of CSV files all."""
+        return OF_TEXTS if self.records() is None else (*OF_FILES, *OF_TEXTS)
 
     def hint(self) -> str:
         """A sentence for whoever misses a column, from what is public; empty where there is none."""

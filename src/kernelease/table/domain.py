@@ -1,7 +1,8 @@
 """What rows are, before any is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from itertools import chain, count
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,11 +14,22 @@ from kernelease.kernels.kernel import Kernel
 if TYPE_CHECKING:  # named, never used: measured numbers know what rows are without knowing how columns are declared
     from kernelease.table.schema import Schema
 
-WEIGHT = "weight"  # the last column of a release
+
+def free_name(wanted: str, columns: Iterable[str]) -> str:
+    """The name of a column that released rows have beside those of the table.
+
+    It is the first that is free of wanted, row_wanted, row_wanted_2, … Upper and lower case are one name, as in SQL.
+
+    >>> free_name("weight", ["age"]), free_name("weight", ["Weight"]), free_name("weight", ["weight", "row_weight"])
+    ('weight', 'row_weight', 'row_weight_2')
+    """
+    taken = {name.casefold() for name in columns}
+    names = chain((wanted, f"row_{wanted}"), (f"row_{wanted}_{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 class Domain(ABC):
-    """All that is public about rows before any is read. Synthetic ones become a table with a column `weight`."""
+    """All that is public about rows before any is read. Synthetic ones become a table whose last column weighs them."""
 
     __slots__ = ()
 
@@ -35,6 +47,11 @@ class Domain(ABC):
     @abstractmethod
     def schema(self) -> "Schema | None":
         """The declared columns; vectors have none."""
+
+    @property
+    def weight_name(self) -> str:
+        """The column of released rows that weighs them: the last."""
+        return free_name("weight", () if self.schema is None else self.schema.order)
 
     @property
     @abstractmethod

@@ -17,7 +17,6 @@ from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.registry import COLUMN_TYPES, FILL_IN
 from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.domain import WEIGHT
 from kernelease.table.reading.arrow import dense, is_text
 from kernelease.table.reading.numbers import is_number
 from kernelease.table.schema import Schema
@@ -112,19 +111,8 @@ def draft(
             parts.append(f"# column {toml_key(field.name)} is left out: {why}\n")
             continue
         lines = (known or {}).get(field.name) or blank_lines(type_word(field.type) if declared_types else None)
-        name, origin = _released(field.name)
-        body = [_line(*line) for line in (*lines[:1], *origin, *lines[1:])]
-        parts.append("\n".join([f"[columns.{toml_key(name)}]", *body]) + "\n")
+        parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *(_line(*line) for line in lines)]) + "\n")
     return "\n".join(parts)
-
-
-def _released(name: str) -> tuple[str, Lines]:
-    """The name of a column in a release, and a line that says where it comes from if that is another one."""
-    return (
-        (f"{name}_value", (("from", name, "a release has a column of this name itself"),))
-        if name == WEIGHT
-        else (name, ())
-    )
 
 
 def blank_lines(tag: str | None) -> Lines:

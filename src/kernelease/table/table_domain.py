@@ -11,7 +11,7 @@ from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.atom_kernel import atom_kernel
-from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.domain import Domain
 from kernelease.table.rows import decode_lawfully, lawful_rows
 from kernelease.table.schema import Schema
 from kernelease.table.units import UnitCap
@@ -25,12 +25,6 @@ class TableDomain(Domain):
     declared: Schema
 
     def __post_init__(self) -> None:
-        if WEIGHT in self.declared.order:
-            raise SchemaError(
-                f"column {WEIGHT!r}: a release has a column of this name itself. Give it another, and say where it "
-                f'comes from: [columns.body_weight] with from = "{WEIGHT}".',
-                path=("columns", WEIGHT),
-            )
         if self.declared.confirmed is False:
             raise SchemaError(
                 "[table]: confirmed is false: this schema was drafted by looking at the private rows. Keep of the "
@@ -91,9 +85,9 @@ class TableDomain(Domain):
         kept = weights[lawful]
         total = float(kept.sum())
         scaled = kept * (float(weights.sum()) / total) if total != 0.0 and not lawful.all() else kept
-        return table.filter(pa.array(lawful)).combine_chunks().append_column(WEIGHT, pa.array(scaled))
+        return table.filter(pa.array(lawful)).combine_chunks().append_column(self.weight_name, pa.array(scaled))
 
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Rows that keep the constraints, drawn again until they do."""
         table = lawful_rows(self.declared, draw, count, generator)
-        return table.append_column(WEIGHT, pa.array(np.full(count, 1.0 / count)))
+        return table.append_column(self.weight_name, pa.array(np.full(count, 1.0 / count)))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
-from kernelease.table.domain import WEIGHT, Domain
+from kernelease.table.domain import Domain
 
 
 @final
@@ -59,7 +59,7 @@ class VectorDomain(Domain):
     def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Points as they are."""
         columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
-        return pa.table({**columns, WEIGHT: weights})
+        return pa.table({**columns, self.weight_name: weights})
 
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Refused: vectors have no atoms."""

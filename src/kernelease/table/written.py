@@ -20,7 +20,9 @@ ENCODINGS: Final = frozenset(
 QUOTES: Final = ('"', "'", "")
 _LISTS = ("names", "nulls", "dates")
 OF_FILES: Final = ("records", "separator", "quote", "encoding", "names", "nulls")
-"""The keys that only CSV files have; the others are about texts, wherever they come from."""
+"""The keys about files: all are for CSV files, `nulls` for workbooks too."""
+OF_TEXTS: Final = ("decimal", "thousands", "dates")
+"""The keys about texts, wherever they come from; but the numbers of a workbook are no texts."""
 
 
 @final
@@ -145,6 +147,14 @@ class Written:
     @staticmethod
     def _error(key: str, message: str) -> SchemaError:
         return SchemaError(f"[source]: {message}", path=("source", key))
+
+
+def unheeded(key: str, source: str) -> str:
+    """Why a key says nothing about a source, as the end of a sentence."""
+    meant, has = (
+        ("CSV files", "rows") if key in OF_FILES else ("numbers in texts", "numbers: make its texts numbers, too")
+    )
+    return f"is for {meant}, and {source} has {has}"
 
 
 def shown(value: object) -> str:

@@ -7,7 +7,7 @@ import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.measured import NoisyBlocks
 from kernelease.release.measurements import Measurements
-from kernelease.release.release import WEIGHT, Release
+from kernelease.release.release import Release
 from kernelease.table.table_domain import TableDomain
 
 
@@ -16,7 +16,7 @@ def released(table: pa.Table, *, epsilon: float = 1.0, seed: int = 0, schema=SCH
     generator = np.random.default_rng(seed)
     blocks = measured(table, epsilon=epsilon, generator=generator, schema=schema)
     rows = people(generator, 500)
-    weighted = rows.cast(schema.arrow_schema()).append_column(WEIGHT, pa.array(np.full(500, 1 / 500)))
+    weighted = rows.cast(schema.arrow_schema()).append_column("weight", pa.array(np.full(500, 1 / 500)))
     return Release(table=weighted, measurements=of_counts(blocks, schema))
 
 

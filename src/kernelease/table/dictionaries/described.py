@@ -33,6 +33,8 @@ class Described:
     max_length: int | None = None
     date_format: str | None = None
     """In the signs of `strftime`, where dates are not ISO 8601."""
+    remark: str = ""
+    """What its values mean."""
 
     def lines(self) -> Lines:
         """What to write into a schema file; what is not described is left to fill in.
@@ -61,7 +63,7 @@ class Described:
             return tuple(self._bound(key, word) for key, word in (("min", "lowest"), ("max", "highest")))
         if tag in ("category", "ordinal"):
             if self.values:
-                return (("values", list(self.values), ""),)
+                return (("values", list(self.values), " ".join(self.remark.split())),)
             return (("values", [FILL_IN], f"{FILL_IN}: all values that are possible"),)
         return (("max_length", self.max_length or _FREE_TEXT, ""),) if tag == "string" else ()
 

@@ -1,0 +1,1 @@
+"""Files of SPSS, Stata and SAS, by ReadStat."""
