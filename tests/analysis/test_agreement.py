@@ -45,9 +45,9 @@ def test_there_must_be_rows():
 
 def test_a_histogram_adds_up():
     assert sum(one.value for one in shares(beside(TABLE), "school", average).values()) == pytest.approx(1.0)
-    assert sum(one.value for one in shares(beside(TABLE), "school", average, "sex == 'F'").values()) == pytest.approx(
-        1.0
-    )
+    assert sum(
+        one.value for one in shares(beside(TABLE), "school", average, where="sex == 'F'").values()
+    ) == pytest.approx(1.0)
 
 
 def test_a_coefficient_that_is_not_known_at_all_says_little():

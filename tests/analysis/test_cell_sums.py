@@ -7,18 +7,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.analysis.cell_sums import MOST, Way, best_ways
-from kernelease.analysis.marginal import Marginal, NoisySums
+from kernelease.analysis.marginal import MeasuredMarginal, NoisySums
 
 FINE, CELLS = 24, np.arange(24) // 4
 NUMBERS = np.arange(24.0)
 
 
-def marginal(counts: np.ndarray, sigma: float, coarse: float | None = None) -> Marginal:
+def marginal(counts: np.ndarray, sigma: float, coarse: float | None = None) -> MeasuredMarginal:
     """Counts of fine cells, with noise of `sigma`; and those of cells, where they have some of their own."""
     views = [NoisySums(index=np.arange(FINE), values=counts, precision=np.full(FINE, 1.0 / sigma**2))]
     if coarse is not None:
         views.append(NoisySums(index=CELLS, values=np.bincount(CELLS, counts), precision=np.full(6, 1.0 / coarse**2)))
-    return Marginal((0,), (np.arange(FINE),), tuple(views), None, ())
+    return MeasuredMarginal((0,), (np.arange(FINE),), tuple(views), None, ())
 
 
 def ways(offset_noise: float) -> list[Way]:
@@ -30,7 +30,7 @@ def ways(offset_noise: float) -> list[Way]:
     ]
 
 
-def length(told: Marginal, options: list[Way], chosen: np.ndarray) -> float:
+def length(told: MeasuredMarginal, options: list[Way], chosen: np.ndarray) -> float:
     """Half the 95 % interval that a choice leads to, counts of fine cells being independent."""
     here = chosen[CELLS], np.arange(FINE)
     values, slack = (np.array([getattr(way, part) for way in options])[here] for part in ("values", "slack"))

@@ -9,7 +9,7 @@ import pytest
 
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, REMEMBERED, Marginal, tabulation
+from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.privacy.neighbours import Neighbours
@@ -208,7 +208,7 @@ def test_the_counts_of_a_release_are_read_once():
 def test_a_question_is_solved_once(monkeypatch):
     blocks = noisy_blocks(exact_blocks(people(ROWS)), ROWS, 5.0, np.random.default_rng(0))
     before = mean(evidence_of(blocks), "age").interval()
-    monkeypatch.delattr(Marginal, "_inverse")  # nothing is left to solve
+    monkeypatch.delattr(MeasuredMarginal, "_inverse")  # nothing is left to solve
     assert mean(evidence_of(blocks), "age").interval() == before
     with pytest.raises(AttributeError):
         mean(evidence_of(blocks), "kids")
@@ -225,3 +225,13 @@ def test_only_a_few_solutions_are_kept():
     values = [marginal.joint([function])[0][0] for function in functions]
     assert len(marginal._solved) <= REMEMBERED
     assert [marginal.joint([function])[0][0] for function in functions] == values
+
+
+def test_a_single_column_can_be_asked_for_in_several_cells():
+    noisy = noisy_blocks(exact_blocks(people(ROWS), sets=[(1,), (2,)]), ROWS, 3.0, np.random.default_rng(6))
+    counts = tabulation(noisy)
+    whole = counts.aligned((2,), {2: np.arange(noisy.sizes[2])})
+    for cells in (np.minimum(np.arange(noisy.sizes[2]), 1), np.zeros(noisy.sizes[2], dtype=np.int64)):
+        found = counts.aligned((2,), {2: cells})
+        assert np.array_equal(found.groups[0], cells)
+        np.testing.assert_allclose(found.counts, np.bincount(cells, whole.counts), atol=1e-6)

@@ -39,6 +39,13 @@ QUESTIONS = {
     ("mean", "age", "--target", "population"): lambda r: r.mean("age", target="population"),
     ("quantile", "hours", "0.9"): lambda r: r.quantile("hours", 0.9),
     ("correlation", "age", "hours"): lambda r: r.correlation("age", "hours"),
+    ("gini", "age"): lambda r: r.gini("age"),
+    ("entropy", "sex", "--where", "employed == true"): lambda r: r.entropy("sex", where="employed == true"),
+    ("trend", "employed", "age"): lambda r: r.trend("employed", "age"),
+    ("risk-ratio", "employed == true", "sex == 'male'"): lambda r: r.risk_ratio("employed == true", "sex == 'male'"),
+    ("standardised-rate", "employed == true", "sex == 'male': 1", "sex == 'female': 3"): lambda r: r.standardised_rate(
+        "employed == true", {"sex == 'male'": 1.0, "sex == 'female'": 3.0}
+    ),
     ("mean", "hours", "--where", "employed == true and sex == 'male'"): lambda r: r.mean(
         "hours", where="employed == true and sex == 'male'"
     ),
@@ -69,8 +76,37 @@ def test_regression(here, run):
     answer = run.json("query", "all", "regression", "employed ~ sex", "--target", "population")
     estimates = load("all").regression("employed ~ sex", target="population")
     for group, (name, estimate) in zip(answer["groups"], estimates.items(), strict=True):
-        assert group["group"] == name
+        assert (group["group"], group["term"]) == (None, name)
         same(group, estimate)
+
+
+def test_comparisons_of_groups(bundle, release, run):
+    groups = release.mean("age", by="sex")
+    (less,) = run.json("query", bundle, "mean", "age", "--by", "sex", "--minus", "male")["groups"]
+    (over,) = run.json("query", bundle, "mean", "age", "--by", "sex", "--over", "male")["groups"]
+    same(less, groups["female"] - groups["male"])
+    same(over, groups["female"] / groups["male"])
+    words = ("histogram", "employed", "--by", "sex", "--minus", "male,true")
+    assert len(run.json("query", bundle, *words)["groups"]) == 3
+
+
+def test_models_by_group(bundle, release, run):
+    """The group is in the model, so that pairs suffice."""
+    words = ("logistic", "employed ~ sex", "--by", "sex")
+    models = release.logistic("employed ~ sex", by="sex")
+    answer = run.json("query", bundle, *words)["groups"]
+    assert [(one["group"], one["term"]) for one in answer] == [
+        (label, term) for label, model in models.items() for term in model
+    ]
+    assert "female: intercept" in run("query", bundle, *words).stdout
+    assert "age: poisson" not in run("query", bundle, "poisson", "age ~ sex").stdout
+
+
+def test_survival_and_histogram(bundle, release, run):
+    answer = run.json("query", bundle, "survival", "age", "40", "60", "--by", "sex")["groups"]
+    assert [one["group"] for one in answer] == ["female, 40", "female, 60", "male, 40", "male, 60"]
+    shares = run.json("query", bundle, "histogram", "sex")["groups"]
+    assert sum(one["value"] for one in shares) == pytest.approx(1.0)
 
 
 def test_crosstab(bundle, release, run):
@@ -119,8 +155,14 @@ def test_what_was_not_measured_together_is_said(bundle, run):
         (("count", "age"), "count takes no operand"),
         (("crosstab", "sex"), "crosstab takes two columns"),
         (("crosstab", "sex", "age", "--by", "hours"), "takes no --by"),
-        (("correlation", "age", "hours", "--where", "age > 3"), "takes no --where"),
-        (("quantile", "age", "half"), "takes a share"),
+        (("crosstab", "sex", "age", "--by", "hours,employed"), "Ask histogram age --by sex,hours,employed."),
+        (("quantile", "age", "half"), "the share of a quantile is a number"),
+        (("survival", "age", "30", "inf"), "a time is a number"),
+        (("standardised-rate", "employed == true", "0.5"), "a stratum is a condition and its weight"),
+        (("standardised-rate", "employed == true", "age > 40: much"), "weight is a number"),
+        (("mean", "age", "--minus", "male"), "Say by which columns with --by"),
+        (("mean", "age", "--by", "sex", "--minus", "male", "--over", "male"), "not both"),
+        (("mean", "age", "--by", "sex", "--minus", "men"), "There is no group 'men' by sex"),
         (("quantile", "age", "2"), "between 0 and 1"),
         (("mean", "sex"), "has no mean"),
         (("mean", "agee"), "Did you mean age?"),

@@ -6,8 +6,7 @@ import sys
 import pytest
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.evidence import Spread
-from kernelease.cli.choices import RecordEnd, Relation, Whose, Within
+from kernelease.cli.choices import RecordEnd, Relation, Whose
 from kernelease.cli.promise import RISK_DELTA
 from kernelease.privacy import accounting
 from kernelease.privacy.neighbours import Neighbours
@@ -55,9 +54,7 @@ def test_help_of_every_command_loads_nothing_of_ours_but_commands(loaded):
     assert [name for name in loaded[1:] if name.startswith(ours)] == []
 
 
-@pytest.mark.parametrize(
-    ("words", "meaning"), [(Relation, Neighbours), (Whose, Target), (Within, Spread), (RecordEnd, Records)]
-)
+@pytest.mark.parametrize(("words", "meaning"), [(Relation, Neighbours), (Whose, Target), (RecordEnd, Records)])
 def test_the_words_of_options_are_those_that_are_meant(words, meaning):
     assert [(one.name, one.value) for one in words] == [(one.name, one.value) for one in meaning]
 

@@ -78,6 +78,13 @@ def probability(
     return _asked(evidence, ratio, f"probability of {event}", where, by)
 
 
+def probability_within(evidence: Evidence, event: str, where: str, group: tuple[Condition, ...]) -> Estimate:
+    """The share of rows for which `event` is true, among those of a group for which `where` is."""
+    chosen = Indicator((*evidence.where(where).parts, *group))
+    inside = Indicator((*chosen.parts, *evidence.where(event).parts))
+    return average(evidence, Estimand(numerator=inside, denominator=chosen, about=f"probability of {event}"))
+
+
 def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[str] | None = None) -> Estimate | Groups:
     """How many rows (or persons) there are for which `where` is true."""
     base = evidence.where(where)

@@ -16,6 +16,11 @@ class Calendar(StrEnum):
     DATE = "date"
     DATETIME = "datetime"
 
+    @property
+    def day(self) -> float:
+        """How many units a day has."""
+        return 1.0 if self is Calendar.DATE else 86_400e6
+
     def moment(self, value: float) -> date | datetime | None:
         """The day or the second of a number; None where it is none.
 

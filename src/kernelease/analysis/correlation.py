@@ -12,7 +12,8 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
+from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, product
+from kernelease.analysis.sources import Source
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
@@ -52,6 +53,7 @@ class _Moments:
     stretch: float
     target: Target
     laplace: bool
+    source: Source | None
 
     @classmethod
     def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
@@ -65,6 +67,7 @@ class _Moments:
             covariance + _sampling(evidence, terms, marginal) if evidence.target is Target.POPULATION else covariance
         )
         numbers, gradient = _linearised(values)
+        known = evidence.target is Target.TABLE and numbers[1] > 0.0
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
             noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
@@ -73,6 +76,7 @@ class _Moments:
             stretch=_stretch(sums, values),
             target=evidence.target,
             laplace=marginal.laplace,
+            source=_source(evidence, sums, numbers, gradient) if known else None,
         )
 
     def widened(self, low: float, high: float) -> Interval:
@@ -94,7 +98,15 @@ class _Moments:
         )
         limits = _CorrelationLimits(moments=self)
         value = 0.0 if math.isnan(value) else value
-        return Estimate(value=value, parts=parts, limits=limits, target=self.target, about=about, possible=WHOLE)
+        return Estimate(
+            value=value,
+            parts=parts,
+            limits=limits,
+            target=self.target,
+            about=about,
+            possible=WHOLE,
+            source=self.source,
+        )
 
 
 @final
@@ -105,6 +117,12 @@ class _CorrelationLimits(ConfidenceLimits):
     def at(self, level: float) -> Interval:
         low, high = self.moments.ratio.interval(critical_value(level, laplace=self.moments.laplace))
         return self.moments.widened(low, high) if math.isfinite(high - low) else WHOLE
+
+
+def _source(evidence: Evidence, sums: list[Product], numbers: Floats, gradient: Floats) -> Source:
+    """The error of covariance / spread, to first order in the six sums."""
+    slopes = (gradient[0] - numbers[0] / numbers[1] * gradient[1]) / numbers[1]
+    return ProductSource(evidence=evidence, terms=tuple(zip(slopes.tolist(), sums, strict=True)))
 
 
 def _turned(correlation: float, angle: float) -> float:

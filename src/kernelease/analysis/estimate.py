@@ -176,8 +176,10 @@ class Estimate:
         return self._mapped("", lambda value: value + other, 1.0, f"{self._named} + {other:g}")
 
     def __sub__(self, other: "Estimate | float") -> "Estimate":
-        result = self + (-other)
-        return replace(result, about=f"{self._named} − {_named(other)}")
+        result, words = self + (-other), f"{self._named} − {_named(other)}"
+        if isinstance(other, Estimate) and self.calendar is not None and other.calendar is self.calendar:
+            result, words = result * (1.0 / self.calendar.day), f"days from {other._named} to {self._named}"
+        return replace(result, about=words)
 
     def __mul__(self, other: "Estimate | float") -> "Estimate":
         words = f"{self._named} · {_named(other)}"
@@ -274,7 +276,7 @@ class Estimate:
             limits=limits,
             target=self.target,
             about=about,
-            remark="; ".join(dict.fromkeys(one.remark for one in pair if one.remark)),
+            remark="; ".join(dict.fromkeys(_remarks(pair, known=correlation is not None))),
             possible=REAL_LINE if any(math.isnan(end) for end in ends) else ends,
             source=source if correlation is not None and all(map(math.isfinite, slopes)) else None,
         )
@@ -319,11 +321,18 @@ class Estimate:
         return f"<{about}{self}>"
 
     def _repr_html_(self) -> str:
-        return f'<span title="{html.escape(self.summary(), quote=True)}">{html.escape(str(self))}</span>'
+        grey = ' style="color:#888"' if self.says_little else ""
+        return f'<span title="{html.escape(self.summary(), quote=True)}"{grey}>{html.escape(str(self))}</span>'
 
 
 def _named(operand: "Estimate | float") -> str:
     return operand._named if isinstance(operand, Estimate) else f"{operand:g}"
+
+
+def _remarks(pair: "tuple[Estimate, Estimate]", *, known: bool) -> list[str]:
+    """Those of both, and that it is not known how their errors go together where it is not."""
+    own = [remark for one in pair for remark in one.remark.split("; ") if remark]
+    return own if known else [*own, APART]
 
 
 def _times(one: float, other: float) -> float:
@@ -344,6 +353,7 @@ def _pair_parts(pair: tuple[Estimate, Estimate], slopes: tuple[float, float], so
     return Parts(noise=noise, sampling=sampling, bias=bias)
 
 
+APART = "nothing says how the errors of the two go together: the interval holds however they do"
 _TARGETS = {
     Target.TABLE: "the private table itself",
     Target.POPULATION: "the population that the private table was drawn from",

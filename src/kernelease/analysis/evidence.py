@@ -1,16 +1,18 @@
 """What a release says about a private table, and which questions it can answer."""
 
 import datetime
+import hashlib
 import html
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease.analysis.cell_labels import cell_label
 from kernelease.analysis.conditions import InCell, Through, parse_condition, single_valued
 from kernelease.analysis.estimands import Indicator, Integrand
 from kernelease.analysis.estimate import Target
@@ -18,8 +20,10 @@ from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.marginal import Marginal, Tabulation, tabulation
 from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
-from kernelease.analysis.views import BlockCounts
-from kernelease.arrays import Floats
+from kernelease.analysis.restriction import conditional_marginals
+from kernelease.analysis.together import not_together
+from kernelease.analysis.views import BlockCounts, common_coarsening
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embedding import NoisyEmbedding
@@ -36,6 +40,7 @@ from kernelease.table.schema import Schema
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
 LOOKED_AT = 5  # cells of a marginal whose noise is computed: all have nearly the same
+EVERYBODY = Indicator(())
 HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
@@ -44,8 +49,9 @@ HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 class Evidence:
     """Declared columns, what was measured of them with known noise, and synthetic rows where there are any.
 
-    `target` says whose value is asked for. Answers come from the measurements; the rows only say where within its
-    limits an answer that was not measured is likely to be.
+    `target` says whose value is asked for, and `chosen` which rows are meant: all counts, weights and totals are of
+    those. Answers come from the measurements; the rows only say where within its limits an answer that was not
+    measured is likely to be.
     """
 
     schema: Schema
@@ -53,16 +59,31 @@ class Evidence:
     rows: pa.Table | None = None
     weights: Floats | None = None
     target: Target = Target.TABLE
+    chosen: Indicator = EVERYBODY
+
+    def within(self, chosen: Indicator) -> "Evidence":
+        """What is said about the rows that fulfil conditions, in place of all rows.
+
+        Where these cut through cells, `estimated` and `modelled` count the rows in doubt; nothing else does.
+        """
+        if not chosen.parts:
+            return self
+        weights = None if self.rows is None or self.weights is None else self.weights * chosen.of(self.rows)
+        some = weights is not None and bool(np.any(weights > 0.0))
+        return replace(self, chosen=chosen, rows=self.rows if some else None, weights=weights if some else None)
 
     @property
     def total(self) -> float:
         """Rows, or persons: public, or a noisy count."""
-        return self.measured.rows
+        if not self.chosen.parts:
+            return self.measured.rows
+        counted = self.marginals(self.positions(self.chosen.columns))
+        return max(1.0, float(counted[0].counts.sum())) if counted else 1.0
 
     @property
     def public_total(self) -> bool:
         """Whether `total` is known without noise."""
-        return self.measured.neighbours is Neighbours.REPLACE_ONE
+        return self.measured.neighbours is Neighbours.REPLACE_ONE and not self.chosen.parts
 
     @property
     def counted(self) -> bool:
@@ -84,21 +105,22 @@ class Evidence:
             Indicator(()) if text is None else Indicator((parse_condition(text, self.schema, self.schema.structure),))
         )
 
-    def groups(self, name: str, others: Iterable[str] = ()) -> list[tuple[str, Condition]]:
+    def groups(self, name: str, *sets: Iterable[str]) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
 
-        Cells are as fine as the column was measured together with the other columns. The values of a derived column
-        are groups of those of the measured column that says them.
+        Cells are as fine as the column was measured together with each of some sets of columns. The values of a derived
+        column are groups of those of the measured column that says them.
         """
         if name in self.schema.structure.derivations:
             return self._derived_groups(name)
         column, index = self.column(name), self.schema.names.index(name)
-        measured = self.marginals(self.positions({name, *others}))
-        cells = measured[0].groups[measured[0].columns.index(index)] if measured else np.arange(column.size)
+        cells: Integers = np.arange(column.size)
+        for one in sets:
+            if measured := self.marginals(self.positions({name, *one})):
+                theirs = measured[0].groups[measured[0].columns.index(index)]
+                cells = common_coarsening(cells, theirs)[0][cells]
         members = sorted(tuple(np.flatnonzero(cells == cell).tolist()) for cell in np.unique(cells))
-        labels = column.labels()
-        join = _range_label if column.ordered else " or ".join
-        return [(join([labels[atom] for atom in atoms]), InCell(column=column, atoms=atoms)) for atoms in members]
+        return [(cell_label(column, atoms), InCell(column=column, atoms=atoms)) for atoms in members]
 
     def _derived_groups(self, name: str) -> list[tuple[str, Condition]]:
         structure = self.schema.structure
@@ -137,7 +159,11 @@ class Evidence:
 
     def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
         """What was measured of some columns jointly, by each round that did; none where none did."""
-        return tabulation(self.measured).marginals(columns) if isinstance(self.measured, NoisyBlocks) else ()
+        if not isinstance(self.measured, NoisyBlocks):
+            return ()
+        if self.chosen.parts:
+            return conditional_marginals(self.schema.columns, self.measured, self.chosen, columns)
+        return tabulation(self.measured).marginals(columns)
 
     @property
     def tabulated(self) -> Tabulation | None:
@@ -146,8 +172,28 @@ class Evidence:
 
     @property
     def moments(self) -> Moments | None:
-        """The sums of offsets within cells; None where there are none."""
-        return moments_of(self.measured) if isinstance(self.measured, NoisyBlocks) else None
+        """The sums of offsets within cells; None where there are none, or only those of all rows."""
+        if isinstance(self.measured, NoisyBlocks) and not self.chosen.parts:
+            return moments_of(self.measured)
+        return None
+
+    def not_together(self, columns: Iterable[int], what: str, instead: str) -> ParameterError:
+        """What to say where some columns, and those of the chosen rows, were not measured together."""
+        missing = {*columns, *self.positions(self.chosen.columns)}
+        sets = (part.block.columns for part in self.counts)
+        among = bool(self.chosen.parts)
+        return not_together(self.schema.names, missing, sets, what=what, instead=instead, among=among)
+
+    @property
+    def fingerprint(self) -> str:
+        """A name for the noise of a release: the same whenever the same noisy numbers are read."""
+        digest = hashlib.sha256()
+        for part in self.counts:
+            digest.update(repr((part.block.columns, part.block.shape, part.round)).encode())
+            digest.update(np.ascontiguousarray(part.values).tobytes())
+        if self.embedding is not None:
+            digest.update(np.ascontiguousarray(self.embedding.mean).tobytes())
+        return digest.hexdigest()
 
     def synthetic(self, numerator: Integrand, denominator: Integrand | None) -> float | None:
         """The ratio of the two sums over the synthetic rows; None where these can't say."""
@@ -281,21 +327,6 @@ def _literal(value: Any) -> Literal:
     """A value of a derived column as conditions have it: dates are text."""
     text: Literal = value.isoformat() if isinstance(value, datetime.date) else value
     return text
-
-
-def _range_label(labels: list[str]) -> str:
-    """One label for neighbouring cells.
-
-    >>> _range_label(["18..20", "21..23"]), _range_label(["0.0", "(0, 1.25)", "[1.25, 2.5)"]), _range_label(["7", "8"])
-    ('18..23', '[0.0, 2.5)', '7..8')
-    """
-    first, last = labels[0], labels[-1]
-    if len(labels) == 1:
-        return first
-    if not any(label.startswith(("[", "(")) for label in labels):
-        return f"{first.partition('..')[0]}..{last.rpartition('..')[2]}"
-    start = first.partition(", ")[0] if ", " in first else f"[{first}"
-    return f"{start}, {last.partition(', ')[2] if ', ' in last else f'{last}]'}"
 
 
 def _public() -> np.random.Generator:

@@ -14,26 +14,26 @@ from enum import StrEnum, unique
 from typing import final
 
 import numpy as np
-import pyarrow as pa
 from scipy.special import expit
 
 from kernelease.analysis.coefficients import Regression
-from kernelease.analysis.estimands import NUMERIC, numbers_of
+from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import MarginalSource
-from kernelease.analysis.representatives import LEAST, extremes, representatives, weighted
+from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers
 from kernelease.analysis.sources import CombinedSource, Source, Weights, covariance
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Codes, Column
 
-YEAR = {"date": 365.25, "datetime": 365.25 * 86_400_000_000}  # in a date's own scale: a trend is per year
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0
+_SINGULAR = 1e-8  # of J on a common scale: less is a solution at odds of 0 or infinity, which has no derivative
 CERTAIN = 20.0  # log-odds that no table shows: a solution with such has run away from counts that have none
 _STEPS = 200  # of Newton's method; ten suffice where there is a solution
+_LONGEST = 2.0  # that a step may move a logarithm of odds or rates
+_NEAR = 1e-9  # of the linear predictor: a step so short is the last
 _REMARK = "numbers count as the average of their cell: exact where the model holds within cells"
 _FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
 _HOW = "Write ill ~ age + sex, or ill ~ age * sex with their interaction."
@@ -47,6 +47,11 @@ class Family(StrEnum):
     LINEAR = "linear"
     LOGISTIC = "logistic"
     POISSON = "poisson"
+
+    @property
+    def latent(self) -> float | None:
+        """The standard deviation of a linear predictor that says much: of a logistic law, or of a factor of e."""
+        return {Family.LOGISTIC: math.pi / math.sqrt(3.0), Family.POISSON: 1.0}.get(self)
 
     def mean(self, predictor: Floats) -> tuple[Floats, Floats]:
         """μ and its derivative."""
@@ -132,7 +137,7 @@ class _Equations:
     def __init__(self, evidence: Evidence, family: Family, response: Variable, terms: Sequence[Term]) -> None:
         self.evidence, self.family, self.terms = evidence, family, terms
         self.response = Term((response,))
-        self.present = ~np.isnan(_centres(evidence.schema.columns[response.column]))
+        self.present = ~np.isnan(atom_numbers(evidence.schema.columns[response.column]))
         covariates = set().union(*(term.columns for term in terms))
         whole = self._marginal(covariates | {response.column}, needed=not self.present.all())
         joint = whole or self._marginal(covariates, needed=True)
@@ -151,11 +156,8 @@ class _Equations:
             return max(measured, key=lambda one: one.size)
         if not needed:
             return None
-        names = ", ".join(self.evidence.schema.names[index] for index in sorted(columns))
-        raise ParameterError(
-            f"{self.family.value}: {names} were not measured together, so nothing says how they go together in such a "
-            "model. Take fewer covariates or no interaction; regression() needs pairs of columns only."
-        )
+        instead = "Take fewer covariates, no interaction, or all rows; regression() needs pairs of columns only."
+        raise self.evidence.not_together(columns, self.family.value, instead)
 
     def _product(self, term: Term, whole: Marginal | None) -> tuple[Marginal, Floats]:
         """Σ t·y as a function of measured cells."""
@@ -174,8 +176,9 @@ class _Equations:
             derivative = (self.design * (weights * slope)) @ self.design.T
             step = np.linalg.lstsq(derivative, wanted - self.design @ (counts * mean), rcond=None)[0]
             largest = float(np.abs(step @ self.design).max())
-            slopes = slopes + step * min(1.0, 2.0 / max(largest, 1e-300))
-            if largest < 1e-9:
+            whole = self.family is Family.LINEAR  # one step is exact there; elsewhere a long one would overshoot
+            slopes = slopes + step * (1.0 if whole else min(1.0, _LONGEST / max(largest, 1e-300)))
+            if largest < _NEAR * (1.0 + float(np.abs(slopes @ self.design).max())):
                 break
         else:
             return self._told(formula, slopes, None)
@@ -240,7 +243,7 @@ class _Equations:
         direction = vectors[:, 0] / scale
         function = (direction @ self.design) ** 2 * slope * self.known
         error = math.sqrt(max(0.0, float(self.joint.joint([function])[1][0, 0])))
-        return bool(roots[0] > WEAK * error)
+        return bool(roots[0] > max(WEAK * error, _SINGULAR))
 
     def _sampling(self, slopes: Floats) -> Floats:
         """The covariance of the equations over tables drawn from the population, from the synthetic rows; robust."""
@@ -277,7 +280,7 @@ def _on_cells(evidence: Evidence, variable: Variable, marginal: Marginal) -> Flo
 def _response(evidence: Evidence, name: str, family: Family) -> Variable:
     tags = ("boolean",) if family is Family.LOGISTIC else NUMERIC
     column = evidence.numeric(name, family.value, tags)
-    values = np.nan_to_num(_centres(column))
+    values = np.nan_to_num(atom_numbers(column))
     if family is Family.POISSON and values.min() < 0.0:
         raise ParameterError(f"poisson: {name!r} may be negative; a log-linear model is of numbers from 0 on.")
     return Variable(name, evidence.schema.names.index(name), values)
@@ -310,25 +313,9 @@ def _variables(evidence: Evidence, column: Column) -> list[Variable]:
     if column.tag not in (*NUMERIC, *YEAR):
         every = np.arange(column.size)
         return [Variable(f"{column.name}[{labels[a]}]", index, (every == a).astype(float)) for a in every[1:]]
-    centres = _centres(column)
+    centres = atom_numbers(column)
     missing = np.isnan(centres)
     found = [Variable(column.name, index, np.where(missing, 0.0, np.nan_to_num(centres)))]
     if missing.any():
         found.append(Variable(f"{column.name}[{labels[int(np.argmax(missing))]}]", index, missing.astype(float)))
     return found
-
-
-def _centres(column: Column) -> Floats:
-    """The middle of each atom: numbers, booleans as 0 and 1, dates in years since 1970; NaN for NULL."""
-    if column.tag in YEAR:
-        assert isinstance(column, Celled)
-        low, high = extremes(column)
-        middle = 0.5 * (low + high) / YEAR[column.tag]
-        return np.append(middle, np.full(column.size - len(middle), np.nan))
-    points = weighted(representatives(column), np.ones(column.size))
-    numbers = numbers_of(column, pa.table({column.name: points.values}))
-    total = np.bincount(points.atoms, weights=points.weights, minlength=column.size)
-    sums = np.bincount(points.atoms, weights=points.weights * np.nan_to_num(numbers), minlength=column.size)
-    missing = np.zeros(column.size, dtype=bool)
-    missing[points.atoms[np.isnan(numbers)]] = True
-    return np.where(missing, np.nan, sums / np.maximum(total, 1e-300))

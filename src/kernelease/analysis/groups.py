@@ -2,7 +2,7 @@
 
 import html
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any, TypeAlias, final
@@ -18,6 +18,8 @@ from kernelease.errors import ParameterError
 FIELDS = ("value", "low", "high", "standard_error", "says_little")
 Label: TypeAlias = str | tuple[str, ...]
 """Of a group: the value of its column, or of each of several columns."""
+Line: TypeAlias = Sequence[str | Estimate]
+"""Of a table: labels and estimates."""
 
 
 @final
@@ -40,16 +42,35 @@ class Groups(Mapping[Label, Estimate]):
     def __len__(self) -> int:
         return len(self.estimates)
 
+    def minus(self, label: Label) -> "Groups":
+        """Every other group less this one, with their joint noise."""
+        return self._beside(label, lambda one, base: one - base)
+
+    def over(self, label: Label) -> "Groups":
+        """Every other group over this one, with their joint noise."""
+        return self._beside(label, lambda one, base: one / base)
+
+    def _beside(self, label: Label, combine: Callable[[Estimate, Estimate], Estimate]) -> "Groups":
+        if label not in self:
+            known = "; ".join(joined(one) for one in self)
+            raise ParameterError(f"There is no group {joined(label)!r} by {joined(self.by)}; there are {known}.")
+        return Groups(self.by, {one: combine(self[one], self[label]) for one in self if one != label})
+
     def to_pandas(self, level: float = CONFIDENCE) -> Any:
         """A data frame: the groups' columns, value, low, high, standard_error, says_little. Needs pandas."""
-        names = _tuple(self.by)
-        lines = [dict(zip(names, _tuple(label), strict=True)) | fields(one, level) for label, one in self.items()]
-        return _pandas().DataFrame(lines, columns=[*names, *FIELDS])
+        names = as_tuple(self.by)
+        lines = [dict(zip(names, as_tuple(label), strict=True)) | fields(one, level) for label, one in self.items()]
+        return pandas().DataFrame(lines, columns=[*names, *FIELDS])
 
-    def plot(self, level: float = CONFIDENCE) -> Any:
-        """An Altair chart of values with their intervals. Needs the extra `plot`."""
-        lines = [{"group": joined(label)} | fields(one, level) for label, one in self.items()]
-        return estimate_chart(lines, joined(self.by), about=_common(self.values()))
+    def plot(self, level: float = CONFIDENCE, *, about: str = "") -> Any:
+        """An Altair chart of values with their intervals; by several columns, the last goes across. Needs `plot`."""
+        names, lines = as_tuple(self.by), []
+        for label, one in self.items():
+            *others, last = as_tuple(label)
+            colour = {"colour": ", ".join(others)} if others else {}
+            lines.append({"group": last} | colour | fields(one, level))
+        title = names[-1] if names else ""
+        return estimate_chart(lines, title, about=about or _common(self.values()), legend=", ".join(names[:-1]))
 
     def __str__(self) -> str:
         labels = [joined(label) for label in self]
@@ -60,8 +81,8 @@ class Groups(Mapping[Label, Estimate]):
         return f"by {joined(self.by)}:\n{self}"
 
     def _repr_html_(self) -> str:
-        lines: list[list[str | Estimate]] = [[*_tuple(label), estimate] for label, estimate in self.items()]
-        return _html((*_tuple(self.by), "estimate"), lines)
+        lines: list[Line] = [[*as_tuple(label), estimate] for label, estimate in self.items()]
+        return html_table((*as_tuple(self.by), "estimate"), lines, caption=_common(self.values()))
 
 
 @final
@@ -85,14 +106,16 @@ class EstimateTable:
         return np.array([[estimate.standard_error for estimate in line] for line in self.estimates])
 
     def to_pandas(self, level: float = CONFIDENCE) -> Any:
-        """A data frame with one line for each cell: row, column, value, low, high and so on. Needs pandas."""
-        return _pandas().DataFrame(self._lines(level), columns=["row", "column", *FIELDS])
+        """A data frame with one line for each cell: the two columns, value, low, high and so on. Needs pandas."""
+        names = self.title.split(" \\ ")
+        lines = [{names[0]: line["row"], names[1]: line["column"], **line} for line in self._lines(level)]
+        return pandas().DataFrame(lines, columns=[*names, *FIELDS])
 
     def plot(self, level: float = CONFIDENCE) -> Any:
         """An Altair chart of the share of each cell with its interval, a colour per row. Needs the extra `plot`."""
-        lines = self._lines(level)
-        named = [{"group": f"{line['row']}, {line['column']}", "colour": line["row"], **line} for line in lines]
-        return estimate_chart(named, self.title, about="share")
+        down, across = self.title.split(" \\ ")
+        named = [{"group": line["column"], "colour": line["row"], **line} for line in self._lines(level)]
+        return estimate_chart(named, across, about="share of rows", legend=down)
 
     def _lines(self, level: float) -> list[dict[str, Any]]:
         return [
@@ -117,26 +140,32 @@ class EstimateTable:
         return str(self)
 
     def _repr_html_(self) -> str:
-        rows: list[list[str | Estimate]] = [
-            [label, *line] for label, line in zip(self.rows, self.estimates, strict=True)
-        ]
-        return _html((self.title, *self.columns), rows)
+        rows: list[Line] = [[label, *line] for label, line in zip(self.rows, self.estimates, strict=True)]
+        return html_table((self.title, *self.columns), rows)
 
 
 def fields(estimate: Estimate, level: float) -> dict[str, Any]:
-    """An estimate as plain numbers; what is not bounded is NaN."""
+    """An estimate as plain numbers, or dates where it is one; what is not bounded is NaN. A date's error is in days."""
     low, high = estimate.interval(level)
-    numbers = (estimate.value, low, high, estimate.standard_error)
-    told = [float(number) if math.isfinite(number) else math.nan for number in numbers]
-    return dict(zip(FIELDS, (*told, estimate.says_little), strict=True))
+    told = [_plain(estimate, number) for number in (estimate.value, low, high)]
+    error = estimate.standard_error / (1.0 if estimate.calendar is None else estimate.calendar.day)
+    finite = error if math.isfinite(error) else math.nan
+    return dict(zip(FIELDS, (*told, finite, estimate.says_little), strict=True))
+
+
+def _plain(estimate: Estimate, number: float) -> Any:
+    if estimate.calendar is not None:
+        return np.datetime64(estimate.calendar.moment(number), "s")
+    return float(number) if math.isfinite(number) else math.nan
 
 
 def joined(label: Label) -> str:
     """A label in one line."""
-    return ", ".join(_tuple(label))
+    return ", ".join(as_tuple(label))
 
 
-def _tuple(label: Label) -> tuple[str, ...]:
+def as_tuple(label: Label) -> tuple[str, ...]:
+    """A label by several columns, or by one."""
     return (label,) if isinstance(label, str) else tuple(label)
 
 
@@ -146,17 +175,33 @@ def _common(estimates: Iterable[Estimate]) -> str:
     return words[0].rpartition(" for ")[0] or words[0] if words else ""
 
 
-def _pandas() -> Any:
+def pandas() -> Any:
+    """The module, or a `ParameterError` that says what to install."""
     try:
         return import_module("pandas")
     except ImportError:
         raise ParameterError("to_pandas: needs pandas. Install pandas.") from None
 
 
-def _html(header: Sequence[str], rows: Sequence[Sequence[str | Estimate]]) -> str:
+def html_table(header: Sequence[str], rows: Iterable[Line], *, caption: str = "") -> str:
+    """A table for a notebook, with what must be known about its estimates below it."""
+    kept = [list(row) for row in rows]
     head = "".join(f"<th>{html.escape(name)}</th>" for name in header)
-    body = "".join("<tr>" + "".join(f"<td>{_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    body = "".join("<tr>" + "".join(f"<td>{_html_cell(cell)}</td>" for cell in row) + "</tr>" for row in kept)
+    top = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    notes = "".join(f"<div>{html.escape(note)}</div>" for note in _notes(kept))
+    foot = f'<tfoot><tr><td colspan="{len(header)}">{notes}</td></tr></tfoot>' if notes else ""
+    return f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
+
+
+def _notes(rows: Iterable[Line]) -> list[str]:
+    """The remarks of estimates, each once, and what grey ones are."""
+    estimates = [cell for row in rows for cell in row if isinstance(cell, Estimate)]
+    notes = dict.fromkeys(one.remark for one in estimates if one.remark)
+    return [
+        *notes,
+        *(["grey: the interval is most of what is possible"] if any(e.says_little for e in estimates) else []),
+    ]
 
 
 def _html_cell(cell: str | Estimate) -> str:

@@ -11,7 +11,7 @@ from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
-from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.marginal import DENSE, Marginal
 from kernelease.analysis.marginal_source import marginal_source
 from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
 from kernelease.arrays import Floats
@@ -72,25 +72,23 @@ def entropy(evidence: Evidence, name: str) -> Estimate:
     shares = np.maximum(marginal.shares, LEAST)
     value = float(-(shares * np.log(shares)).sum())
     greatest = math.log(marginal.size)
-    errors = np.sqrt(marginal.variances()) / rows
+    errors = _share_errors(marginal, shares, rows)
     if evidence.target is Target.POPULATION:
         errors = np.sqrt(errors**2 + np.maximum(shares * (1.0 - shares), 1.0 / rows) / rows)
     about = f"entropy of {name}"
     if np.all(shares > CLEAR * errors):
-        gradient = -(np.log(shares) + 1.0) / rows
+        gradient = -(np.log(shares) + value) / rows
         noise = math.sqrt(max(0.0, float(marginal.joint([gradient])[1][0, 0])))
-        bias = 0.5 * float((errors**2 / shares).sum())
         sampling = _sampling(evidence, marginal, gradient)
-        source = marginal_source(evidence, marginal, gradient, sampling=sampling)
         return Estimate.normal(
             value,
             noise=noise,
             sampling=sampling,
-            bias=bias,
+            bias=0.5 * float((errors**2 / shares).sum()),
             within=(0.0, greatest),
             target=evidence.target,
             about=about,
-            source=source,
+            source=marginal_source(evidence, marginal, gradient, sampling=sampling),
         )
     limits = EntropyLimits(shares=shares, errors=errors, laplace=marginal.laplace)
     low, high = limits.at(CONFIDENCE)
@@ -134,9 +132,20 @@ def _extremes(low: Floats, high: Floats) -> tuple[float, float]:
     return max(0.0, float(np.minimum(term(low), term(high)).sum())), min(math.log(len(low)), most)
 
 
+def _share_errors(marginal: Marginal, shares: Floats, rows: float) -> Floats:
+    """The standard error of each share: of its count, or where the number of rows is noisy, of count − share·rows."""
+    if marginal.total is not None or marginal.size > DENSE:
+        return np.sqrt(marginal.variances()) / rows
+    functions = np.eye(marginal.size) - shares[:, None]
+    variances = [float(marginal.joint([function])[1][0, 0]) for function in functions]
+    return np.sqrt(np.maximum(variances, 0.0)) / rows
+
+
 def _finest(evidence: Evidence, name: str, what: str) -> Marginal:
     measured = evidence.marginals(evidence.positions((name,)))
     if not measured:
+        if evidence.chosen.parts:
+            raise evidence.not_together(evidence.positions((name,)), what, "Ask about all rows, or other ones.")
         raise ParameterError(f"{what}: {name!r} was not counted, so nothing says how its values are distributed.")
     return max(measured, key=lambda one: one.size)
 

@@ -1,6 +1,7 @@
 """What all noisy counts of a release together say about a few columns: the best linear unbiased estimate."""
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import final
@@ -32,8 +33,66 @@ DENSE = 512  # cells up to which a marginal's equations are factored, once; beyo
 KEPT = 8  # releases whose counts stay read
 
 
+class Marginal(ABC):
+    """Estimates of the counts of the cells of a few columns, and of sums of functions of them, with their covariance.
+
+    `groups` says the cell of each atom of each column, `total` is the public number of rows or None, and `sources` are
+    the blocks behind the estimates with their positions in the release.
+    """
+
+    def __init__(
+        self,
+        columns: tuple[int, ...],
+        groups: tuple[Integers, ...],
+        total: float | None,
+        sources: tuple[tuple[int, BlockCounts], ...],
+    ) -> None:
+        self.columns = columns
+        self.groups = groups
+        self.total = total
+        self.sources = sources
+        self.laplace = any(part.laplace for _, part in sources)  # whether some noise is Laplace
+        self.shape = tuple(int(group.max()) + 1 for group in groups)  # cells along each column
+        self.size = math.prod(self.shape)
+
+    @property
+    @abstractmethod
+    def counts(self) -> Floats:
+        """The estimate of the count of every cell: (cells,). It may be negative."""
+
+    @abstractmethod
+    def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
+        """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
+
+    @abstractmethod
+    def coefficients(self, function: Floats) -> dict[int, Floats]:
+        """The estimate of a function as a weighted sum of noisy counts: weights for the cells of each block."""
+
+    @abstractmethod
+    def variances(self) -> Floats:
+        """An upper bound on the variance of each count: (cells,)."""
+
+    def sampling(self, functions: Sequence[Floats]) -> Floats:
+        """The covariance of such sums over N rows drawn independently, N·cov(h, k): (k, k).
+
+        A person who counts as the average of several rows varies less than a row does: there it is an upper bound.
+        """
+        total = self.total or max(1.0, float(self.counts.sum()))
+        stacked = np.stack(functions)
+        centred = stacked - (stacked @ self.shares)[:, None]
+        covariance: Floats = total * (centred * self.shares) @ centred.T
+        return covariance
+
+    @cached_property
+    def shares(self) -> Floats:
+        """A distribution over the cells near `counts`: no cell below 0, and all of them add up to 1."""
+        counts: Floats = np.maximum(self.counts, 0.0)
+        total = float(counts.sum())
+        return counts / total if total > 0.0 else np.full(self.size, 1.0 / self.size)
+
+
 @final
-class Marginal:
+class MeasuredMarginal(Marginal):
     """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
 
     With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, where G_v adds up cells
@@ -55,14 +114,8 @@ class Marginal:
         total: float | None,
         sources: tuple[tuple[int, BlockCounts], ...],
     ) -> None:
-        self.columns = columns
-        self.groups = groups  # atom → cell, for each column
+        super().__init__(columns, groups, total, sources)
         self.views = views
-        self.total = total  # the public number of rows; None where it is private
-        self.sources = sources  # the blocks behind the views, and their positions in the release
-        self.laplace = any(part.laplace for _, part in sources)  # whether some noise is Laplace
-        self.shape = tuple(int(group.max()) + 1 for group in groups)  # cells along each column
-        self.size = math.prod(self.shape)
         self._solved: dict[bytes, tuple[Floats, float]] = {}
 
     def solve(self, function: Floats) -> tuple[Floats, float]:
@@ -86,14 +139,12 @@ class Marginal:
         return free - constant * self._ones, constant
 
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
-        """The estimates of several functions' sums over all rows, and their covariance: (k,), (k, k)."""
         solved = [self.solve(function) for function in functions]
         values = [float(weight @ self._weighted_sums) + constant * (self.total or 0.0) for weight, constant in solved]
         covariance = np.array([[float(weight @ other) for other in functions] for weight, _ in solved])
         return np.array(values), 0.5 * (covariance + covariance.T)
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
-        """The estimate of a function as a weighted sum of noisy counts: weights for the cells of each block."""
         weight = self.solve(function)[0]
         return {position: self._weights(part, weight) for position, part in self.sources}
 
@@ -105,20 +156,8 @@ class Marginal:
         turned: Floats = table if part.block.columns[0] == self.columns[view.axes[0]] else table.T
         return turned.ravel()
 
-    def sampling(self, functions: Sequence[Floats]) -> Floats:
-        """The covariance of such sums over N rows drawn independently, N·cov(h, k): (k, k).
-
-        A person who counts as the average of several rows varies less than a row does: there it is an upper bound.
-        """
-        total = self.total or max(1.0, float(self.counts.sum()))
-        stacked = np.stack(functions)
-        centred = stacked - (stacked @ self.shares)[:, None]
-        covariance: Floats = total * (centred * self.shares) @ centred.T
-        return covariance
-
     @cached_property
     def counts(self) -> Floats:
-        """The estimate of the count of every cell: (cells,). It may be negative."""
         if self.total is not None and self.size == 1:
             return np.array([self.total])
         free = self._inverse(self._weighted_sums)
@@ -126,18 +165,10 @@ class Marginal:
             return free
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
 
-    @cached_property
-    def shares(self) -> Floats:
-        """A distribution over the cells near `counts`: no cell below 0, and all of them add up to 1."""
-        counts: Floats = np.maximum(self.counts, 0.0)
-        total = float(counts.sum())
-        return counts / total if total > 0.0 else np.full(self.size, 1.0 / self.size)
-
     def variances(self) -> Floats:
-        """An upper bound on the variance of each count: (cells,).
+        """What the finest counts alone would have, or an interaction and the counts of its two columns.
 
-        What the finest counts alone would have; or an interaction and the counts of its two columns, of which a count
-        is x_ab + (x_a − mean)/n + (x_b − mean)/m + total/mn, with the total of either of them.
+        Of these a count is x_ab + (x_a − mean)/n + (x_b − mean)/m + total/mn, with the total of either of them.
         """
         if self.interaction is not None:
             return self._variances_beside(self.interaction)
@@ -223,9 +254,10 @@ class Tabulation:
         self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
         self.sigmas = tuple(block.sigma for block in noisy.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
-        self._marginals: dict[tuple[int, ...], tuple[Marginal, ...]] = {}
+        self._marginals: dict[tuple[int, ...], tuple[MeasuredMarginal, ...]] = {}
+        self._grouped: dict[tuple[int, bytes], MeasuredMarginal] = {}  # single columns in other cells than their own
 
-    def marginals(self, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
+    def marginals(self, columns: tuple[int, ...]) -> tuple[MeasuredMarginal, ...]:
         """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
 
         Joint counts of different rounds are never mixed: which blocks a later round has was decided in sight of the
@@ -239,23 +271,26 @@ class Tabulation:
             self._marginals[columns] = found
         return found
 
-    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> Marginal | None:
+    def aligned(self, columns: tuple[int, ...], cells: dict[int, Integers]) -> MeasuredMarginal | None:
         """The marginal of some columns in which some have these cells; None if there is none.
 
         A single column may have been counted in finer cells: they are added up.
         """
         for found in self.marginals(columns):
-            groups = dict(zip(columns, found.groups, strict=True))
-            if all(np.array_equal(own, groups[column]) for column, own in cells.items()):
+            known = dict(zip(columns, found.groups, strict=True))
+            if all(np.array_equal(own, known[column]) for column, own in cells.items()):
                 return found
         if len(columns) > 1:
             return None
-        key = (columns[0], columns[0])
-        if key not in self._marginals:
-            self._marginals[key] = (self._marginal(columns, 0, (cells[columns[0]],)),)
-        return self._marginals[key][0]
+        groups = cells[columns[0]]
+        key = (columns[0], groups.tobytes())
+        if key not in self._grouped:
+            self._grouped[key] = self._marginal(columns, 0, (groups,))
+        return self._grouped[key]
 
-    def _marginal(self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None) -> Marginal:
+    def _marginal(
+        self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None
+    ) -> MeasuredMarginal:
         counts = [item for item in enumerate(self.counts) if item[1].round == number]
         if number and any(part.block.interaction and part.covers(columns) for _, part in counts):
             counts += [item for item in enumerate(self.counts) if len(item[1].block.columns) == 1]
@@ -277,7 +312,7 @@ def _marginal(
     columns: tuple[int, ...],
     total: float | None,
     groups: tuple[Integers, ...] | None = None,
-) -> Marginal:
+) -> MeasuredMarginal:
     if groups is None:
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
@@ -288,4 +323,4 @@ def _marginal(
     views = [sums_view(part, columns, groups) for _, part in sums]
     merged = merged_sums([view for view in views if total is None or len(view.values) > 1])
     interactions = (interaction_view(part, columns, groups) for _, part in seen)
-    return Marginal(columns, groups, (*merged, *interactions), total, (*sums, *seen))
+    return MeasuredMarginal(columns, groups, (*merged, *interactions), total, (*sums, *seen))

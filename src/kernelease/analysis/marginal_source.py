@@ -1,8 +1,7 @@
 """The error of a sum over all rows, as a weighted sum of the noise of a release's blocks."""
 
-import hashlib
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -54,7 +53,7 @@ class OffsetSource(Source):
         return self.offset.sums.laplace
 
     def weights(self) -> Weights:
-        release, tabulated = fingerprint(self.evidence), self.evidence.tabulated
+        release, tabulated = self.evidence.fingerprint, self.evidence.tabulated
         assert tabulated is not None  # offsets come with counts
         found = self.offset.sums.coefficients(self.offset.function)
         return {(release, position): tabulated.sigmas[position] * weight for position, weight in found.items()}
@@ -79,7 +78,7 @@ class MarginalSource(Source):
         return self.marginal.laplace
 
     def weights(self) -> Weights:
-        release = fingerprint(self.evidence)
+        release = self.evidence.fingerprint
         sigmas = {position: part.sigma for position, part in self.marginal.sources}
         noise = self.marginal.coefficients(self.function)
         found: dict[tuple[str, Hashable], Floats] = {
@@ -88,6 +87,9 @@ class MarginalSource(Source):
         if self.sampling > 0.0:
             found[release, SAMPLED] = self.sampling * self._scores()
         return found
+
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        return [(self.marginal, self.function)]
 
     def _scores(self) -> Floats:
         """How the function varies over the synthetic rows, of norm 1: (rows,)."""
@@ -98,17 +100,6 @@ class MarginalSource(Source):
         centred = np.sqrt(shares) * (values - float(shares @ values) / max(float(shares.sum()), 1e-300))
         norm = float(np.linalg.norm(centred))
         return centred / norm if norm > 0.0 else np.sqrt(shares / max(float(shares.sum()), 1e-300))
-
-
-def fingerprint(evidence: Evidence) -> str:
-    """A name for the noise of a release: the same whenever the same noisy numbers are read."""
-    digest = hashlib.sha256()
-    for part in evidence.counts:
-        digest.update(repr((part.block.columns, part.block.shape, part.round)).encode())
-        digest.update(np.ascontiguousarray(part.values).tobytes())
-    if evidence.embedding is not None:
-        digest.update(np.ascontiguousarray(evidence.embedding.mean).tobytes())
-    return digest.hexdigest()
 
 
 def _cells(evidence: Evidence, marginal: Marginal) -> Integers:

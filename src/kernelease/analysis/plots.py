@@ -1,5 +1,6 @@
 """Altair charts, where Altair is installed."""
 
+import re
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any, Protocol
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
+_INK = "#2f5d8a"  # of estimates without a colour of their own
+_VALUE = re.compile(r"(?<=\[)[^\]]*(?=\])")  # in the name of a coefficient: sex[male]
 _ALL_PLOTTED = 300  # a column of 256 cells and NULL is drawn whole
 _MOST_PLOTTED = 60  # cells of a column that a picture still shows one by one
 
@@ -109,22 +112,67 @@ def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> 
     return charts.layer(bars, whiskers, zero).properties(width=max(240, min(640, 14 * len(shown))), height=180)
 
 
-def estimate_chart(lines: Sequence[Mapping[str, Any]], title: str, *, about: str) -> Any:
+def estimate_chart(
+    lines: Sequence[Mapping[str, Any]], title: str, *, about: str, legend: str = "", zero: bool = False
+) -> Any:
     """An Altair chart of estimates with their intervals: each line has group, value, low, high, and maybe a colour.
 
-    What is not bounded has no bar.
+    Those of one group and several colours stand side by side. What is not bounded has no bar; what says little is pale.
     """
     charts = altair()
-    data = charts.Data(values=[_finite(line) for line in lines])
-    order = [line["group"] for line in lines]
+    order, colours = (list(dict.fromkeys(line.get(key) for line in lines)) for key in ("group", "colour"))
     across = charts.X("group:N", sort=order, title=title, axis=charts.Axis(labelOverlap=True))
-    coloured = any("colour" in line for line in lines)
-    options = {"color": charts.Color("colour:N", title=None, sort=None)} if coloured else {}
-    base = charts.Chart(data).encode(x=across)
-    points = base.mark_point(filled=True, size=50).encode(y=charts.Y("value:Q", title=about), **options)
-    whiskers = base.mark_rule().encode(y=charts.Y("low:Q", title=about), y2="high:Q", **options)
+    pale = charts.condition("datum.says_little", charts.value(0.35), charts.value(1.0))
+    options: dict[str, Any] = {"opacity": pale}
+    if len(colours) > 1:
+        options["color"] = charts.Color("colour:N", title=legend or None, sort=colours)
+        options["xOffset"] = charts.XOffset("colour:N", sort=colours)
+    kind, height = _height(charts, lines, zero)
+    base = charts.Chart(charts.Data(values=[_told(line) for line in lines])).encode(x=across)
+    points = base.mark_point(filled=True, size=50, color=_INK).encode(
+        y=charts.Y(f"value:{kind}", title=about, scale=height), **options
+    )
+    whiskers = base.mark_rule(strokeWidth=2, color=_INK).encode(
+        y=charts.Y(f"low:{kind}", title=about, scale=height), y2="high", **options
+    )
     return charts.layer(whiskers, points).properties(width=max(240, min(640, 14 * len(lines))), height=240)
 
 
-def _finite(line: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: None if isinstance(part, float) and not np.isfinite(part) else part for key, part in line.items()}
+def _height(charts: Any, lines: Sequence[Mapping[str, Any]], zero: bool) -> tuple[str, Any]:
+    """The type of the values, and their scale: dates need its ends, since intervals are not looked at for them."""
+    dates = [line[key] for line in lines for key in ("value", "low", "high") if isinstance(line[key], np.datetime64)]
+    if not dates:
+        return "Q", charts.Scale(zero=zero)
+    ends = [int(end.astype("datetime64[ms]").astype(np.int64)) for end in dates if not np.isnat(end)]
+    return "T", charts.Scale(domain=[min(ends), max(ends)], nice=True) if ends else charts.Scale()
+
+
+def coefficient_chart(lines: Sequence[Mapping[str, Any]], title: str) -> Any:
+    """Charts of coefficients side by side, each on its own scale; those of one category's values share one."""
+    charts = altair()
+    panels: dict[str, list[Mapping[str, Any]]] = {}
+    for line in lines:
+        name = str(line["group"])
+        label = ":".join(_VALUE.findall(name)) or name
+        panels.setdefault(_VALUE.sub("…", name), []).append({**line, "group": label})
+    parts = [
+        estimate_chart(part, name, about="coefficient", zero=True).properties(width=max(60, min(640, 24 * len(part))))
+        for name, part in panels.items()
+    ]
+    return charts.hconcat(*parts).properties(title=title)
+
+
+def stacked(parts: Sequence[Any]) -> Any:
+    """Charts one below the other."""
+    return parts[0] if len(parts) == 1 else altair().vconcat(*parts)
+
+
+def _told(line: Mapping[str, Any]) -> dict[str, Any]:
+    """A line as JSON has it: dates as text, and nothing for what is no number."""
+    return {key: _json(part) for key, part in line.items()}
+
+
+def _json(part: Any) -> Any:
+    if isinstance(part, np.datetime64):
+        return None if np.isnat(part) else str(part)
+    return None if isinstance(part, float) and not np.isfinite(part) else part

@@ -15,6 +15,7 @@ from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.offset_sums import OffsetSums
 from kernelease.analysis.representatives import cell_ranges, parts_of, representatives
+from kernelease.analysis.sources import Source, Weights
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled
@@ -116,6 +117,31 @@ def _weights(wanted: Sequence[tuple[float, Product]]) -> dict[int, Floats]:
     return total
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductSource(Source):
+    """The error of Σ weight·product by noise: what a coefficient or a correlation is to first order."""
+
+    evidence: Evidence
+    terms: tuple[tuple[float, Product], ...]
+
+    @property
+    def laplace(self) -> bool:
+        return any(sums.laplace for _, part in self.terms for sums, _ in part.pieces)
+
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        return [(sums, scale * function) for scale, part in self.terms for sums, function in part.pieces]
+
+    def weights(self) -> Weights:
+        tabulated = self.evidence.tabulated
+        assert tabulated is not None  # the sums came from it
+        release = self.evidence.fingerprint
+        return {
+            (release, position): tabulated.sigmas[position] * weight
+            for position, weight in _weights(self.terms).items()
+        }
+
+
 def number_term(evidence: Evidence, column: Column) -> Term:
     """A number, less about its mean, and 0 for NULL."""
     index, points = evidence.schema.names.index(column.name), representatives(column)
@@ -123,7 +149,10 @@ def number_term(evidence: Evidence, column: Column) -> Term:
     low, high = cell_ranges(numbers, points.atoms)
     known = ~np.isnan(low)
     middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
-    marginal = evidence.marginals((index,))[0]
+    measured = evidence.marginals((index,))
+    if not measured:
+        raise evidence.not_together((index,), column.name, "Ask about all rows, or about fewer columns.")
+    marginal = measured[0]
     cells = np.bincount(marginal.groups[0], minlength=marginal.size)
     rows = (marginal.counts / cells)[marginal.groups[0]] * known  # unbiased: a tail has no rows that noise put there
     mean = float(rows @ middle / rows.sum()) if rows.sum() > 0.0 else float(middle[known].mean())

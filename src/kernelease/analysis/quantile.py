@@ -16,6 +16,7 @@ from kernelease.analysis.grouping import grouped
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.marginal_source import marginal_source
 from kernelease.analysis.representatives import LEAST, cell_values, extremes, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -67,7 +68,7 @@ def _conditional(evidence: Evidence, column: Celled, share: float, chosen: Indic
     finest = max(measured, key=lambda one: one.size)
     flags = _flags(evidence, finest, chosen)
     axis = finest.columns.index(evidence.schema.names.index(column.name))
-    return _Distribution.of(finest, axis, column, share, flags, evidence.target).estimate(about)
+    return _Distribution.of(finest, axis, column, share, flags, evidence.target).estimate(about, evidence)
 
 
 def _flags(evidence: Evidence, marginal: Marginal, chosen: Indicator) -> tuple[Floats, Floats, Floats]:
@@ -122,7 +123,9 @@ class _Distribution(ConfidenceLimits):
     rows: float
     share: float
     target: Target
-    laplace: bool
+    marginal: Marginal
+    ranks: Floats  # of the marginal's cells: the place of each along the column
+    meant: Floats  # whether a cell's rows are meant, on average
 
     @classmethod
     def of(
@@ -162,11 +165,13 @@ class _Distribution(ConfidenceLimits):
             rows=max(1.0, total * float(meant.sum())),
             share=share,
             target=target,
-            laplace=marginal.laplace,
+            marginal=marginal,
+            ranks=ranks,
+            meant=middle,
         )
 
     def at(self, level: float) -> Interval:
-        factor = critical_value(level, laplace=self.laplace)
+        factor = critical_value(level, laplace=self.marginal.laplace)
         above = self.excess + self.cut + factor * self.errors < 0.0  # surely above this cell
         below = self.excess - self.cut - factor * self.errors > 0.0  # surely at or below it
         above[-1], below[-1] = False, True
@@ -195,7 +200,7 @@ class _Distribution(ConfidenceLimits):
         whole = float(self.ends[1][-1] - self.ends[0][0])
         return min(whole, float(starts[-1] - starts[0]) / rows) if rows > 0.0 else whole
 
-    def estimate(self, about: str) -> Estimate:
+    def estimate(self, about: str, evidence: Evidence) -> Estimate:
         """The estimate; its standard error is that of the share of rows, carried over by the density."""
         value = self.value
         place = min(int(np.searchsorted(self.ends[1][self.tested], value)), len(self.tested) - 1)
@@ -207,7 +212,16 @@ class _Distribution(ConfidenceLimits):
             bias=float(self.ends[1][cell] - self.ends[0][cell]),
         )
         possible = (float(self.ends[0][0]), float(self.ends[1][-1]))
-        return Estimate(value=value, parts=parts, limits=self, target=self.target, about=about, possible=possible)
+        function = -per_row * ((self.ranks <= self.tested[place]) - self.share) * self.meant
+        return Estimate(
+            value=value,
+            parts=parts,
+            limits=self,
+            target=self.target,
+            about=about,
+            possible=possible,
+            source=marginal_source(evidence, self.marginal, function, sampling=parts.sampling),
+        )
 
 
 def _tested(

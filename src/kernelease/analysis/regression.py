@@ -13,13 +13,15 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.products import Product, Term, covariance_of, number_term, product
+from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, product
+from kernelease.analysis.sources import Source
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Codes, Column
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
 _FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
+INSTEAD = "Leave one of them out, or ask about all rows: a group as a covariate (hours ~ age + sex) needs pairs only."
 _HOW = "Write hours ~ age + sex: a column of numbers, ~, and columns with + between them."
 
 
@@ -118,8 +120,7 @@ class _Equations:
     def _marginal(self, columns: set[int]) -> Marginal:
         measured = self.evidence.marginals(tuple(sorted(columns)))
         if not measured:
-            names = " and ".join(self.evidence.schema.names[index] for index in sorted(columns))
-            raise ParameterError(f"regression: {names} were not measured together: nothing says how they go together.")
+            raise self.evidence.not_together(columns, "regression", INSTEAD)
         return measured[0]
 
     def _term(self, flags: Floats) -> Term:
@@ -182,8 +183,18 @@ class _Equations:
                 target=self.evidence.target,
                 about=f"{term.name} in {formula}",
                 remark="" if clear else "the noise hides how the variables go together: there is no bounded interval",
+                source=self._source(back[k] @ inverse, slopes) if clear else None,
             )
         return Regression(formula, estimates)
+
+    def _source(self, influence: Floats, slopes: Floats) -> Source | None:
+        """The error of Σ influence·(b − Aβ)/N by noise; None for a population, whose sampling is not in it."""
+        if self.evidence.target is Target.POPULATION:
+            return None
+        weights = np.append(-slopes, 1.0) / self.evidence.total
+        pairs = [(k, j) for k in range(len(slopes)) for j in range(len(weights))]
+        terms = tuple((float(influence[k] * weights[j]), self.parts[k, j]) for k, j in pairs)
+        return ProductSource(evidence=self.evidence, terms=terms)
 
     def _bias(self, inverse: NDArray[Any], slopes: Floats) -> Floats:
         """The largest bias of each coefficient, to first order.

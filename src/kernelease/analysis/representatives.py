@@ -8,7 +8,7 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.estimands import Integrand
+from kernelease.analysis.estimands import Integrand, numbers_of
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
@@ -22,6 +22,7 @@ from kernelease.table.expressions.logic import Condition
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # in microseconds
+YEAR = {"date": 365.25, "datetime": 365.25 * 86_400_000_000}  # in a date's own scale: a trend is per year
 LEAST = 1e-9  # of all rows, in every atom: so that every cell has an average
 _DUST = 1e-9  # of a spacing: what binary fractions leave behind decimals
 LARGEST_GRID = 4_000_000  # representatives of all columns together
@@ -113,6 +114,22 @@ def parts_of(fine: Integers, cells: Integers) -> Integers | None:
     coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
     coarse[fine] = cells
     return coarse if np.array_equal(coarse[fine], cells) else None
+
+
+def atom_numbers(column: Column) -> Floats:
+    """The middle of each atom: numbers, booleans as 0 and 1, dates in years since 1970; NaN for NULL."""
+    if column.tag in YEAR:
+        assert isinstance(column, Celled)
+        low, high = extremes(column)
+        middle = 0.5 * (low + high) / YEAR[column.tag]
+        return np.append(middle, np.full(column.size - len(middle), np.nan))
+    points = weighted(representatives(column), np.ones(column.size))
+    numbers = numbers_of(column, pa.table({column.name: points.values}))
+    total = np.bincount(points.atoms, weights=points.weights, minlength=column.size)
+    sums = np.bincount(points.atoms, weights=points.weights * np.nan_to_num(numbers), minlength=column.size)
+    missing = np.zeros(column.size, dtype=bool)
+    missing[points.atoms[np.isnan(numbers)]] = True
+    return np.where(missing, np.nan, sums / np.maximum(total, 1e-300))
 
 
 def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:

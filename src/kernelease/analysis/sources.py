@@ -30,6 +30,10 @@ class Source(ABC):
     def weights(self) -> Weights:
         """The weight of each error."""
 
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        """The same as sums of functions of the cells of marginals, as far as it comes from these."""
+        return ()
+
 
 @final
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,10 @@ class CombinedSource(Source):
     @property
     def laplace(self) -> bool:
         return any(source.laplace for _, source in self.terms)
+
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        every = [(gradient, one) for gradient, source in self.terms for one in source.functions()]
+        return [(marginal, gradient * function) for gradient, (marginal, function) in every]
 
     def weights(self) -> Weights:
         total: dict[tuple[str, Hashable], Floats] = {}

@@ -20,14 +20,6 @@ class Whose(StrEnum):
 
 
 @unique
-class Within(StrEnum):
-    """`kernelease.analysis.evidence.Spread`, by its values."""
-
-    ANY = "any"
-    EVEN = "even"
-
-
-@unique
 class RecordEnd(StrEnum):
     """`kernelease.table.records.Records`, by its values."""
 

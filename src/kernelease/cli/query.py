@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.choices import Whose, Within
+from kernelease.cli.choices import Whose
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen
 
@@ -15,8 +15,10 @@ def query(
         str,
         typer.Argument(
             metavar="QUESTION",
-            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, correlation A B, crosstab A B, "
-            "regression FORMULA, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE.",
+            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, histogram COLUMN, survival COLUMN "
+            "TIMES, gini COLUMN, entropy COLUMN, crosstab A B, correlation A B, regression, logistic or poisson "
+            "FORMULA, trend COLUMN OVER, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE, standardised-rate "
+            "EVENT STRATA.",
         ),
     ],
     operands: Annotated[
@@ -31,33 +33,40 @@ def query(
         str | None,
         typer.Option(metavar="COLUMNS", help="One answer for each value of this column, or of several: sex,region."),
     ] = None,
+    minus: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="With --by: every other group less this one, with their joint noise."),
+    ] = None,
+    over: Annotated[
+        str | None,
+        typer.Option(metavar="GROUP", help="With --by: every other group over this one, with their joint noise."),
+    ] = None,
     target: Annotated[
         Whose, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Whose.TABLE,
-    spread: Annotated[
-        Within, typer.Option(help="Where in their cells numbers may lie: anywhere, or (an assumption) evenly.")
-    ] = Within.ANY,
     level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
-    """Ask a release for means, counts, probabilities, quantiles, correlations, cross-tables and regressions.
+    """Ask a release: averages, distributions, models and comparisons, each with its interval.
 
-    A condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in
-    single quotes (docs/expressions.md). Answers come from the noisy measurements, with an interval that holds the truth
-    as often as it says.
+    Every question takes --where and --by; what was not measured together is refused, with what to ask instead. A
+    condition has and, or, not, parentheses, the comparisons == != < <= > >=, in (...) and is null. Text goes in single
+    quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
+    from the noisy measurements, with an interval that holds the truth as often as it says.
     """
     from kernelease.analysis.estimate import Target
-    from kernelease.analysis.evidence import Spread
+    from kernelease.cli.work.asking import compared, grouping, read_question, refuse
     from kernelease.cli.work.estimates import record, show
-    from kernelease.cli.work.questions import answer_of, grouping, read_question, refuse
+    from kernelease.cli.work.questions import QUESTIONS, Asked
     from kernelease.release.bundle import load
 
-    asked, about = read_question(question, operands or [])
-    refuse(asked, where=where, by=by)
-    columns, whose, within = None if by is None else grouping(by), Target(target.value), Spread(spread.value)
-    answer = answer_of(load(bundle), asked, about, where=where, by=columns, target=whose, spread=within)
-    fields: dict[str, Any] = {"query": asked.value, "of": about, "where": where, "by": by, "target": target.value}
-    fields |= {"level": level, **record(answer, level)}
-    title = asked.value if by is None else by
-    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, title))
+    name, about = read_question(question, operands or [])
+    columns = None if by is None else grouping(by)
+    refuse(columns, minus, over)
+    whose = Target(target.value)
+    asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, target=whose)
+    answer = compared(QUESTIONS[name].answer(asked), minus, over)
+    fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
+    fields |= {"target": target.value, "level": level, **record(answer, level)}
+    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level))

@@ -22,9 +22,11 @@ from kernelease.progress import SILENT, Progress
 from kernelease.release.associations import Associations
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
+from kernelease.release.distributions import Distributions
 from kernelease.release.estimates import Estimates
 from kernelease.release.frames import Frames
 from kernelease.release.measurements import Measurements
+from kernelease.release.models import Models
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
@@ -43,7 +45,7 @@ class FitSettings:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Release(Associations, Comparisons, Estimates, Frames):
+class Release(Associations, Comparisons, Distributions, Estimates, Frames, Models):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
     `table` holds the synthetic rows, and last their weights (those of a distribution add up to 1), in the column

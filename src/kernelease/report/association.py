@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 from scipy.special import chndtr, ndtr
 
 from kernelease.analysis.inference import CONFIDENCE, Interval
-from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.marginal import MeasuredMarginal
 from kernelease.arrays import Floats, Integers
 
 _VISIBLE = 3.0  # standard errors of its count above which a value of a column is a row or column of its own
@@ -35,7 +35,7 @@ class Association:
         return self.interval[0] > 0.0
 
 
-def association(marginal: Marginal, level: float = CONFIDENCE) -> Association | None:
+def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Association | None:
     """From the finest counts of a pair of columns, or from their interaction, whose noise is all that matters here.
 
     None where a column has but one value that can be seen.

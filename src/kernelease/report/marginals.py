@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.analysis.marginal import Marginal, tabulation
+from kernelease.analysis.marginal import MeasuredMarginal, tabulation
 from kernelease.analysis.views import NoisyInteraction, View
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
@@ -31,7 +31,7 @@ def marginal_records(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> li
     ]
 
 
-def _every(noisy: NoisyBlocks) -> Iterator[tuple[Marginal, ...]]:
+def _every(noisy: NoisyBlocks) -> Iterator[tuple[MeasuredMarginal, ...]]:
     counts = tabulation(noisy)
     for size in (1, 2):
         for columns in itertools.combinations(range(noisy.width), size):
@@ -39,11 +39,11 @@ def _every(noisy: NoisyBlocks) -> Iterator[tuple[Marginal, ...]]:
                 yield rounds
 
 
-def _size(rounds: tuple[Marginal, ...]) -> int:
+def _size(rounds: tuple[MeasuredMarginal, ...]) -> int:
     return sum(marginal.size for marginal in rounds)
 
 
-def _record(marginal: Marginal, codes: Integers, weights: Floats) -> dict[str, Any]:
+def _record(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> dict[str, Any]:
     return {
         "columns": list(marginal.columns),
         "groups": [group.tolist() for group in marginal.groups],
@@ -68,7 +68,7 @@ def _view(view: View) -> dict[str, Any]:
     }
 
 
-def synthetic_shares(marginal: Marginal, codes: Integers, weights: Floats) -> Floats:
+def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> Floats:
     """How the synthetic rows are distributed over the cells: (cells,)."""
     cells = np.zeros(len(codes), dtype=np.int64)
     for column, groups, size in zip(marginal.columns, marginal.groups, marginal.shape, strict=True):

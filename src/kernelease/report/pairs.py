@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.analysis.marginal import Marginal, tabulation
+from kernelease.analysis.marginal import MeasuredMarginal, tabulation
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.release.release import Release
@@ -37,7 +37,7 @@ def pair_records(release: Release) -> list[dict[str, Any]]:
     ]
 
 
-def _association(measured: tuple[Marginal, ...]) -> dict[str, Any] | None:
+def _association(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | None:
     found = association(measured[0]) if measured else None
     if found is None:
         return None
@@ -61,7 +61,7 @@ def disagreements(release: Release, schema: Schema, codes: Integers) -> dict[str
 
 def _compared(
     noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats
-) -> Iterator[tuple[Marginal, tuple[Floats, Floats], Floats]]:
+) -> Iterator[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]:
     """Each marginal with the counts of the rows and the estimated ones, and their distance in standard errors."""
     counts = tabulation(noisy)
     for size in (1, 2):
@@ -72,7 +72,7 @@ def _compared(
                 yield marginal, (rows, marginal.counts), scores
 
 
-def _worst(found: list[tuple[Marginal, tuple[Floats, Floats], Floats]]) -> Iterator[dict[str, Any]]:
+def _worst(found: list[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]) -> Iterator[dict[str, Any]]:
     for marginal, (rows, counts), scores in found:
         for cell in np.argsort(-np.abs(scores))[:MOST_SHOWN].tolist():
             yield {

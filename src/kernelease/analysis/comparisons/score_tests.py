@@ -280,8 +280,7 @@ def _share_noise(marginal: Marginal, cells: Integers) -> Floats:
     if size > DENSE:
         return np.bincount(cells, marginal.variances()) / _rows(marginal) ** 2
     indicators = (np.arange(size)[:, None] == cells).astype(np.float64)
-    solved = np.stack([marginal.solve(indicator)[0] for indicator in indicators])
-    return np.asarray(solved @ indicators.T) / _rows(marginal) ** 2
+    return marginal.joint(list(indicators))[1] / _rows(marginal) ** 2
 
 
 def _smoothed(shares: Floats, places: Floats) -> Floats:

@@ -1,126 +1,151 @@
-"""Questions to a release, as they are typed."""
+"""The questions of `kernelease query`: what each is about, and which method of a release answers it."""
 
-import re
-from collections.abc import Mapping
-from enum import StrEnum, unique
-from typing import Any
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
+from kernelease.analysis.coefficients import Regression, RegressionGroups
 from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.evidence import Spread
-from kernelease.analysis.groups import EstimateTable
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError
 from kernelease.release.release import Release
-from kernelease.table.columns.spelling import nearest
 
-_CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)
-
-
-@unique
-class Statistic(StrEnum):
-    """What can be asked."""
-
-    MEAN = "mean"
-    COUNT = "count"
-    PROBABILITY = "probability"
-    QUANTILE = "quantile"
-    CORRELATION = "correlation"
-    CROSSTAB = "crosstab"
-    REGRESSION = "regression"
-    ODDS_RATIO = "odds-ratio"
-    RISK_RATIO = "risk-ratio"
-    RISK_DIFFERENCE = "risk-difference"
+Answer: TypeAlias = Estimate | Groups | Regression | RegressionGroups | EstimateTable
+MANY = 1000  # operands: as many as one likes
 
 
-_OPERANDS = {
-    Statistic.MEAN: (1, "a column: mean age"),
-    Statistic.COUNT: (0, 'no operand: count --where "age > 30"'),
-    Statistic.PROBABILITY: (1, 'a condition: probability "age > 30"'),
-    Statistic.QUANTILE: (2, "a column and a share: quantile hours 0.9"),
-    Statistic.CORRELATION: (2, "two columns: correlation age hours"),
-    Statistic.CROSSTAB: (2, "two columns: crosstab sex income"),
-    Statistic.REGRESSION: (1, 'a formula: regression "hours ~ age + sex"'),
-    Statistic.ODDS_RATIO: (2, 'an event and an exposure, two conditions: odds-ratio "ill == true" "sex == \'F\'"'),
-    Statistic.RISK_RATIO: (2, 'an event and an exposure, two conditions: risk-ratio "ill == true" "sex == \'F\'"'),
-    Statistic.RISK_DIFFERENCE: (2, 'an event and an exposure: risk-difference "ill == true" "sex == \'F\'"'),
-}
-_GROUPED = (Statistic.MEAN, Statistic.COUNT, Statistic.PROBABILITY, Statistic.QUANTILE)
-_RATIOS = (Statistic.ODDS_RATIO, Statistic.RISK_RATIO, Statistic.RISK_DIFFERENCE)
-_CONDITIONED = (*_GROUPED, *_RATIOS, Statistic.CROSSTAB)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A question to a release: its operands, and the rows that it is about."""
+
+    release: Release
+    about: tuple[str, ...]
+    where: str | None
+    by: str | list[str] | None
+    target: Target
+
+    @property
+    def rows(self) -> dict[str, Any]:
+        """What every question takes."""
+        return {"where": self.where, "by": self.by, "target": self.target}
 
 
-def read_question(question: str, operands: list[str]) -> tuple[Statistic, list[str]]:
-    """The question and its operands, written as words or as a call."""
-    call = _CALL.fullmatch(question)
-    if call is not None and not operands:
-        question = call[1]
-        several = question in ("crosstab", "correlation", "quantile")
-        operands = [part.strip() for part in call[2].split(",")] if several else [call[2].strip()]
-    names = tuple(item.value for item in Statistic)
-    if question not in names:
-        raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
-    asked = Statistic(question)
-    operands = [operand for operand in operands if operand]
-    needed, example = _OPERANDS[asked]
-    if len(operands) != needed:
-        raise ParameterError(f"query: {asked.value} takes {example}; got {len(operands)} operands.")
-    return asked, operands
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """How many operands it takes, an example of them, and its answer. `listed` operands have commas in a call."""
+
+    least: int
+    most: int
+    example: str
+    answer: Callable[[Asked], Answer]
+    listed: bool = False
 
 
-def refuse(asked: Statistic, *, where: str | None, by: str | None) -> None:
-    """Refuse what a question does not take."""
-    if by is not None and asked not in _GROUPED:
-        raise ParameterError(f"query: {asked.value} takes no --by.")
-    if where is not None and asked not in _CONDITIONED:
-        raise ParameterError(f"query: {asked.value} takes no --where.")
+def _crosstab(asked: Asked) -> Answer:
+    if asked.by is not None:
+        first, second = asked.about
+        by = asked.by if isinstance(asked.by, str) else ",".join(asked.by)
+        raise ParameterError(f"query: crosstab takes no --by. Ask histogram {second} --by {first},{by}.")
+    rest = {key: value for key, value in asked.rows.items() if key != "by"}
+    return asked.release.crosstab(*asked.about, **rest)
 
 
-def answer_of(
-    release: Release,
-    asked: Statistic,
-    about: list[str],
-    *,
-    where: str | None,
-    by: str | list[str] | None,
-    target: Target,
-    spread: Spread,
-) -> Estimate | Mapping[Any, Estimate] | EstimateTable:
-    """What the release says."""
-    match asked:
-        case Statistic.MEAN:
-            return release.mean(about[0], where=where, by=by, target=target, spread=spread)
-        case Statistic.COUNT:
-            return release.count(where, by=by, target=target, spread=spread)
-        case Statistic.PROBABILITY:
-            return release.probability(about[0], where=where, by=by, target=target, spread=spread)
-        case Statistic.QUANTILE:
-            return release.quantile(about[0], _share(about[1]), where=where, by=by, target=target)
-        case Statistic.CORRELATION:
-            return release.correlation(about[0], about[1], target=target, spread=spread)
-        case Statistic.CROSSTAB:
-            return release.crosstab(about[0], about[1], where=where, target=target, spread=spread)
-        case Statistic.REGRESSION:
-            return release.regression(about[0], target=target, spread=spread)
-        case _:
-            return _association(release, asked, about, where, target)
+def _count(asked: Asked) -> Answer:
+    rest = {key: value for key, value in asked.rows.items() if key != "where"}
+    found: Answer = asked.release.count(asked.where, **rest)
+    return found
 
 
-def _association(release: Release, asked: Statistic, about: list[str], where: str | None, target: Target) -> Estimate:
-    event, exposure = about
-    if asked is Statistic.ODDS_RATIO:
-        return release.odds_ratio(event, exposure, where=where, target=target)
-    if asked is Statistic.RISK_RATIO:
-        return release.risk_ratio(event, exposure, where=where, target=target)
-    return release.risk_difference(event, exposure, where=where, target=target)
+def _standardised_rate(asked: Asked) -> Answer:
+    event, *strata = asked.about
+    weights = dict(_stratum(text) for text in strata)
+    found: Answer = asked.release.standardised_rate(event, weights, **asked.rows)
+    return found
 
 
-def grouping(by: str) -> str | list[str]:
-    """One column, or several with commas between them."""
-    names = [name.strip() for name in by.split(",")]
-    return names if len(names) > 1 else by
+def _stratum(text: str) -> tuple[str, float]:
+    condition, _, weight = text.rpartition(":")
+    if not condition.strip():
+        raise ParameterError(f"query: a stratum is a condition and its weight, like 'age < 40: 0.6'; got {text!r}.")
+    return condition.strip(), _number(weight, "a stratum's weight")
 
 
-def _share(text: str) -> float:
+def _number(text: str, what: str) -> float:
     try:
-        return float(text)
+        number = float(text)
     except ValueError:
-        raise ParameterError(f"query: quantile takes a share between 0 and 1, like 0.9; got {text!r}.") from None
+        number = math.nan
+    if not math.isfinite(number):
+        raise ParameterError(f"query: {what} is a number, like 0.9; got {text.strip()!r}.")
+    return number
+
+
+def _method(name: str) -> Callable[[Asked], Answer]:
+    """The method of that name, with the operands as they are."""
+
+    def answer(asked: Asked) -> Answer:
+        found: Answer = getattr(asked.release, name)(*asked.about, **asked.rows)
+        return found
+
+    return answer
+
+
+def _quantile(asked: Asked) -> Answer:
+    column, share = asked.about
+    found: Answer = asked.release.quantile(column, _number(share, "the share of a quantile"), **asked.rows)
+    return found
+
+
+def _survival(asked: Asked) -> Answer:
+    column, *times = asked.about
+    return asked.release.survival(column, [_number(time, "a time") for time in times], **asked.rows)
+
+
+_EXPOSED = 'an event and an exposure, two conditions: {} "ill == true" "sex == \'F\'"'
+QUESTIONS: dict[str, Question] = {
+    "mean": Question(least=1, most=1, example="a column: mean age", answer=_method("mean")),
+    "count": Question(least=0, most=0, example='no operand: count --where "age > 30"', answer=_count),
+    "probability": Question(
+        least=1, most=1, example='a condition: probability "age > 30"', answer=_method("probability")
+    ),
+    "quantile": Question(
+        least=2, most=2, example="a column and a share: quantile hours 0.9", answer=_quantile, listed=True
+    ),
+    "histogram": Question(least=1, most=1, example="a column: histogram ward", answer=_method("histogram")),
+    "survival": Question(
+        least=2, most=MANY, example="a column and times: survival stay 1 3 7", answer=_survival, listed=True
+    ),
+    "gini": Question(least=1, most=1, example="a column of numbers: gini cost", answer=_method("gini")),
+    "entropy": Question(least=1, most=1, example="a column: entropy ward", answer=_method("entropy")),
+    "crosstab": Question(least=2, most=2, example="two columns: crosstab sex income", answer=_crosstab, listed=True),
+    "correlation": Question(
+        least=2,
+        most=2,
+        example="two columns: correlation age hours",
+        answer=_method("correlation"),
+        listed=True,
+    ),
+    "regression": Question(
+        least=1, most=1, example='a formula: regression "hours ~ age + sex"', answer=_method("regression")
+    ),
+    "logistic": Question(least=1, most=1, example='a formula: logistic "ill ~ age + sex"', answer=_method("logistic")),
+    "poisson": Question(least=1, most=1, example='a formula: poisson "visits ~ age"', answer=_method("poisson")),
+    "trend": Question(
+        least=2, most=2, example="a column and a date or number: trend ill day", answer=_method("trend"), listed=True
+    ),
+    "odds-ratio": Question(least=2, most=2, example=_EXPOSED.format("odds-ratio"), answer=_method("odds_ratio")),
+    "risk-ratio": Question(least=2, most=2, example=_EXPOSED.format("risk-ratio"), answer=_method("risk_ratio")),
+    "risk-difference": Question(
+        least=2, most=2, example=_EXPOSED.format("risk-difference"), answer=_method("risk_difference")
+    ),
+    "standardised-rate": Question(
+        least=2,
+        most=MANY,
+        example='an event, and strata with weights: standardised-rate "ill == true" "age < 40: 0.6" "age >= 40: 0.4"',
+        answer=_standardised_rate,
+    ),
+}
+"""By name, in the order in which they are listed."""

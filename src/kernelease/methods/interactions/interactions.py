@@ -149,7 +149,11 @@ class Interactions(Method):
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
         alone = len(columns) == 1 or shares.most == 0
-        rounds.count(single_blocks(columns, rounds.left if alone else shares.singles))
+        if alone:
+            rounds.count(single_blocks(columns, rounds.left))
+        else:
+            beside = self.interactions(columns, rounds.pure)
+            rounds.count(single_blocks(columns, shares.singles, interactions=beside))
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))

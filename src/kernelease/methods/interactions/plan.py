@@ -161,9 +161,9 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     """
     columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
     noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
-    singles = single_blocks(columns, shares.singles)
     if len(columns) == 1 or shares.most == 0:
-        return singles
+        return single_blocks(columns, shares.singles)
+    singles = single_blocks(columns, shares.singles, interactions=method.interactions(columns, privacy.pure))
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     if shares.most is None:
         return singles + method.pairs(columns, uniform, rows, shares, noise, pure=privacy.pure)

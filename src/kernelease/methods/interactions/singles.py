@@ -12,20 +12,25 @@ POWER = 0.5  # research: Tables: what to measure. A column's share grows with th
 LONG = 128  # research: Tables: one constant at a time. More ordered atoms than that are measured in runs, too
 RUN = 16  # research: Tables: one constant at a time. Atoms of a run
 COARSE = 1.0 / 3.0  # research: Tables: one constant at a time. Of a long column's share, for the runs
+# research: Tables: interactions in place of counts. Beside interactions also shorter ones, of more ordered atoms than
+# that, which get less for it
+SHORTER, SHORTER_COARSE = 40, 0.15
 
 
-def single_blocks(columns: Sequence[Column], share: float) -> tuple[Block, ...]:
+def single_blocks(columns: Sequence[Column], share: float, *, interactions: bool = False) -> tuple[Block, ...]:
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
-    Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen.
+    Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen. Counts of
+    pairs show such sums, too, and `interactions` do not: beside these, shorter columns are measured in runs as well.
     """
     powers = np.array([float(column.size) ** POWER for column in columns])
     blocks = []
     for index, (column, part) in enumerate(zip(columns, share * powers / powers.sum(), strict=True)):
         ordered = column.in_order
-        fine = part * (1.0 - COARSE) if ordered > LONG else part
+        coarse = COARSE if ordered > LONG else SHORTER_COARSE if interactions and ordered > SHORTER else 0.0
+        fine = part * (1.0 - coarse)
         blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine)))
-        if ordered > LONG:
+        if coarse > 0.0:
             blocks.append(Block(columns=(index,), groups=(_runs(column.size, ordered),), share=float(part - fine)))
     return tuple(blocks)
 
