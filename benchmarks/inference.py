@@ -152,14 +152,15 @@ class Tally:
 
     @property
     def held(self) -> np.ndarray:
-        """Whether each interval holds the truth."""
+        """Whether each interval holds the truth; that of an answer "unknown" has no ends."""
         _, low, high, truth, _ = np.array(self.answers, dtype=float).T
-        return (low <= truth) & (truth <= high)
+        return np.isnan(low) | (low <= truth) & (truth <= high)
 
     @property
     def silent(self) -> np.ndarray:
-        """Whether each answer says that it says little."""
-        return np.array(self.answers, dtype=float)[:, 4] > 0.0
+        """Whether each answer says that it says little, or is unknown."""
+        answers = np.array(self.answers, dtype=float)
+        return (answers[:, 4] > 0.0) | np.isnan(answers[:, 1])
 
     @property
     def width(self) -> float:
