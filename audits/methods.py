@@ -164,13 +164,16 @@ def table(*rows: tuple[str, int], who: tuple[int, ...] | None = None) -> pa.Tabl
 
 REST = [("north", 3), ("south", 5), ("north", 8)]
 PERSONS = schema(unit='unit = "who"\nmax_rows_per_unit = 3')
-BINARY = Schema.parse("".join(f'[columns.{name}]\ntype = "category"\nvalues = ["n", "y"]\n' for name in "abcd"))
+BINARY = Schema.parse(
+    '[table]\nneighbours = "add-remove"\n'
+    + "".join(f'[columns.{name}]\ntype = "category"\nvalues = ["n", "y"]\n' for name in "abcd")
+)
 HEAVY = (7,) * 12  # the rows of a person who has four times as many as the cap allows
 
 
-def answers(last: str) -> pa.Table:
-    """Four yes-or-no columns, of which every combination occurs, and one more row."""
-    rows = [*itertools.product("ny", repeat=4)] * 4 + [tuple(last)]
+def answers(*more: str) -> pa.Table:
+    """Four yes-or-no columns, of which every combination occurs, and more rows."""
+    rows = [*itertools.product("ny", repeat=4)] * 4 + [tuple(row) for row in more]
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate("abcd")})
 
 
@@ -241,7 +244,7 @@ CASES = (
         name="Interactions with sets of three",
         kind="audit",
         claim="Noisy counts, a selection made in sight of them, and what is measured after it keep (ε, δ) together.",
-        run=normal_game(of_table(BINARY, triples=1), (answers("nnnn"), answers("yyyy")), adaptive=True),
+        run=normal_game(of_table(BINARY, triples=1), (answers(), answers("nnyy")), adaptive=True),
     ),
     Case(
         name="persons with several rows",

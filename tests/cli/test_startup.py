@@ -5,7 +5,9 @@ import sys
 
 import pytest
 
+from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
+from kernelease.cli import choices
 from kernelease.cli.choices import RecordEnd, Relation, Whose
 from kernelease.cli.promise import RISK_DELTA
 from kernelease.privacy import accounting
@@ -61,3 +63,7 @@ def test_the_words_of_options_are_those_that_are_meant(words, meaning):
 
 def test_help_states_the_delta_of_a_risk():
     assert RISK_DELTA == accounting.RISK_DELTA
+
+
+def test_the_level_of_tests_is_the_one_that_is_meant():
+    assert choices.SIGNIFICANCE == inference.SIGNIFICANCE

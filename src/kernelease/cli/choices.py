@@ -2,6 +2,8 @@
 
 from enum import StrEnum, unique
 
+SIGNIFICANCE = 0.05  # of tests: that of `kernelease.analysis.inference`
+
 
 @unique
 class Relation(StrEnum):

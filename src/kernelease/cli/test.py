@@ -1,17 +1,17 @@
 """`kernelease test`: one test on private rows, in place of a release."""
 
-from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kernelease.analysis.inference import SIGNIFICANCE
+from kernelease.cli.choices import SIGNIFICANCE
 from kernelease.cli.options import Data, Json, LedgerPath, Quiet, SchemaFile
 from kernelease.cli.screen import Screen, line
 from kernelease.cli.writing import takes_writing
-from kernelease.private_tests import PrivateTest, private_independence_test, private_two_sample_test
-from kernelease.table.schema import Schema
-from kernelease.table.written import Written
+
+if TYPE_CHECKING:
+    from kernelease.private_tests import PrivateTest
+    from kernelease.table.written import Written
 
 test = typer.Typer(no_args_is_help=True, help="One test on private rows, charged to the ledger, in place of a release.")
 
@@ -38,15 +38,19 @@ def two_sample(
     ledger: LedgerPath = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    written: Written,
+    written: "Written",
 ) -> None:
     """Test whether two private tables come from one distribution (dpMMD).
 
     Each row of either table is protected. Where the tables are of two data sets, charge each of their ledgers.
     """
+    from kernelease.private_tests import private_two_sample_test
+    from kernelease.table.schema import Schema
+
     names = None if columns is None else [name.strip() for name in columns.split(",")]
+    declared = Schema.load(schema).written_as(written)
     result = private_two_sample_test(
-        first, second, schema=_declared(schema, written), epsilon=epsilon, columns=names, level=level, ledger=ledger
+        first, second, schema=declared, epsilon=epsilon, columns=names, level=level, ledger=ledger
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 
@@ -64,20 +68,20 @@ def independence(
     ledger: LedgerPath = None,
     as_json: Json = False,
     quiet: Quiet = False,
-    written: Written,
+    written: "Written",
 ) -> None:
     """Test whether two columns of a private table are independent of each other (dpHSIC)."""
+    from kernelease.private_tests import private_independence_test
+    from kernelease.table.schema import Schema
+
+    declared = Schema.load(schema).written_as(written)
     result = private_independence_test(
-        data, first, second, schema=_declared(schema, written), epsilon=epsilon, level=level, ledger=ledger
+        data, first, second, schema=declared, epsilon=epsilon, level=level, ledger=ledger
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 
 
-def _declared(schema: Path, written: Written) -> Schema:
-    return Schema.load(schema).written_as(written)
-
-
-def _show(result: PrivateTest, screen: Screen) -> None:
+def _show(result: "PrivateTest", screen: Screen) -> None:
     fields = {
         "hypothesis": result.hypothesis,
         "rejected": result.rejected,

@@ -51,11 +51,11 @@ def pair_blocks(
     """
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
-    count = noise(share / len(sets))
-    least = math.sqrt(visible * count / rows)
+    least = math.sqrt(visible * noise(share / len(sets)) / rows)
     while least <= 0.5:
+        hidden = least**2 * rows / visible  # the noise of a count for which cells are as coarse as that
         cells = [
-            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count)
+            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, hidden)
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
@@ -75,11 +75,11 @@ def pair_cells(
     columns: Sequence[Column], distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise, most: int
 ) -> list[Integers]:
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
-    count = noise(share / most)
-    least = math.sqrt(VISIBLE * count / rows)
+    least = math.sqrt(VISIBLE * noise(share / most) / rows)
     while least <= 0.5:
+        hidden = least**2 * rows / VISIBLE  # the noise of a count for which cells are as coarse as that
         cells = [
-            _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
+            _cells(column, rows * p, least * rows, hidden) for column, p in zip(columns, distributions, strict=True)
         ]
         if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
             return cells
