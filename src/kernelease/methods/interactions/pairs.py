@@ -51,17 +51,17 @@ def pair_blocks(
     """
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
-    least = math.sqrt(visible * noise(share / len(sets)) / rows)
+    count = noise(share / len(sets))
+    least = math.sqrt(visible * count / rows)
     while least <= 0.5:
-        hidden = least**2 * rows / visible  # the noise of a count for which cells are as coarse as that
         cells = [
-            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, hidden)
+            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count)
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
-        least *= 1.1
+        least, count = least * 1.1, math.inf  # where cells are scarce, none is spent on wide ones
     return ()
 
 
@@ -75,15 +75,15 @@ def pair_cells(
     columns: Sequence[Column], distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise, most: int
 ) -> list[Integers]:
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
-    least = math.sqrt(VISIBLE * noise(share / most) / rows)
+    count = noise(share / most)
+    least = math.sqrt(VISIBLE * count / rows)
     while least <= 0.5:
-        hidden = least**2 * rows / VISIBLE  # the noise of a count for which cells are as coarse as that
         cells = [
-            _cells(column, rows * p, least * rows, hidden) for column, p in zip(columns, distributions, strict=True)
+            _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
         ]
         if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
             return cells
-        least *= 1.2
+        least, count = least * 1.2, math.inf
     return [np.zeros(column.size, dtype=np.int64) for column in columns]
 
 
@@ -148,9 +148,9 @@ def _classes(column: Column, distribution: Floats, least: float) -> Integers:
 
 
 def _cells(column: Column, rows: Floats, least: float, noise: float) -> Integers:
-    """Cells of at least so many of the `rows` of each atom; those of a number that are wide for that are parted."""
+    """Cells of at least so many of the `rows` of each atom; those of a number, wide for the noise, are parted."""
     cells = cells_of(rows, least, column.in_order)
-    if not isinstance(column, Celled):
+    if not isinstance(column, Celled) or noise == math.inf:
         return cells
     lowest, highest = (end.astype(np.float64) for end in column.bounds())
     return parted(cells, rows, (lowest, highest), noise)
