@@ -7,7 +7,7 @@ from typing import final
 SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
 # research: Tables: interactions in place of counts. The same where pairs say nothing about single columns
-LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS = 0.15, 0.66
+LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS = 0.15, 0.5
 # research: Tables: interactions in place of counts. Times what they have beside counts of pairs
 SINGLES_BESIDE_INTERACTIONS = 1.3
 # research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
