@@ -16,7 +16,7 @@ from kernelease.privacy import frequent as frequent_module
 from kernelease.privacy.bounds import private_bounds
 from kernelease.privacy.frequent import NAMING_SHARE, frequent_values, threshold
 
-PURE = Privacy(epsilon=2.0, delta=0.0)
+PURE = Privacy(epsilon=1.0, delta=0.0)  # well below what so few trials can prove
 NAMES = Privacy(epsilon=2.0, delta=1e-3)
 
 
@@ -28,8 +28,8 @@ def bounds_of(column: Any, noise: NoiseSource) -> object:
 
 def bounds(effort: Effort) -> Verdict:
     """A cell moves to another group in every look: from within what the first one finds to far outside of it."""
-    trials, quiet = (250, 0.125) if effort is Effort.FAST else (1_500, 0.25)
-    most = [7.0] * 60  # so many that the first look finds them, and the others follow
+    trials, quiet = (250, 0.0625) if effort is Effort.FAST else (1_500, 0.125)
+    most = [7.0] * 120  # so many that the first look finds them, and the others follow
     tables = ([*most, 5.5], [*most, 1e300])
 
     def bound(noise: NoiseSource) -> float:

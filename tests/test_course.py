@@ -1,7 +1,7 @@
 """How far a call has come, and how long it will still take, by a clock that the tests turn."""
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernelease.course import Course, in_words
@@ -128,6 +128,7 @@ def test_of_several_alike_the_first_says_how_long_the_others_take(clock):
 SECONDS = st.floats(0.0, 100.0)
 
 
+@example([(2.2e-311, 1.0, 0), (0.0, 0.0, 0)])
 @given(st.lists(st.tuples(SECONDS, SECONDS, st.integers(0, 5)), min_size=1, max_size=6))
 def test_the_share_never_falls_and_never_reaches_the_end_before_it(stages):
     """However wrong what was expected is."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import final
 
 BELIEF = 0.1  # of the seconds that are expected in all: how much weight they have beside those that were seen
+MOMENT = 1e-3  # seconds: less is as good as nothing, and no pace is told by it
 OVERDUE = 0.1  # of the time that a stage has taken: what is said to be left of it, once it should have ended
 SETTLED = 5  # steps after which their own time alone says how long the others take
 
@@ -100,7 +101,7 @@ class Course:
             self._ahead = {later: self._ahead[later] for later in places[places.index(name) :]}
 
     def _pace(self) -> float:
-        belief = BELIEF * (self._expected + sum(self._ahead.values())) or 1.0
+        belief = max(BELIEF * (self._expected + sum(self._ahead.values())), MOMENT)
         return (self._seen + belief) / (self._expected + belief)
 
     def _left_of_stage(self) -> float:

@@ -73,11 +73,7 @@ class NoisyBlock:
 
     def least(self, neighbours: Neighbours) -> Sensitivity:
         """How far neighbouring tables may move the block: what its noise must have been for."""
-        if self.block.interaction:
-            return interaction_sensitivity(neighbours, shape=self.block.shape, unit=self.unit)
-        if self.block.weighted:
-            return moment_sensitivity(neighbours, limit=self.block.limit, unit=self.unit)
-        return block_sensitivity(neighbours, unit=self.unit)
+        return sensitivity_of(self.block, neighbours, self.unit)
 
     def check(self, sizes: tuple[int, ...]) -> None:
         """Raise `ParameterError` unless the block is of these columns, and its numbers are those of its cells."""
@@ -206,6 +202,15 @@ class NoisyBlocks(Measured):
                 "columns adds the noise of their own counts, divided by the number of cells they are spread over.\n"
             )
         return f"{told}Counts of several cells add their variances."
+
+
+def sensitivity_of(block: Block, neighbours: Neighbours, unit: int) -> Sensitivity:
+    """How far a row (or person), which adds `unit` in all, moves a block: by the kind of its sums."""
+    if block.interaction:
+        return interaction_sensitivity(neighbours, shape=block.shape, unit=unit)
+    if block.weighted:
+        return moment_sensitivity(neighbours, limit=block.limit, unit=unit)
+    return block_sensitivity(neighbours, unit=unit)
 
 
 def doubly_centred(table: Floats) -> Floats:

@@ -9,18 +9,12 @@ from numpy.typing import NDArray
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, sensitivity_of
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import (
-    Sensitivity,
-    block_sensitivity,
-    distance_sensitivity,
-    interaction_sensitivity,
-    moment_sensitivity,
-)
+from kernelease.privacy.sensitivity import distance_sensitivity
 from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
@@ -93,7 +87,7 @@ class ExactCounts(Private):
         for block, exact in zip(blocks, self._exact(blocks), strict=True):
             measurement = measure(
                 exact.ravel().astype(object),
-                self._sensitivity(block, budget.neighbours),
+                sensitivity_of(block, budget.neighbours, self.unit),
                 budget=budget,
                 share=block.share,
                 noise=noise,
@@ -147,13 +141,6 @@ class ExactCounts(Private):
             chosen.append(index)
             picks.append(pick)
         return tuple(chosen), tuple(picks)
-
-    def _sensitivity(self, block: Block, neighbours: Neighbours) -> Sensitivity:
-        if block.interaction:
-            return interaction_sensitivity(neighbours, shape=block.shape, unit=self.unit)
-        if block.weighted:
-            return moment_sensitivity(neighbours, limit=block.limit, unit=self.unit)
-        return block_sensitivity(neighbours, unit=self.unit)
 
     def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
         """The exact grouped counts, interactions, or sums of weights, of each block, in its shape."""

@@ -152,7 +152,7 @@ class Interactions(Method):
         if alone:
             rounds.count(single_blocks(columns, rounds.left))
         else:
-            beside = self.interactions(columns, rounds.pure)
+            beside = self.measures_interactions(columns, rounds.pure)
             rounds.count(single_blocks(columns, shares.singles, interactions=beside))
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
@@ -211,7 +211,7 @@ class Interactions(Method):
         progress: Progress,
     ) -> None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
-        noisy, most, interaction = rounds.noisy, shares.most or 0, self.interactions(columns, rounds.pure)
+        noisy, most, interaction = rounds.noisy, shares.most or 0, self.measures_interactions(columns, rounds.pure)
         distributions = [one.distribution for one in one_ways(noisy)]
         cells = self.cells(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
@@ -280,7 +280,7 @@ class Interactions(Method):
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
         """How the budget is parted, and whether pairs are chosen."""
         atoms, noise = sum(min(column.size, LONG) for column in columns), count_noise(privacy, total)
-        interactions = self.interactions(columns, privacy.pure)
+        interactions = self.measures_interactions(columns, privacy.pure)
         shares = Shares.rule(
             len(columns),
             rows / (noise(1.0) * atoms),
@@ -293,7 +293,7 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        seen = pair_blocks.interaction_noise(columns, noise) if interactions else noise
+        seen = self._seen(columns, noise, privacy.pure)
         most, forest = selection.affordable(pairs, together, rows, seen), len(columns) - 1
         all_of_them = most < 2 * forest and seen(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
@@ -311,13 +311,13 @@ class Interactions(Method):
         pure: bool,
     ) -> tuple[Block, ...]:
         """A block for each pair, by the distributions of single columns."""
-        target, interaction = self._split(columns), self.interactions(columns, pure)
+        target, interaction = self._split(columns), self.measures_interactions(columns, pure)
         return pair_blocks.pair_blocks(
             columns,
             distributions,
             rows=rows,
             share=shares.pairs,
-            noise=pair_blocks.interaction_noise(columns, noise) if interaction else noise,
+            noise=self._seen(columns, noise, pure),
             target=target,
             favoured=self._target(columns) if target is None else None,
             interaction=interaction,
@@ -337,16 +337,20 @@ class Interactions(Method):
         share, most = shares.forest + shares.pairs, shares.most or 0
         if most == 0:
             return [np.zeros(column.size, dtype=np.int64) for column in columns]
-        seen = pair_blocks.interaction_noise(columns, noise) if self.interactions(columns, pure) else noise
+        seen = self._seen(columns, noise, pure)
         return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=seen, most=most)
 
-    def interactions(self, columns: Sequence[Column], pure: bool) -> bool:
+    def measures_interactions(self, columns: Sequence[Column], pure: bool) -> bool:
         """Whether pairs are measured as interactions, which leave to single columns what these say.
 
         Those of two columns of two values have half the noise. Not where privacy is `pure`, since in L1 a row moves an
         interaction farther than a count; nor where pairs are counted per class of a target.
         """
         return not pure and self._split(columns) is None
+
+    def _seen(self, columns: Sequence[Column], noise: Noise, pure: bool) -> Noise:
+        """The noise through which pairs are seen, for each share of the budget."""
+        return pair_blocks.interaction_noise(columns, noise) if self.measures_interactions(columns, pure) else noise
 
     def _split(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""

@@ -163,14 +163,14 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
     if len(columns) == 1 or shares.most == 0:
         return single_blocks(columns, shares.singles)
-    singles = single_blocks(columns, shares.singles, interactions=method.interactions(columns, privacy.pure))
+    singles = single_blocks(columns, shares.singles, interactions=method.measures_interactions(columns, privacy.pure))
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     if shares.most is None:
         return singles + method.pairs(columns, uniform, rows, shares, noise, pure=privacy.pure)
     cells = method.cells(columns, uniform, rows, shares, noise, pure=privacy.pure)
     part = (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
-    pairs, interaction = itertools.combinations(several, 2), method.interactions(columns, privacy.pure)
+    pairs, interaction = itertools.combinations(several, 2), method.measures_interactions(columns, privacy.pure)
     return singles + tuple(
         Block(columns=(i, j), groups=(cells[i], cells[j]), share=part, interaction=interaction) for i, j in pairs
     )

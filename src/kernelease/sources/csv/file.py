@@ -25,7 +25,7 @@ from kernelease.sources.source import Piece
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
 
-BLOCK_BYTES: Final = 2**21  # read at a time
+BLOCK_BYTES: Final = 2**20  # read at a time
 LOST: Final = "\ufffd"  # what a byte becomes that means nothing in the declared encoding
 OTHER_SEPARATORS: Final = (";", "\t", "|", ",")
 """What parts the cells of files whose first line is one cell, most likely."""

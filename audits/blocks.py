@@ -1,0 +1,126 @@
+"""White-box audits of the sums of one block: the two rows that differ most, and noise for rows that differ less."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+from unittest import mock
+
+import numpy as np
+
+from audits.attacker import claimed_mu, judged, normal_mu_bound
+from audits.case import Case, Effort, Verdict
+from audits.methods import PRIVACY
+from audits.transcript import Run, log_ratios
+from audits.twins import BulkNoise
+from kernelease.measured.block import Block
+from kernelease.measured.ramp import Ramp
+from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+from kernelease.privacy.subject import ROWS
+from kernelease.private.counts import ExactCounts
+from kernelease.private.encoded import EncodedRows
+
+SIZES = (8, 2)
+TRIALS = {Effort.FAST: 150, Effort.FULL: 1_500}  # per world
+
+RAMP = Ramp(start=np.arange(8) * 3 - 10, slope=np.zeros(8, dtype=np.int64), limit=8)  # clamped at both ends
+MOMENT = Block(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
+FROM_END_TO_END = ([(3, 0), (4, 1), (0, 0)], [(3, 0), (4, 1), (7, 0)])  # of the range, in one cell
+
+INTERACTION = Block(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0, interaction=True)
+ONE_CELL_SHARED = ([(3, 0), (4, 1), (5, 0)], [(3, 0), (4, 1), (5, 1)])  # that of the column with more of them
+
+
+def measured(block: Block) -> Run:
+    """One block, for the whole budget."""
+
+    def run(rows: Any, noise: NoiseSource) -> object:
+        codes = np.array(rows, dtype=np.int64).T
+        counts = ExactCounts.of(EncodedRows(lambda: iter([(codes, None)]), SIZES), SIZES)
+        budget = PrivacyFilter.open(
+            PRIVACY, ledger=MemoryLedger(PRIVACY), subject=ROWS, coordinates=block.cells, purpose="an audit"
+        )
+        return counts.privatise([block], budget, noise=noise)
+
+    return run
+
+
+def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
+    """The same run with something broken in it."""
+
+    def twin(rows: Any, noise: NoiseSource) -> object:
+        with mock.patch(target, broken):
+            return run(rows, noise)
+
+    return twin
+
+
+def as_counts(neighbours: Any, *, unit: int = 1, **_: Any) -> Sensitivity:
+    """The noise of counts, for sums of larger integers."""
+    return block_sensitivity(neighbours, unit=unit)
+
+
+def for_unlike_rows(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
+    """Noise for two rows that share no cell, √2 times a single row: but those that share one differ more."""
+    one = math.sqrt(math.prod(shape) * math.prod(size - 1 for size in shape))
+    return Sensitivity(l2=math.sqrt(2.0) * one * unit, l1=4.0 * one * unit, neighbours=neighbours)
+
+
+def unclamped(ramp: Ramp, atoms: Any, fine: Any) -> Any:
+    """Weights as the arrays have them, whatever the limit says."""
+    return 2 * (ramp.start[atoms] + ramp.slope[atoms] * fine)
+
+
+def game(run: Run, tables: tuple[Any, Any], twins: dict[str, Run]) -> Callable[[Effort], Verdict]:
+    """The likelihood ratio of both worlds: the row moves the sums by all that was charged."""
+
+    def audit(effort: Effort) -> Verdict:
+        def bound(played: Run) -> float:
+            return normal_mu_bound(*log_ratios(played, tables, BulkNoise(), TRIALS[effort], adaptive=False))
+
+        return judged(
+            trials=2 * TRIALS[effort],
+            claim=claimed_mu(PRIVACY),
+            real=bound(run),
+            twins={name: bound(twin) for name, twin in twins.items()},
+            symbol="μ",
+            sharp=0.5 if effort is Effort.FAST else 0.75,
+        )
+
+    return audit
+
+
+_SENSITIVITY = "kernelease.measured.blocks.{}_sensitivity"
+CASES = (
+    Case(
+        name="interaction of two columns",
+        kind="audit",
+        claim="Counts less the means of rows and columns are worth no more than they were charged, whatever row is "
+        "replaced.",
+        run=game(
+            measured(INTERACTION),
+            ONE_CELL_SHARED,
+            {
+                "charged as counts": patched(measured(INTERACTION), _SENSITIVITY.format("interaction"), as_counts),
+                "charged for rows that share no cell": patched(
+                    measured(INTERACTION), _SENSITIVITY.format("interaction"), for_unlike_rows
+                ),
+            },
+        ),
+    ),
+    Case(
+        name="moments",
+        kind="audit",
+        claim="Sums of offsets within cells are worth no more than they were charged, whatever row is replaced.",
+        run=game(
+            measured(MOMENT),
+            FROM_END_TO_END,
+            {
+                "charged as counts": patched(measured(MOMENT), _SENSITIVITY.format("moment"), as_counts),
+                "weights that are not clamped": patched(
+                    measured(MOMENT), "kernelease.measured.ramp.Ramp.of", unclamped
+                ),
+            },
+        ),
+    ),
+)
