@@ -21,7 +21,7 @@ from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 
 SIZES = (8, 2)
-TRIALS = {Effort.FAST: 150, Effort.FULL: 1_500}  # per world
+TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
 
 RAMP = Ramp(start=np.arange(8) * 3 - 10, slope=np.zeros(8, dtype=np.int64), limit=8)  # clamped at both ends
 MOMENT = Block(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
