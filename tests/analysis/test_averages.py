@@ -11,7 +11,7 @@ from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
-from tests.analysis.tables import SCHEMA, people, simple
+from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 3_000
 TABLE = people(ROWS)
@@ -51,6 +51,17 @@ def test_without_noise_they_are_the_truth(name):
         assert estimate.margin() < 1e-3 * max(1.0, abs(truth))
     low, high = ask(NOISY).interval(0.999)
     assert low - 1e-9 <= truth <= high + 1e-9
+
+
+@pytest.mark.parametrize(("sigma", "rough_bias"), [(30.0, False), (2_000.0, True)])
+def test_cells_that_a_question_cuts_answer_it_where_they_are_surely_narrower(sigma, rough_bias):
+    """Not where few rows would be in doubt if columns were independent of each other, and they are not."""
+    fine, rough = exact_blocks(TABLE, sets=[(0,), (4,), (0, 4)]), exact_blocks(TABLE, sets=[(0, 1, 4)], cells=3)
+    noisy = noisy_blocks(fine + rough, ROWS, [1.0, 1.0, sigma, 1.0], np.random.default_rng(0), rounds=[0, 0, 0, 1])
+    estimate = probability(evidence_of(noisy), "age == 64 and kids == 5")
+    assert (estimate.parts.bias > 0.0) == rough_bias
+    low, high = estimate.interval(0.999)
+    assert low <= np.mean((T["age"] == 64) & (T["kids"] == 5)) <= high
 
 
 def test_all_rows_are_known():

@@ -76,6 +76,57 @@ def test_an_interaction_beside_single_columns_is_generalised_least_squares(known
     assert spread == pytest.approx(covariance[1, 1], rel=1e-4)
 
 
+@pytest.mark.parametrize("most", [0, DENSE])
+@pytest.mark.parametrize("known", [True, False])
+def test_an_interaction_in_few_cells_is_one_more_measurement(known, most, monkeypatch):
+    """Of the columns the other way round, in two cells of the one that has twelve."""
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+    neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
+    exact = as_interactions(exact_blocks(people(ROWS), sets=[(0,), (2,), (0, 2), (2, 0)], cells=12))
+    fine, counts = exact[3]
+    halves = np.minimum(fine.groups[1], 3) // 2  # of the first column: two cells, of two and of ten
+    rough = replace(fine, groups=(fine.groups[0], halves))
+    added = np.zeros(rough.shape)
+    np.add.at(
+        added, np.ix_(range(fine.shape[0]), np.minimum(np.arange(fine.shape[1]), 3) // 2), counts.reshape(fine.shape)
+    )
+    exact[3] = rough, added.ravel()
+    sigmas = [3.0, 7.0, 5.0, 2.0]
+    noisy = noisy_blocks(exact, ROWS, sigmas, np.random.default_rng(6), neighbours=neighbours)
+    (marginal,) = evidence_of(noisy).marginals((0, 2))
+    assert len(marginal.views) == 4
+    assert marginal.interaction.values.shape == marginal.shape
+    m, n = marginal.shape
+    cells = np.eye(2)[:, np.minimum(np.arange(m), 3) // 2]  # (2, m)
+    own = np.eye(m)[:, exact[2][0].groups[0]]  # (m, atoms)
+    less = np.kron(np.eye(m) - 1 / m, np.eye(n) - 1 / n)
+    few = np.kron((np.eye(2) - 1 / 2) @ cells, np.eye(n) - 1 / n)
+    rows, columns = np.kron(np.eye(m), np.ones((1, n))), np.kron(np.ones((1, m)), np.eye(n))
+    merged = own.sum(axis=1) * 3.0**2
+    information = (
+        rows.T @ (rows / merged[:, None]) + columns.T @ columns / 7.0**2 + less / 5.0**2 + few.T @ few / 2.0**2
+    )
+    first, second, joint, again = (block.values for block in noisy.blocks)
+    right = rows.T @ (own @ first / merged) + columns.T @ second / 7.0**2 + less @ joint.ravel() / 5.0**2
+    right = right + few.T @ again.T.ravel() / 2.0**2
+    if known:
+        information, right = information + 1e9, right + 1e9 * ROWS
+    solution, inverse = np.linalg.solve(information, right), np.linalg.inv(information)
+    np.testing.assert_allclose(marginal.counts, solution, rtol=1e-4, atol=1e-3)
+    functions = [np.arange(m * n) % 3.0, np.repeat(np.arange(m) < 2, n).astype(float)]
+    values, covariance = marginal.joint(functions)
+    np.testing.assert_allclose(values, [f @ solution for f in functions], rtol=1e-4, atol=1e-3)
+    np.testing.assert_allclose(
+        covariance, [[f @ inverse @ g for g in functions] for f in functions], rtol=1e-4, atol=1e-3
+    )
+    weights = marginal.coefficients(functions[0])
+    constant = marginal.solve(functions[0])[1] * ROWS if known else 0.0
+    told = sum(weights[place] @ noisy.blocks[place].values.ravel() for place in weights) + constant
+    assert told == pytest.approx(values[0], rel=1e-4)
+    spread = sum(float(weights[place] @ weights[place]) * noisy.blocks[place].sigma ** 2 for place in weights)
+    assert spread == pytest.approx(covariance[0, 0], rel=1e-4)
+
+
 def test_an_interaction_says_nothing_about_its_columns_alone():
     exact = as_interactions(exact_blocks(people(ROWS), sets=[(1,), (2,), (1, 2)]))
     noisy = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0], np.random.default_rng(5))

@@ -34,6 +34,12 @@ def interactions(blocks: list[Block]) -> list[Block]:
     return [dataclasses.replace(block, interaction=len(block.columns) == 2) for block in blocks]
 
 
+def in_few_cells_too() -> list[Block]:
+    """Pairs of wider columns once more, in two cells of each."""
+    blocks = [*all_blocks(SIZES, 2), *(block for block in all_blocks(SIZES, 2, width=2)[4:] if 2 not in block.columns)]
+    return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
+
+
 LAYOUTS = {
     "pairs as a matrix": lambda: noisy_blocks(CODES, SIZES),
     "coarse pairs": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2, width=2)),
@@ -42,6 +48,7 @@ LAYOUTS = {
     "interactions as a matrix": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2))),
     "interactions beside triples": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 3))),
     "few interactions one by one": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2)[:6])),
+    "interactions in few cells, too": lambda: noisy_blocks(CODES, SIZES, interactions(in_few_cells_too())),
     "pairs per class": lambda: noisy_blocks(
         dependent(2000, (2, 3, 2, 3, 2)), (2, 3, 2, 3, 2), by_class((2, 3, 2, 3, 2), 4)
     ),
@@ -73,10 +80,10 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
     """The objective in float64, from each block on its own."""
     w = np.exp(weights) / np.exp(weights).sum()
     q = [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in objective.places]
-    total = 0.0
+    total, trusted = 0.0, 2.0 if any(block.block.interaction for block in noisy.blocks) else 1.0
     for one, cells, p in zip(objective.columns, objective.cells, q, strict=True):
         variance = np.bincount(cells) * one.variance
-        total += 0.5 * float((((w @ p) - np.bincount(cells, one.shares)) ** 2 / variance).sum())
+        total += 0.5 * trusted * float((((w @ p) - np.bincount(cells, one.shares)) ** 2 / variance).sum())
     for block in noisy.blocks:
         if len(block.block.columns) == 1:
             continue
@@ -104,6 +111,7 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
     assert kinds["interactions as a matrix"] == [Singles, Pairs]
     assert kinds["interactions beside triples"] == [Singles, Pairs, Set, Set, Set, Set]
     assert kinds["few interactions one by one"] == [Singles, Set, Set]
+    assert kinds["interactions in few cells, too"] == [Singles, Pairs, Set, Set, Set]
     assert kinds["pairs per class"] == [Singles, Pairs, Pairs]
 
 

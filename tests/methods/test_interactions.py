@@ -11,8 +11,17 @@ from hypothesis import strategies as st
 
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.measured.block import finest
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.interactions.pairs import MOST_OF_ONE, pair_blocks
+from kernelease.methods.interactions.pairs import (
+    FAINT_FOR_FEW,
+    LEAST_FOR_FEW,
+    MOST_FOR_FEW,
+    MOST_OF_ONE,
+    blocks_of,
+    in_few_cells_too,
+    pair_blocks,
+)
 from kernelease.methods.interactions.resolution import cells_of, coarser
 from kernelease.methods.interactions.shares import TRIPLE, Shares
 from kernelease.pipeline import fit, measure
@@ -228,6 +237,34 @@ def test_a_category_of_many_values_is_counted_in_no_more_cells_than_are_allowed(
 
 
 # Refusals.
+
+
+NUMBERS = tuple(Integer(name=f"n{i}", min=0, max=63) for i in range(2))
+
+
+@given(st.floats(1.0, 5000.0), st.integers(0, 2**32 - 1))
+def test_pairs_are_measured_in_few_cells_too_where_counts_are_faint(noise: float, seed: int) -> None:
+    columns = (*NUMBERS, Category(name="c", values=tuple(range(12))), Category(name="two", values=(0, 1)))
+    generator = np.random.default_rng(seed)
+    distributions = [generator.dirichlet(np.full(column.size, 0.3)) for column in columns]
+    rows = 20_000.0
+    fine = [np.minimum(np.arange(column.size) // 2, 23) for column in columns[:2]] + [np.arange(12), np.arange(2)]
+    before = blocks_of(list(itertools.combinations(range(4), 2)), fine, 0.5, interaction=True)
+    after = in_few_cells_too(before, columns, distributions, rows=rows, noise=lambda _: noise)
+    assert sum(block.share for block in after) == pytest.approx(0.5)
+    part = min(MOST_FOR_FEW, FAINT_FOR_FEW * (noise / rows) ** 0.5)
+    kept = [after[place] for place in finest(after)]
+    assert [block.columns for block in kept] == [block.columns for block in before]
+    assert sum(block.cells for block in after) <= 1.5 * sum(block.cells for block in before)
+    for block in after:
+        if not any(block is one for one in kept):
+            own = next(one for one in kept if one.columns == block.columns)
+            assert block.interaction
+            assert 2 * block.cells <= own.cells
+            assert block.share == pytest.approx(part / (1.0 - part) * own.share)
+            for few, many in zip(block.groups, own.groups, strict=True):
+                assert len(np.unique(np.stack([few, many]), axis=1).T) == len(np.unique(many))
+    assert (len(after) == len(before)) == (part < LEAST_FOR_FEW)
 
 
 def test_a_target_that_is_no_column_is_refused_before_anything_is_read() -> None:

@@ -234,11 +234,33 @@ def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]
     offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand))
     if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
         return offset
-    every = [*(_ratio_estimator(evidence, estimand, marginal) for marginal in measured), offset]
-    found = [one for one in every if one is not None]
+    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
+    counted = [one for one in every if one is not None]
+    counted = _surely_narrower(evidence, counted)
+    found = [*counted, offset] if offset is not None else counted
     if len(found) < 2:
         return found[0] if found else None
     return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
+
+
+def _surely_narrower(evidence: Evidence, found: list[RatioEstimator]) -> list[RatioEstimator]:
+    """Those of cells that the question does not cut; others only where they are narrower however columns go together.
+
+    How many rows a cell that is cut leaves in doubt is a guess, and with independent columns it may be far too low.
+    """
+    exact = [one for one in found if one.functions.exact]
+    if not exact:
+        return found
+    least = min(one.width(_filled(evidence, one.marginal)) for one in exact)
+    return exact + [
+        one for one in found if not one.functions.exact and one.width(_most(evidence, one.marginal)) < least
+    ]
+
+
+def _most(evidence: Evidence, marginal: Marginal) -> Floats:
+    """The most rows that each cell of a marginal can hold, as shares, by its columns' own: (cells,)."""
+    shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
+    return np.asarray(functools.reduce(np.minimum.outer, shares), dtype=np.float64).ravel()
 
 
 def _filled(evidence: Evidence, marginal: Marginal) -> Floats:

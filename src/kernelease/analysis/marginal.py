@@ -201,10 +201,17 @@ class MeasuredMarginal(Marginal):
 
     @property
     def interaction(self) -> NoisyInteraction | None:
-        """The view of an interaction of its two columns, where their counts were not measured."""
-        found = [view for view in self.views if isinstance(view, NoisyInteraction)]
+        """The view of an interaction of its two columns in its own cells, where their counts were not measured."""
+        found = [view for view in self.views if isinstance(view, NoisyInteraction) and view.own_cells]
         counted = any(len(view.values) == self.size for view in self.sums)
         return None if counted or not found else found[0]
+
+    def errors(self) -> Floats | None:
+        """M⁻¹, the covariance of the estimates of all counts, if N is not known: (cells, cells).
+
+        None where there are too many cells.
+        """
+        return np.asarray(cho_solve(self._factor, np.eye(self.size))) if self.size <= DENSE else None
 
     @cached_property
     def _weighted_sums(self) -> Floats:

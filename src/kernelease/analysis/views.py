@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.block import Block, within
 from kernelease.measured.blocks import NoisyBlock, doubly_centred
 from kernelease.privacy.step import Law
 
@@ -91,19 +91,26 @@ class NoisySums:
 class NoisyInteraction:
     """The counts of two of a marginal's columns less the means of rows and columns, with noise of one `precision`.
 
-    G adds up all other columns and takes the means out: a projection C on each of the two axes, so that GᵀPG is the
-    precision times a product of C's and, for other columns, of matrices of ones.
+    G adds up all other columns and, along the two, the cells that are one cell here; then it takes the means out, by a
+    projection C on each axis. So GᵀPG is the precision times a product of AᵀCA of each of the two, A adding up its
+    cells, and of matrices of ones for other columns.
     """
 
     shape: tuple[int, ...]  # of the marginal
     axes: tuple[int, int]  # the two columns, in the marginal's order
+    onto: tuple[Integers, Integers]  # of each of its cells along them: the cell here
     values: Floats  # (cells of one, cells of the other)
     precision: float
 
     def gather(self, function: Floats) -> Floats:
         """G of a function of the cells: (cells,) → a table of the two columns."""
         others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
-        return doubly_centred(function.reshape(self.shape).sum(axis=others))
+        table: Floats = function.reshape(self.shape).sum(axis=others)
+        if not self.own_cells:
+            cells = along(self.onto[0], 0, 2) * self.values.shape[1] + along(self.onto[1], 1, 2)
+            sums: Floats = np.bincount(cells.ravel(), weights=table.ravel()).astype(np.float64)
+            table = sums.reshape(self.values.shape)
+        return doubly_centred(table)
 
     def information(self, function: Floats) -> Floats:
         """GᵀPG of a function: (cells,) → (cells,)."""
@@ -120,40 +127,51 @@ class NoisyInteraction:
         return np.full(math.prod(self.shape), self.precision * self.left)
 
     @property
+    def own_cells(self) -> bool:
+        """Whether its cells are those of the marginal."""
+        return self.values.shape == tuple(self.shape[axis] for axis in self.axes)
+
+    @property
     def matrix(self) -> Floats:
         """GᵀPG: (cells, cells)."""
         product = np.full((1, 1), self.precision)
         for axis, size in enumerate(self.shape):
-            product = np.kron(product, np.eye(size) - 1.0 / size if axis in self.axes else np.ones((size, size)))
+            if axis in self.axes:
+                cells = self.onto[self.axes.index(axis)]
+                product = np.kron(product, (cells[:, None] == cells) - 1.0 / (int(cells.max()) + 1))
+            else:
+                product = np.kron(product, np.ones((size, size)))
         return product
 
     @property
     def left(self) -> float:
         """What is left of a count's variance once the means are taken out: (1 − 1/m)(1 − 1/n)."""
-        return math.prod(1.0 - 1.0 / self.shape[axis] for axis in self.axes)
+        return float(np.prod([1.0 - 1.0 / size for size in self.values.shape]))
 
     def _spread(self, table: Floats) -> Floats:
         others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
-        return np.broadcast_to(np.expand_dims(table, others), self.shape).ravel()
+        return np.broadcast_to(np.expand_dims(table[np.ix_(*self.onto)], others), self.shape).ravel()
 
 
 View: TypeAlias = NoisySums | NoisyInteraction
 
 
 def fits(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> bool:
-    """Whether a block is of some of the columns, in the very cells of the marginal."""
+    """Whether a block is of some of the columns, in the cells of the marginal or in cells of them."""
     return set(block.columns) <= set(columns) and all(
-        np.array_equal(own, groups[columns.index(column)])
+        np.array_equal(within(groups[columns.index(column)], own)[groups[columns.index(column)]], own)
         for column, own in zip(block.columns, block.groups, strict=True)
     )
 
 
 def interaction_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisyInteraction:
-    """An interaction as a view of a marginal that has its two columns, in its cells."""
+    """An interaction as a view of a marginal that has its two columns, in its cells or finer ones."""
     first, second = (columns.index(column) for column in counts.block.columns)
+    onto = [within(groups[place], own) for place, own in zip((first, second), counts.block.groups, strict=True)]
     return NoisyInteraction(
         shape=tuple(int(group.max()) + 1 for group in groups),
         axes=(min(first, second), max(first, second)),
+        onto=(onto[0], onto[1]) if first < second else (onto[1], onto[0]),
         values=counts.values if first < second else counts.values.T,
         precision=counts.sigma**-2.0,
     )

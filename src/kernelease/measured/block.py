@@ -1,6 +1,7 @@
 """A contingency block: which counts, interactions, or sums of offsets within cells, to measure."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import final
 
@@ -72,3 +73,20 @@ class Block:
     def numbers(self) -> int:
         """Number of sums that do not follow from the others."""
         return math.prod(size - 1 for size in self.shape) if self.interaction else self.cells
+
+
+def finest(blocks: Iterable[Block]) -> list[int]:
+    """Positions of some blocks: for each set of columns, of the one with most cells."""
+    most: dict[frozenset[int], tuple[int, int]] = {}
+    for place, block in enumerate(blocks):
+        key = frozenset(block.columns)
+        if key not in most or block.cells > most[key][0]:
+            most[key] = block.cells, place
+    return sorted(place for _, place in most.values())
+
+
+def within(cells: Integers, group: Integers) -> Integers:
+    """The group of each of a column's cells, from those of its atoms."""
+    result = np.zeros(int(cells.max()) + 1, dtype=np.int64)
+    result[cells] = group
+    return result

@@ -56,10 +56,12 @@ def _record(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> dic
 def _view(view: View) -> dict[str, Any]:
     """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same.
 
-    An interaction of the two columns has no index: its values are those of the cells.
+    An interaction of the two columns has none: its values are those of the cells, or of the cells `onto` which they
+    are added up along either column.
     """
     if isinstance(view, NoisyInteraction):
-        return {"values": numbers(view.values.ravel()), "precision": number(view.precision)}
+        told = {"values": numbers(view.values.ravel()), "precision": number(view.precision)}
+        return told if view.own_cells else told | {"onto": [cells.tolist() for cells in view.onto]}
     same = np.ptp(view.precision) == 0.0
     return {
         "index": view.index.tolist(),

@@ -18,7 +18,7 @@ from scipy.stats import chi2
 
 from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, Marginal, tabulation
+from kernelease.analysis.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
@@ -197,16 +197,12 @@ def dependence_scores(
         return None
     counts = marginal.counts.reshape(marginal.shape)  # sums of estimates are the estimates of sums: not cut at 0 before
     shares = [_distribution(counts.sum(axis=axis)) for axis in (1, 0)]
-    expected = np.outer(*shares) * noisy.rows
-    weight = expected / (expected + _variance(marginal))
     centred = [_centred(part.by_rank(share), share) for part, share in zip(both, shares, strict=True)]
-    functions = [
-        _both_ways_centred(weight * np.outer(one, other), shares) for one in centred[0] for other in centred[1]
-    ]
+    expected, sampled = noisy.rows * np.outer(*shares), 1.0 if target is Target.POPULATION else 0.0
+    functions = _sharpest_products(marginal, centred, shares, expected, sampled)
     values, covariance = marginal.joint([function.ravel() for function in functions])
-    if target is Target.POPULATION:
-        stacked = np.stack([function.ravel() for function in functions])
-        covariance = covariance + (stacked * expected.ravel()) @ stacked.T
+    stacked = np.stack([function.ravel() for function in functions])
+    covariance = covariance + sampled * (stacked * expected.ravel()) @ stacked.T
     second = _second_order(marginal, functions, noisy.rows)
     if np.any(np.diag(second) > _SMALL * np.diag(covariance)):
         return None
@@ -237,13 +233,35 @@ def _second_order(marginal: Marginal, functions: Sequence[Floats], rows: float) 
     return np.array([[float(np.sum(one * other)) for other in seen] for one in moved]) / rows**2
 
 
+def _sharpest_products(
+    marginal: MeasuredMarginal, scores: Sequence[Floats], shares: Sequence[Floats], expected: Floats, sampled: float
+) -> list[Floats]:
+    """For each product of two columns' scores s·t, what sees it best of all functions that do not see p nor q.
+
+    A small dependence by these scores moves the shares of cells by d = (p∘s)(q∘t)ᵀ. With V the covariance of the
+    estimates, by noise and (where rows are `sampled`: 1, else 0) by sampling, it is V⁻¹(d − Cν), with ν such that the
+    conditions C on it hold, Fq = 0 and Fᵀp = 0. Of very many cells, each is weighed by its own count and noise alone.
+    """
+    errors = marginal.errors()
+    if errors is None:
+        weight = expected / (expected + _variance(marginal))
+        return [_both_ways_centred(weight * np.outer(one, other), shares) for one in scores[0] for other in scores[1]]
+    height, width = marginal.shape
+    shifts = [np.outer(shares[0] * one, shares[1] * other).ravel() for one in scores[0] for other in scores[1]]
+    conditions = np.vstack([np.kron(shares[0], np.eye(width)), np.kron(np.eye(height), shares[1])])
+    seen = np.linalg.solve(errors + sampled * np.diag(expected.ravel()), np.vstack([*shifts, conditions]).T)
+    sharp, kept = seen[:, : len(shifts)], seen[:, len(shifts) :]
+    sharp = sharp - kept @ np.linalg.lstsq(conditions @ kept, conditions @ sharp, rcond=None)[0]
+    return [_both_ways_centred(one.reshape(height, width) / np.abs(one).max(), shares) for one in sharp.T]
+
+
 def _directions(stacked: Floats) -> Floats:
     """Orthonormal vectors that span the columns of a matrix, but for what is negligible: (n, m) → (r, n)."""
     vectors, roots, _ = np.linalg.svd(stacked, full_matrices=False)
     return np.asarray(vectors[:, roots > _NEGLIGIBLE * max(float(roots[0]), 1e-300)].T)
 
 
-def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> Marginal | None:
+def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> MeasuredMarginal | None:
     """The marginal of the planned round; none where only blocks that were chosen in sight of the rows hold it."""
     planned = any(block.round == 0 and set(columns) <= set(block.block.columns) for block in noisy.blocks)
     return tabulation(noisy).marginals(columns)[0] if planned else None

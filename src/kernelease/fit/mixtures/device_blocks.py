@@ -33,7 +33,7 @@ class _Rows:
     @classmethod
     def of(cls, term: Term, width: int) -> "_Rows":
         if isinstance(term, Singles):
-            return cls._placed(np.full((2, 1), width - 1), slice(0, len(term.target)), width, term, np.float32(1.0))
+            return cls._placed(np.full((2, 1), width - 1), slice(0, len(term.target)), width, term, term.trust)
         if isinstance(term, Pairs):
             cells = len(term.target)
             third = np.full(cells, width - 1 if term.cell is None else term.cell)

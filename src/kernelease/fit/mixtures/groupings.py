@@ -8,6 +8,7 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.fit.mixtures.adam import Single
+from kernelease.measured.block import within
 from kernelease.measured.blocks import NoisyBlock
 
 
@@ -49,10 +50,3 @@ class Groupings:
         for key, onto in self.one_hot.items():
             slope[:, self.places[key[0]]] += slopes[:, self.coarse[key]] @ onto.T
         return slope
-
-
-def within(cells: Integers, group: Integers) -> Integers:
-    """The group of each of a column's cells, from those of its atoms."""
-    result = np.zeros(int(cells.max()) + 1, dtype=np.int64)
-    result[cells] = group
-    return result

@@ -14,6 +14,7 @@ from kernelease.fit.mixtures.groupings import Groupings
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
+from kernelease.measured.block import finest
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
@@ -23,6 +24,8 @@ _TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0
 # research: Tables: one constant at a time. Standard deviations taken off the evidence first; the signal from which on
 # trust fades out
 _DOUBT, _CERTAIN = 2.0, 600.0
+# research: Tables: pairs in few cells, too. Trust in single columns, where pairs say nothing of them
+_SINGLES_TRUST = 2.0
 _NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
@@ -73,7 +76,7 @@ class Objective:
             prior=prior.astype(np.float32),
             numbers=places[-1].stop + sum(block.block.numbers for block in several),
             rows=noisy.rows,
-            signal=noisy.rows / float(np.median([block.sigma for block in several])) if several else 0.0,
+            signal=signal_of(noisy),
         )
 
     @property
@@ -154,6 +157,13 @@ class Objective:
         return tuple(spread)
 
 
+def signal_of(noisy: NoisyBlocks) -> float:
+    """Rows over the noise of a count of several columns, in the finest cells of each; 0 where there is none."""
+    several = [block for block in noisy.blocks if len(block.block.columns) > 1]
+    levels = [several[place].sigma for place in finest(block.block for block in several)]
+    return noisy.rows / float(np.median(levels)) if levels else 0.0
+
+
 def leaning(chi_squared: float, numbers: int) -> float:
     """By what factor to trust a block more: above 1 where χ² per number is above 1 by more than chance explains."""
     above = chi_squared - 1.0 - _NO_CHANCE * math.sqrt(2.0 / numbers)
@@ -185,7 +195,12 @@ class _Layout:
         pairs = list(zip(self.cells, self.columns, strict=True))
         target = np.concatenate([np.bincount(cells, one.shares) for cells, one in pairs])
         variance = np.concatenate([np.bincount(cells) * one.variance for cells, one in pairs])
-        return Singles(target=target.astype(np.float32), precision=(1.0 / variance).astype(np.float32))
+        beside = any(block.block.interaction for block in self.noisy.blocks)
+        return Singles(
+            target=target.astype(np.float32),
+            precision=(1.0 / variance).astype(np.float32),
+            trust=np.float32(_SINGLES_TRUST if beside else 1.0),
+        )
 
     def joint(self, blocks: Sequence[NoisyBlock]) -> list[Term]:
         """Pairs as one matrix; triples that share a column as one matrix for each of its cells; the rest one by one."""

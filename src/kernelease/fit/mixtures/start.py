@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.adam import Single
-from kernelease.fit.mixtures.groupings import within
+from kernelease.measured.block import within
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred
 
 # research: Tables: one constant at a time. Of a component's mass on its row; the rest as the single columns have it

@@ -42,6 +42,7 @@ class Singles(Term):
 
     target: Single
     precision: Single
+    trust: np.float32  # by which their pull is multiplied
 
     @property
     def centred(self) -> bool:
@@ -53,9 +54,11 @@ class Singles(Term):
         fine = q[:, : len(self.target)]
         misfit = w @ fine - self.target
         pull = self.precision * misfit
+        chi_squared = float(pull @ misfit)
+        pull *= self.trust
         slope[:, : len(self.target)] += pull
         height += fine @ pull
-        return float(pull @ misfit)
+        return chi_squared
 
 
 @final

@@ -13,7 +13,7 @@ from kernelease.errors import ParameterError, SchemaError
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.block import Block
+from kernelease.measured.block import Block, finest
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import moments, selection
@@ -211,7 +211,7 @@ class Interactions(Method):
         progress: Progress,
     ) -> None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
-        noisy, most, interaction = rounds.noisy, shares.most or 0, self.measures_interactions(columns, rounds.pure)
+        noisy, most = rounds.noisy, shares.most or 0
         distributions = [one.distribution for one in one_ways(noisy)]
         cells = self.cells(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
@@ -224,19 +224,23 @@ class Interactions(Method):
         expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
         handicaps = selection.chance(expected, rounds.unit)
         picks = min(most, len(columns) - 1, len(blocks))
+
+        def measured(sets: Sequence[tuple[int, ...]], share: float) -> tuple[Block, ...]:
+            return self.chosen(sets, cells, share, columns, distributions, noisy.rows, noise, pure=rounds.pure)
+
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(blocks_of(sets, cells, rounds.left, interaction=interaction), stage=1)
+            rounds.count(measured(sets, rounds.left), stage=1)
             return
-        rounds.count(blocks_of(sets, cells, shares.forest, interaction=interaction), stage=1)
+        rounds.count(measured(sets, shares.forest), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
             share = rounds.left * (part if part < NEARLY_ALL else 1.0)
-            rounds.count(blocks_of(more, cells, share, interaction=interaction), stage=1)
+            rounds.count(measured(more, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
             rounds.count(single_blocks(columns, rounds.left))
 
@@ -271,7 +275,7 @@ class Interactions(Method):
             columns=len(noisy.sizes),
             blocks=tuple(pairs),
             looked_at=looked_at,
-            signal=noisy.rows / float(np.median([noise(pair.share) for pair in pairs])),
+            signal=noisy.rows / float(np.median([noise(pairs[place].share) for place in finest(pairs)])),
             solver=self.solver,
         )
         progress.expect({name: seconds for name, seconds in work.seconds().items() if name != READING})
@@ -339,6 +343,26 @@ class Interactions(Method):
             return [np.zeros(column.size, dtype=np.int64) for column in columns]
         seen = self._seen(columns, noise, pure)
         return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=seen, most=most)
+
+    def chosen(
+        self,
+        sets: Sequence[tuple[int, ...]],
+        cells: Sequence[Integers],
+        share: float,
+        columns: Sequence[Column],
+        distributions: Sequence[Floats],
+        rows: float,
+        noise: Noise,
+        *,
+        pure: bool,
+    ) -> tuple[Block, ...]:
+        """Blocks for pairs that were chosen."""
+        interaction = self.measures_interactions(columns, pure)
+        blocks = blocks_of(sets, cells, share, interaction=interaction)
+        if not interaction:
+            return blocks
+        seen = self._seen(columns, noise, pure)
+        return pair_blocks.in_few_cells_too(blocks, columns, distributions, rows=rows, noise=seen)
 
     def measures_interactions(self, columns: Sequence[Column], pure: bool) -> bool:
         """Whether pairs are measured as interactions, which leave to single columns what these say.

@@ -11,7 +11,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.resolution import cells_of, parted, width
+from kernelease.methods.interactions.resolution import cells_of, coarser, parted, width
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
@@ -23,11 +23,16 @@ MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
 MOST_CLASSES = 8  # limit: of a target that stay apart
 # research: Tables: what to measure. Times the share, for pairs with a target of too many classes to split by
 FAVOUR = 3.0
-POWER = 1.0 / 3.0  # research: Tables: one constant at a time. A block's share grows with the cube root of its numbers
+POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows with this power of its numbers
 # research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
 # research: Tables: cells of categories. Of the share of a cell of an ordered column, and cells of one column at most
 FINER, MOST_OF_ONE = 0.05, 128
+# research: Tables: pairs in few cells, too. The least share of a cell, of an ordered column and of others
+FEW_ORDERED, FEW = 0.25, 0.1
+# research: Tables: pairs in few cells, too. The part of a pair's share where the noise of a count is of all rows, which
+# falls with its root; the most; and where it would be less, there is none
+FAINT_FOR_FEW, MOST_FOR_FEW, LEAST_FOR_FEW = 3.5, 0.4, 0.11
 
 
 def pair_blocks(
@@ -59,6 +64,8 @@ def pair_blocks(
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
+        if interaction:
+            blocks = in_few_cells_too(blocks, columns, distributions, rows=rows, noise=noise)
         if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
             return blocks
         least, count = least * 1.1, math.inf  # where cells are scarce, none is spent on wide ones
@@ -81,7 +88,8 @@ def pair_cells(
         cells = [
             _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
         ]
-        if most * math.prod(sorted(width(grouping) for grouping in cells)[-2:]) <= MOST_NUMBERS and _few(cells):
+        widest = math.prod(sorted(width(grouping) for grouping in cells)[-2:])
+        if 3 * most * widest <= 2 * MOST_NUMBERS and _few(cells):
             return cells
         least, count = least * 1.2, math.inf
     return [np.zeros(column.size, dtype=np.int64) for column in columns]
@@ -109,6 +117,33 @@ def blocks_of(
     )
 
 
+def in_few_cells_too(
+    blocks: Sequence[Block],
+    columns: Sequence[Column],
+    distributions: Sequence[Floats],
+    *,
+    rows: float,
+    noise: Noise,
+) -> tuple[Block, ...]:
+    """The same interactions, each with another one for a part of its share: of the same columns, in few cells.
+
+    A dependence that is spread over many cells may be below the noise in each of them, and far above it in sums over
+    parts of the range. The part is the larger, the fainter a count of many cells is.
+    """
+    few = [_few_cells(column, p) for column, p in zip(columns, distributions, strict=True)]
+    result = []
+    for block in blocks:
+        part = min(MOST_FOR_FEW, FAINT_FOR_FEW * math.sqrt(noise(block.share) / rows))
+        groups = tuple(few[column](cells) for column, cells in zip(block.columns, block.groups, strict=True))
+        shape = [width(group) for group in groups]
+        if part < LEAST_FOR_FEW or min(shape) < 2 or 2 * math.prod(shape) > block.cells:
+            result.append(block)
+            continue
+        result.append(dataclasses.replace(block, share=(1.0 - part) * block.share))
+        result.append(dataclasses.replace(block, groups=groups, share=part * block.share))
+    return tuple(result)
+
+
 def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
     """The same blocks with another share for all of them together."""
     scale = share / sum(block.share for block in blocks)
@@ -116,8 +151,9 @@ def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
 
 
 def most_numbers(sizes: Sequence[int], target: int | None) -> int:
-    """The most counts of this round, whatever the cells turn out to be."""
-    return min(MOST_NUMBERS, sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target)))
+    """The most counts of this round, whatever the cells turn out to be, and again in cells half as many."""
+    numbers = sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target))
+    return min(MOST_NUMBERS, numbers if target is not None else 3 * numbers // 2)
 
 
 def check_width(columns: Sequence[Column]) -> None:
@@ -168,3 +204,9 @@ def _finer(column: Column, rows: Floats, least: float, noise: float) -> Integers
     while width(cells := cells_of(rows, share, 0)) > MOST_OF_ONE:
         share *= 1.1
     return cells
+
+
+def _few_cells(column: Column, distribution: Floats) -> Callable[[Integers], Integers]:
+    """From cells of a column to few of them."""
+    share = FEW_ORDERED if column.in_order else FEW
+    return lambda cells: coarser(cells, distribution, share, column.in_order)

@@ -13,7 +13,7 @@ import numpy as np
 
 from kernelease import html
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.block import Block, finest
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import single_blocks
@@ -131,7 +131,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
     blocks, total = _blocks(schema, chosen, promised, rows), chosen.reserve(schema.columns).total(promised)
-    pairs = sum(len(block.columns) > 1 for block in blocks)
+    pairs = len({block.columns for block in blocks if len(block.columns) > 1})
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
     blocks_measured = _measured(blocks, measured)
@@ -170,24 +170,23 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     cells = method.cells(columns, uniform, rows, shares, noise, pure=privacy.pure)
     part = (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
-    pairs, interaction = itertools.combinations(several, 2), method.measures_interactions(columns, privacy.pure)
-    return singles + tuple(
-        Block(columns=(i, j), groups=(cells[i], cells[j]), share=part, interaction=interaction) for i, j in pairs
-    )
+    pairs = list(itertools.combinations(several, 2))
+    return singles + method.chosen(pairs, cells, part * len(pairs), columns, uniform, rows, noise, pure=privacy.pure)
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
     """So many pairs, evenly taken, in the place of all that could be chosen."""
-    together = [block for block in blocks if len(block.columns) > 1]
-    kept = [together[place * len(together) // pairs] for place in range(pairs)]
-    return tuple(block for block in blocks if len(block.columns) == 1) + tuple(kept)
+    together = list(dict.fromkeys(block.columns for block in blocks if len(block.columns) > 1))
+    kept = {together[place * len(together) // pairs] for place in range(pairs)}
+    return tuple(block for block in blocks if len(block.columns) == 1 or block.columns in kept)
 
 
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
     noise = count_noise(privacy, total)
     floors = []
     alone = {block.columns[0]: noise(block.share) for block in reversed(blocks) if len(block.columns) == 1}
-    for block in blocks:
+    kept = set(finest(blocks))
+    for block in (block for place, block in enumerate(blocks) if len(block.columns) == 1 or place in kept):
         sigma = _count_noise(block, noise(block.share), alone, privacy) if block.interaction else noise(block.share)
         names = tuple(schema.names[column] for column in block.columns)
         floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
@@ -243,7 +242,7 @@ def _workload(
     schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, method: Interactions, looked_at: int
 ) -> Workload:
     noise = count_noise(privacy, method.reserve(schema.columns).total(privacy))
-    pairs = [noise(block.share) for block in blocks if len(block.columns) > 1]
+    pairs = [noise(blocks[place].share) for place in finest(blocks) if len(blocks[place].columns) > 1]
     return Workload(
         rows=rows,
         columns=len(schema),

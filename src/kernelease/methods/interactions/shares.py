@@ -1,13 +1,15 @@
 """How a release of a table parts its budget among single columns, pairs, and sets that are chosen later."""
 
 import dataclasses
+import math
 from dataclasses import dataclass
 from typing import final
 
 SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
-# research: Tables: interactions in place of counts. The same where pairs say nothing about single columns
-LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS = 0.15, 0.5
+# research: Tables: pairs in few cells, too. The same where pairs say nothing about single columns; the most grows with
+# the logarithm (to base 2) of the number of columns
+LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS, MORE_FOR_MORE = 0.15, 0.3, 0.03
 # research: Tables: interactions in place of counts. Times what they have beside counts of pairs
 SINGLES_BESIDE_INTERACTIONS = 1.3
 # research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
@@ -57,7 +59,9 @@ class Shares:
         singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
         if interactions:
             wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
-            singles = max(LEAST_BESIDE_INTERACTIONS, min(MOST_BESIDE_INTERACTIONS, wanted))
+            singles = max(
+                LEAST_BESIDE_INTERACTIONS, min(MOST_BESIDE_INTERACTIONS + MORE_FOR_MORE * math.log2(columns), wanted)
+            )
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))

@@ -102,10 +102,9 @@ def _cells(noisy: NoisyBlocks, pairs: Sequence[Block], least: float) -> list[Int
     ordered = noisy.ordered or (0,) * len(noisy.sizes)
     result = []
     for column, one in enumerate(one_ways(noisy)):
-        held = [block for block in pairs if column in block.columns]
+        held = [block.groups[block.columns.index(column)] for block in pairs if column in block.columns]
         if held:
-            cells = held[0].groups[held[0].columns.index(column)]
-            result.append(coarser(cells, one.distribution, least, ordered[column]))
+            result.append(coarser(max(held, key=width), one.distribution, least, ordered[column]))
         else:
             result.append(np.zeros(noisy.sizes[column], dtype=np.int64))
     return result

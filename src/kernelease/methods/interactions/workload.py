@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, final
 
-import numpy as np
-
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.mixtures.objective import signal_of
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 
@@ -74,17 +73,17 @@ def fitted_cells(blocks: Sequence[Block]) -> int:
     cells: dict[int, int] = {}
     for block in blocks:
         if len(block.columns) > 1:
-            cells.update(zip(block.columns, block.shape, strict=True))
+            for column, size in zip(block.columns, block.shape, strict=True):
+                cells[column] = max(size, cells.get(column, 0))
     return max(1, sum(cells.values()))
 
 
 def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver, rows: int | None = None) -> Workload:
     """What a fit of these measurements has to do, and to draw so many rows of it."""
-    several = [block.sigma for block in noisy.blocks if len(block.block.columns) > 1]
     return Workload(
         rows=noisy.rows if rows is None else rows,
         columns=len(noisy.sizes),
         blocks=tuple(block.block for block in noisy.blocks),
-        signal=noisy.rows / float(np.median(several)) if several else 0.0,
+        signal=signal_of(noisy),
         solver=solver,
     )

@@ -16,7 +16,7 @@ class Marginal {
     this.synthetic = record.synthetic;
     this.sizes = record.groups.map((group) => Math.max(...group) + 1);
     this.size = this.sizes.reduce((one, other) => one * other, 1);
-    this.interaction = record.views.find((view) => view.index === undefined); /* else undefined */
+    this.interaction = record.views.find((view) => view.index === undefined && view.onto === undefined); /* else undefined */
     this.views = record.views.filter((view) => view.index !== undefined).map((view) => {
       const precision = Array.isArray(view.precision)
         ? Float64Array.from(view.precision) : new Float64Array(view.values.length).fill(view.precision);
@@ -29,6 +29,42 @@ class Marginal {
       for (let cell = 0; cell < this.size; cell++) this.sums[cell] += precision[index[cell]] * values[index[cell]];
     }
     this.interaction?.values.forEach((value, cell) => { this.sums[cell] += this.interaction.precision * value; });
+    this.inFew = record.views.filter((view) => view.onto !== undefined).map((view) => this.directions(view));
+    for (const { rows, values, precision } of this.inFew) {
+      rows.forEach((row, place) => row.forEach((one, cell) => { this.sums[cell] += precision * one * values[place]; }));
+    }
+  }
+
+  /** An interaction in fewer cells, as functions of the cells here: the sum of those in each of its own, less means. */
+  directions({ onto, values, precision }) {
+    const [height, width] = onto.map((cells) => Math.max(...cells) + 1), second = this.sizes[1];
+    const rows = values.map((_, place) => {
+      const column = place % width, row = (place - column) / width;
+      return Float64Array.from({ length: this.size }, (__, cell) => {
+        const across = onto[1][cell % second] === column, down = onto[0][Math.floor(cell / second)] === row;
+        return (Number(down) - 1 / height) * (Number(across) - 1 / width);
+      });
+    });
+    return { rows, values, precision };
+  }
+
+  /** The functions V of all interactions in fewer cells, M₀⁻¹Vᵀ, and the Cholesky factor of P⁻¹ + V M₀⁻¹ Vᵀ. */
+  get few() {
+    if (this.solvedFew !== undefined) return this.solvedFew;
+    const rows = this.inFew.flatMap((view) => view.rows), inverted = rows.map((row) => this.inverseBeside(row));
+    const noise = this.inFew.flatMap(({ rows: own, precision }) => own.map(() => 1 / precision));
+    const matrix = rows.map((row, one) => Float64Array.from(inverted, (other, place) => dot(row, other) + (one === place ? noise[one] : 0)));
+    this.solvedFew = { rows, inverted, factor: cholesky(matrix) };
+    return this.solvedFew;
+  }
+
+  /** M⁻¹ h where interactions in fewer cells were measured, too: M = M₀ + VᵀPV (Woodbury's identity). */
+  inverseInFew(h) {
+    const x = this.inverseBeside(h), { rows, inverted, factor } = this.few;
+    solveBy(factor, Float64Array.from(rows, (row) => dot(row, x))).forEach((one, place) => {
+      for (let cell = 0; cell < this.size; cell++) x[cell] -= one * inverted[place][cell];
+    });
+    return x;
   }
 
   /** The sums of a function over the cells of each value of the first column, then of the second: Eᵀ x. */
@@ -97,7 +133,7 @@ class Marginal {
 
   /** M⁻¹ h = D⁻¹ (h − G K⁻¹ Gᵀ D⁻¹ h), with D the precisions of the finest view (Woodbury's identity). */
   inverse(h) {
-    if (this.interaction) return this.inverseBeside(h);
+    if (this.interaction) return this.inFew.length ? this.inverseInFew(h) : this.inverseBeside(h);
     const x = h.map((value, cell) => value * this.variances[cell]), { views, factor } = this.coarse;
     const solved = solveBy(factor, this.gathered(x));
     for (const { index, start } of views) for (let cell = 0; cell < this.size; cell++) x[cell] -= this.variances[cell] * solved[start + index[cell]];
