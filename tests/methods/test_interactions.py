@@ -15,6 +15,7 @@ from kernelease.measured.block import finest
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
     FAINT_FOR_FEW,
+    FAVOUR,
     LEAST_FOR_FEW,
     MOST_FOR_FEW,
     MOST_OF_ONE,
@@ -191,8 +192,16 @@ def test_rows_that_do_not_hold_what_was_measured_are_warned_of() -> None:
     assert len(said) == 1
 
 
-def test_with_a_target_every_pair_is_counted_per_class() -> None:
+def test_a_target_has_a_larger_share_of_pairs_where_counts_are_faint() -> None:
     blocks = measured(parity(3000), [2] * 6, target="c1").measured.blocks
+    pairs = [block.block for block in blocks if len(block.block.columns) == 2]
+    assert all(block.interaction for block in pairs)
+    shares = {1 in block.columns: block.share for block in pairs}
+    assert shares[True] == pytest.approx(FAVOUR * shares[False])
+
+
+def test_with_a_target_every_pair_is_counted_per_class_where_noise_is_small() -> None:
+    blocks = measured(parity(60_000), [2] * 6, target="c1").measured.blocks
     sets = {frozenset(block.block.columns) for block in blocks if block.round == 0}
     others = [0, 2, 3, 4, 5]
     assert {frozenset((i, j, 1)) for i, j in itertools.combinations(others, 2)} <= sets

@@ -68,6 +68,8 @@ Quiet: TypeAlias = Annotated[bool, typer.Option("--quiet", "-q", help="No progre
 Target: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        "--target", metavar="COLUMN", help="A column that the release should predict well: pairs are counted per class."
+        "--target",
+        metavar="COLUMN",
+        help="A column that the release should predict well: more of the budget goes to it.",
     ),
 ]

@@ -41,6 +41,9 @@ from kernelease.table.domain import Domain
 
 # research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
 NEARLY_ALL = 0.95
+# research: Tables: a target where counts are faint. Of all rows, the noise of a pair's count from which on pairs are
+# not counted per class of a target
+FAINT_PER_CLASS = 1.0 / 1000.0
 SHOWN = 3  # convention: sets of columns that a warning names
 
 
@@ -85,8 +88,9 @@ class Interactions(Method):
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
     fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
-    and the model fitted to it suggests others. A `target` is a column to predict: every pair is then counted per class
-    of it, which costs no more noise, only more cells; pairs with a target of many classes get a larger share instead.
+    and the model fitted to it suggests others. A `target` is a column to predict: pairs with it get a larger share;
+    where noise is small and it has few classes, every pair is counted per class of it instead, which costs no more
+    noise, only more cells.
     `triples` is how many sets of three are chosen (None: as many as the budget can show; 0: none).
     """
 
@@ -152,8 +156,7 @@ class Interactions(Method):
         if alone:
             rounds.count(single_blocks(columns, rounds.left))
         else:
-            beside = self.measures_interactions(columns, rounds.pure)
-            rounds.count(single_blocks(columns, shares.singles, interactions=beside))
+            rounds.count(single_blocks(columns, shares.singles, interactions=shares.interactions))
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
@@ -187,7 +190,7 @@ class Interactions(Method):
             return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
+        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
         if not pairs:
             rounds.count(single_blocks(columns, rounds.left))
             return
@@ -213,7 +216,7 @@ class Interactions(Method):
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
         distributions = [one.distribution for one in one_ways(noisy)]
-        cells = self.cells(columns, distributions, noisy.rows, shares, noise, pure=rounds.pure)
+        cells = self.cells(columns, distributions, noisy.rows, shares, noise)
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
             rounds.count(single_blocks(columns, rounds.left))
@@ -226,7 +229,8 @@ class Interactions(Method):
         picks = min(most, len(columns) - 1, len(blocks))
 
         def measured(sets: Sequence[tuple[int, ...]], share: float) -> tuple[Block, ...]:
-            return self.chosen(sets, cells, share, columns, distributions, noisy.rows, noise, pure=rounds.pure)
+            blocks = blocks_of(sets, cells, share, favoured=self._target(columns), interaction=shares.interactions)
+            return self.chosen(blocks, columns, distributions, noisy.rows, shares, noise)
 
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
@@ -282,14 +286,30 @@ class Interactions(Method):
         progress.stage(TOGETHER)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
-        """How the budget is parted, and whether pairs are chosen."""
+        """How the budget is parted, whether pairs are chosen, and whether they are measured as interactions.
+
+        These leave to single columns what these say: those of two columns of two values have half the noise. Not where
+        privacy is pure, since in L1 a row moves an interaction farther than a count; nor where noise is so small that
+        all pairs are counted per class of a target.
+        """
+        if privacy.pure:
+            return self._shares(columns, privacy, total, rows, interactions=False)
+        shares = self._shares(columns, privacy, total, rows, interactions=True)
+        pairs = len(columns) * (len(columns) - 1) // 2
+        if self._split(columns) is None or shares.most is not None or pairs == 0:
+            return shares
+        faint = count_noise(privacy, total)(shares.pairs / pairs) > FAINT_PER_CLASS * rows
+        return shares if faint else self._shares(columns, privacy, total, rows, interactions=False)
+
+    def _shares(
+        self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float, *, interactions: bool
+    ) -> Shares:
         atoms, noise = sum(min(column.size, LONG) for column in columns), count_noise(privacy, total)
-        interactions = self.measures_interactions(columns, privacy.pure)
         shares = Shares.rule(
             len(columns),
             rows / (noise(1.0) * atoms),
             known_rows=privacy.relation is Neighbours.REPLACE_ONE,
-            target=self._split(columns) is not None,
+            target=self._split(columns) is not None and not interactions,
             interactions=interactions,
             triples=self.triples,
         )
@@ -297,7 +317,7 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        seen = self._seen(columns, noise, privacy.pure)
+        seen = _seen(columns, shares, noise)
         most, forest = selection.affordable(pairs, together, rows, seen), len(columns) - 1
         all_of_them = most < 2 * forest and seen(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
@@ -311,20 +331,18 @@ class Interactions(Method):
         rows: float,
         shares: Shares,
         noise: Noise,
-        *,
-        pure: bool,
     ) -> tuple[Block, ...]:
         """A block for each pair, by the distributions of single columns."""
-        target, interaction = self._split(columns), self.measures_interactions(columns, pure)
+        target = None if shares.interactions else self._split(columns)
         return pair_blocks.pair_blocks(
             columns,
             distributions,
             rows=rows,
             share=shares.pairs,
-            noise=self._seen(columns, noise, pure),
+            noise=_seen(columns, shares, noise),
             target=target,
             favoured=self._target(columns) if target is None else None,
-            interaction=interaction,
+            interaction=shares.interactions,
         )
 
     def cells(
@@ -334,47 +352,28 @@ class Interactions(Method):
         rows: float,
         shares: Shares,
         noise: Noise,
-        *,
-        pure: bool,
     ) -> list[Integers]:
         """The cells of each column in pairs that are chosen."""
         share, most = shares.forest + shares.pairs, shares.most or 0
         if most == 0:
             return [np.zeros(column.size, dtype=np.int64) for column in columns]
-        seen = self._seen(columns, noise, pure)
+        seen = _seen(columns, shares, noise)
         return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=seen, most=most)
 
     def chosen(
         self,
-        sets: Sequence[tuple[int, ...]],
-        cells: Sequence[Integers],
-        share: float,
+        blocks: tuple[Block, ...],
         columns: Sequence[Column],
         distributions: Sequence[Floats],
         rows: float,
+        shares: Shares,
         noise: Noise,
-        *,
-        pure: bool,
     ) -> tuple[Block, ...]:
-        """Blocks for pairs that were chosen."""
-        interaction = self.measures_interactions(columns, pure)
-        blocks = blocks_of(sets, cells, share, interaction=interaction)
-        if not interaction:
+        """Pairs that were chosen as they are measured: interactions in few cells, too."""
+        if not shares.interactions:
             return blocks
-        seen = self._seen(columns, noise, pure)
+        seen = _seen(columns, shares, noise)
         return pair_blocks.in_few_cells_too(blocks, columns, distributions, rows=rows, noise=seen)
-
-    def measures_interactions(self, columns: Sequence[Column], pure: bool) -> bool:
-        """Whether pairs are measured as interactions, which leave to single columns what these say.
-
-        Those of two columns of two values have half the noise. Not where privacy is `pure`, since in L1 a row moves an
-        interaction farther than a count; nor where pairs are counted per class of a target.
-        """
-        return not pure and self._split(columns) is None
-
-    def _seen(self, columns: Sequence[Column], noise: Noise, pure: bool) -> Noise:
-        """The noise through which pairs are seen, for each share of the budget."""
-        return pair_blocks.interaction_noise(columns, noise) if self.measures_interactions(columns, pure) else noise
 
     def _split(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""
@@ -388,6 +387,11 @@ class Interactions(Method):
         if self.target not in names:
             raise SchemaError(f"target: there is no column {self.target!r}.", path=("columns",))
         return names.index(self.target) if len(columns) > 2 else None
+
+
+def _seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
+    """The noise through which pairs are seen, for each share of the budget."""
+    return pair_blocks.interaction_noise(columns, noise) if shares.interactions else noise
 
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:

@@ -153,7 +153,7 @@ def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
 def most_numbers(sizes: Sequence[int], target: int | None) -> int:
     """The most counts of this round, whatever the cells turn out to be, and again in cells half as many."""
     numbers = sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target))
-    return min(MOST_NUMBERS, numbers if target is not None else 3 * numbers // 2)
+    return min(MOST_NUMBERS, 3 * numbers // 2)
 
 
 def check_width(columns: Sequence[Column]) -> None:

@@ -15,6 +15,7 @@ from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block, finest
 from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.pairs import blocks_of
 from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import single_blocks
 from kernelease.methods.interactions.workload import Workload, fitted_cells
@@ -163,15 +164,16 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
     if len(columns) == 1 or shares.most == 0:
         return single_blocks(columns, shares.singles)
-    singles = single_blocks(columns, shares.singles, interactions=method.measures_interactions(columns, privacy.pure))
+    singles = single_blocks(columns, shares.singles, interactions=shares.interactions)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     if shares.most is None:
-        return singles + method.pairs(columns, uniform, rows, shares, noise, pure=privacy.pure)
-    cells = method.cells(columns, uniform, rows, shares, noise, pure=privacy.pure)
+        return singles + method.pairs(columns, uniform, rows, shares, noise)
+    cells = method.cells(columns, uniform, rows, shares, noise)
     part = (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
     pairs = list(itertools.combinations(several, 2))
-    return singles + method.chosen(pairs, cells, part * len(pairs), columns, uniform, rows, noise, pure=privacy.pure)
+    blocks = blocks_of(pairs, cells, part * len(pairs), interaction=shares.interactions)
+    return singles + method.chosen(blocks, columns, uniform, rows, shares, noise)
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
@@ -249,7 +251,9 @@ def _workload(
         blocks=blocks,
         looked_at=looked_at,
         signal=rows / float(np.median(pairs)) if pairs else 0.0,
-        classes=1 if method.target is None else schema.column(method.target).size,
+        classes=1
+        if method.target is None or any(block.interaction for block in blocks)
+        else schema.column(method.target).size,
         solver=method.solver,
     )
 

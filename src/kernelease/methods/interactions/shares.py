@@ -35,6 +35,7 @@ class Shares:
     count: int  # of the sets of three
     forest: float = 0.0  # of the pairs that are chosen first
     most: int | None = None  # pairs that are measured, where they are chosen; None: all
+    interactions: bool = False  # whether pairs are measured as interactions
 
     @classmethod
     def rule(
@@ -55,7 +56,9 @@ class Shares:
         """
         size = 0.0 if known_rows else SIZE
         if columns == 1:
-            return cls(size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0)
+            return cls(
+                size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0, interactions=interactions
+            )
         singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
         if interactions:
             wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
@@ -75,6 +78,7 @@ class Shares:
             choice=choice,
             triples=third,
             count=count,
+            interactions=interactions,
         )
 
     def beside(self, aside: float) -> "Shares":
