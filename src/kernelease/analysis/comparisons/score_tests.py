@@ -252,7 +252,10 @@ def _sharpest_products(
     seen = np.linalg.solve(errors + sampled * np.diag(expected.ravel()), np.vstack([*shifts, conditions]).T)
     sharp, kept = seen[:, : len(shifts)], seen[:, len(shifts) :]
     sharp = sharp - kept @ np.linalg.lstsq(conditions @ kept, conditions @ sharp, rcond=None)[0]
-    return [_both_ways_centred(one.reshape(height, width) / np.abs(one).max(), shares) for one in sharp.T]
+    return [
+        _both_ways_centred(one.reshape(height, width) / max(float(np.abs(one).max()), 1e-300), shares)
+        for one in sharp.T
+    ]
 
 
 def _directions(stacked: Floats) -> Floats:
