@@ -206,12 +206,10 @@ class MeasuredMarginal(Marginal):
         counted = any(len(view.values) == self.size for view in self.sums)
         return None if counted or not found else found[0]
 
-    def errors(self) -> Floats | None:
-        """M⁻¹, the covariance of the estimates of all counts, if N is not known: (cells, cells).
-
-        None where there are too many cells.
-        """
-        return np.asarray(cho_solve(self._factor, np.eye(self.size))) if self.size <= DENSE else None
+    @cached_property
+    def information(self) -> Floats | None:
+        """M, the inverse of the covariance of all counts' estimates: (cells, cells). None where cells are too many."""
+        return sum((view.matrix for view in self.views), np.zeros((self.size,) * 2)) if self.size <= DENSE else None
 
     @cached_property
     def _weighted_sums(self) -> Floats:
@@ -225,10 +223,7 @@ class MeasuredMarginal(Marginal):
     @cached_property
     def _factor(self) -> tuple[Floats, bool]:
         """The Cholesky factor of M."""
-        information = np.zeros((self.size, self.size))
-        for view in self.views:
-            information += view.matrix
-        factor: tuple[Floats, bool] = cho_factor(information)
+        factor: tuple[Floats, bool] = cho_factor(self.information)
         return factor
 
     def _inverse(self, function: Floats) -> Floats:

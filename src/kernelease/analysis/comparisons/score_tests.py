@@ -13,6 +13,7 @@ from typing import TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 from scipy.special import ndtr, ndtri
 from scipy.stats import chi2
 
@@ -29,6 +30,7 @@ Flags: TypeAlias = NDArray[np.bool_]
 MAIN = 0.85  # of the level of a column or a pair, for its main scores where it has others
 _SMALL = 0.25  # of a variance: with so little of products of errors in a sum, its law is still near the normal one
 _NEGLIGIBLE = 1e-2  # of the largest singular value of a function of two columns
+_NOBODY = 1e-6  # rows of a cell that holds none
 _RIDGE = 1e-9  # of the largest variance: cells that hold nobody, without noise, have none of their own
 _FAR = 6.0  # standard deviations: the score of a cell at either end that holds nobody
 MOST_SCORES = 24  # of a column or a pair: with more, a kernel sees as well
@@ -240,16 +242,20 @@ def _sharpest_products(
 
     A small dependence by these scores moves the shares of cells by d = (p∘s)(q∘t)ᵀ. With V the covariance of the
     estimates, by noise and (where rows are `sampled`: 1, else 0) by sampling, it is V⁻¹(d − Cν), with ν such that the
-    conditions C on it hold, Fq = 0 and Fᵀp = 0. Of very many cells, each is weighed by its own count and noise alone.
+    conditions C on it hold, Fq = 0 and Fᵀp = 0. With M⁻¹ the noise and S the sampling, V⁻¹ = M − M(M + S⁻¹)⁻¹M. Of very
+    many cells, each is weighed by its own count and noise alone.
     """
-    errors = marginal.errors()
-    if errors is None:
+    information = marginal.information
+    if information is None:
         weight = expected / (expected + _variance(marginal))
         return [_both_ways_centred(weight * np.outer(one, other), shares) for one in scores[0] for other in scores[1]]
     height, width = marginal.shape
     shifts = [np.outer(shares[0] * one, shares[1] * other).ravel() for one in scores[0] for other in scores[1]]
     conditions = np.vstack([np.kron(shares[0], np.eye(width)), np.kron(np.eye(height), shares[1])])
-    seen = np.linalg.solve(errors + sampled * np.diag(expected.ravel()), np.vstack([*shifts, conditions]).T)
+    seen = information @ np.vstack([*shifts, conditions]).T
+    if sampled:
+        sampling = 1.0 / np.maximum(sampled * expected.ravel(), _NOBODY)
+        seen -= information @ cho_solve(cho_factor(information + np.diag(sampling)), seen)
     sharp, kept = seen[:, : len(shifts)], seen[:, len(shifts) :]
     sharp = sharp - kept @ np.linalg.lstsq(conditions @ kept, conditions @ sharp, rcond=None)[0]
     return [
