@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from audits.attacker import epsilon_bound, judged
 from audits.case import Case, Effort, Verdict
-from audits.transcript import log_ratios
+from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
@@ -16,28 +16,33 @@ from kernelease.privacy import frequent as frequent_module
 from kernelease.privacy.bounds import private_bounds
 from kernelease.privacy.frequent import NAMING_SHARE, frequent_values, threshold
 
-PURE = Privacy(epsilon=1.0, delta=0.0)  # well below what so few trials can prove
+PURE = {Effort.FAST: Privacy(epsilon=1.0, delta=0.0), Effort.FULL: Privacy(epsilon=2.0, delta=0.0)}
+"""Well below what so many trials can prove of a twin."""
 NAMES = Privacy(epsilon=2.0, delta=1e-3)
 
 
-def bounds_of(column: Any, noise: NoiseSource) -> object:
+def bounds_of(privacy: Privacy) -> Run:
     """A run of the mechanism on one column."""
-    batch = pa.record_batch({"income": pa.array(column, pa.float64())})
-    return private_bounds([batch], ("income",), privacy=PURE, ledger=MemoryLedger(PURE), noise=noise)
+
+    def run(column: Any, noise: NoiseSource) -> object:
+        batch = pa.record_batch({"income": pa.array(column, pa.float64())})
+        return private_bounds([batch], ("income",), privacy=privacy, ledger=MemoryLedger(privacy), noise=noise)
+
+    return run
 
 
 def bounds(effort: Effort) -> Verdict:
     """A cell moves to another group in every look: from within what the first one finds to far outside of it."""
-    trials, quiet = (250, 0.0625) if effort is Effort.FAST else (1_500, 0.125)
-    most = [7.0] * 120  # so many that the first look finds them, and the others follow
+    trials, quiet, rows = (250, 0.0625, 120) if effort is Effort.FAST else (1_500, 0.25, 60)
+    most = [7.0] * rows  # so many that the first look finds them, and the others follow
     tables = ([*most, 5.5], [*most, 1e300])
 
     def bound(noise: NoiseSource) -> float:
-        return epsilon_bound(*log_ratios(bounds_of, tables, noise, trials, adaptive=True))
+        return epsilon_bound(*log_ratios(bounds_of(PURE[effort]), tables, noise, trials, adaptive=True))
 
     return judged(
         trials=2 * trials,
-        claim=PURE.epsilon,
+        claim=PURE[effort].epsilon,
         real=bound(BulkNoise()),
         twins={f"Δ₁ too small by a factor of {1 / quiet:.0f}": bound(QuietNoise(quiet))},
         symbol="ε",
