@@ -21,7 +21,7 @@ MOST_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
 MOST_CELLS = 600  # limit: of all columns: the fit's work grows with their square
 MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
 MOST_CLASSES = 8  # limit: of a target that stay apart
-# research: Tables: what to measure. Times the share, for pairs with a target of too many classes to split by
+# research: Tables: a target where counts are faint. Times the share, for pairs with a target that do not split others
 FAVOUR = 3.0
 POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows with this power of its numbers
 # research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
@@ -128,13 +128,17 @@ def in_few_cells_too(
     """The same interactions, each with another one for a part of its share: of the same columns, in few cells.
 
     A dependence that is spread over many cells may be below the noise in each of them, and far above it in sums over
-    parts of the range. The part is the larger, the fainter a count of many cells is.
+    parts of the range. The part is the larger, the fainter a count of many cells is. A column has the same cells in all
+    of the blocks.
     """
-    few = [_few_cells(column, p) for column, p in zip(columns, distributions, strict=True)]
+    few: dict[int, Integers] = {}
     result = []
     for block in blocks:
         part = min(MOST_FOR_FEW, FAINT_FOR_FEW * math.sqrt(noise(block.share) / rows))
-        groups = tuple(few[column](cells) for column, cells in zip(block.columns, block.groups, strict=True))
+        for column, cells in zip(block.columns, block.groups, strict=True):
+            if column not in few:
+                few[column] = _few_cells(columns[column], distributions[column], cells)
+        groups = tuple(few[column] for column in block.columns)
         shape = [width(group) for group in groups]
         if part < LEAST_FOR_FEW or min(shape) < 2 or 2 * math.prod(shape) > block.cells:
             result.append(block)
@@ -206,7 +210,6 @@ def _finer(column: Column, rows: Floats, least: float, noise: float) -> Integers
     return cells
 
 
-def _few_cells(column: Column, distribution: Floats) -> Callable[[Integers], Integers]:
-    """From cells of a column to few of them."""
+def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integers:
     share = FEW_ORDERED if column.in_order else FEW
-    return lambda cells: coarser(cells, distribution, share, column.in_order)
+    return coarser(cells, distribution, share, column.in_order)
