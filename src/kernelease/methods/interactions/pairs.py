@@ -63,11 +63,12 @@ def pair_blocks(
             _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count)
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
-        blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
-        if interaction:
-            blocks = in_few_cells_too(blocks, columns, distributions, rows=rows, noise=noise)
-        if sum(block.cells for block in blocks) <= MOST_NUMBERS and _few(cells):
-            return blocks
+        if _few(cells):
+            blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
+            if interaction:
+                blocks = in_few_cells_too(blocks, columns, distributions, rows=rows, noise=noise)
+            if sum(block.cells for block in blocks) <= MOST_NUMBERS:
+                return blocks
         least, count = least * 1.1, math.inf  # where cells are scarce, none is spent on wide ones
     return ()
 
