@@ -23,7 +23,7 @@ from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of
 from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, single_blocks, smallest_block
+from kernelease.methods.interactions.singles import LONG, atoms_seen, first_look, single_blocks, smallest_block
 from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
@@ -153,14 +153,28 @@ class Interactions(Method):
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
         alone = len(columns) == 1 or shares.most == 0
-        if alone:
-            rounds.count(single_blocks(columns, rounds.left))
-        else:
-            rounds.count(single_blocks(columns, shares.singles, interactions=shares.interactions))
+        self._measure_singles(rounds, columns, rounds.left if alone else shares.singles, shares, level)
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
         return rounds.noisy
+
+    def _measure_singles(
+        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+    ) -> None:
+        """Every column, for so much: a first look, then each for as much as it needs by what is seen of it."""
+        first = first_look(len(columns), pure=rounds.pure)
+        rounds.count(single_blocks(columns, first * share, interactions=shares.interactions))
+        if first < 1.0:
+            self._measure_again(rounds, columns, (1.0 - first) * share, shares, noise)
+
+    def _measure_again(
+        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+    ) -> None:
+        noisy = rounds.noisy
+        distributions = [one.distribution for one in one_ways(noisy)]
+        needs = atoms_seen(distributions, rows=noisy.rows, share=share, noise=noise)
+        rounds.count(single_blocks(columns, share, interactions=shares.interactions, needs=needs))
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -192,7 +206,7 @@ class Interactions(Method):
         distributions = [one.distribution for one in one_ways(noisy)]
         pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
         if not pairs:
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
             return
         self._expect(progress, rounds.noisy, pairs, noise)
         cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
@@ -219,7 +233,7 @@ class Interactions(Method):
         cells = self.cells(columns, distributions, noisy.rows, shares, noise)
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
             return
         self._expect(
             progress, noisy, blocks_of([one.columns for one in blocks[:most]], cells, shares.forest), noise, len(blocks)
@@ -246,7 +260,7 @@ class Interactions(Method):
             share = rounds.left * (part if part < NEARLY_ALL else 1.0)
             rounds.count(measured(more, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
 
     def _measure_triples(
         self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise

@@ -17,7 +17,7 @@ from kernelease.measured.block import Block, finest
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.pairs import blocks_of
 from kernelease.methods.interactions.resolution import width
-from kernelease.methods.interactions.singles import single_blocks
+from kernelease.methods.interactions.singles import first_look, single_blocks
 from kernelease.methods.interactions.workload import Workload, fitted_cells
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
@@ -136,7 +136,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
     blocks_measured = _measured(blocks, measured)
-    numbers = sum(block.cells for block in blocks_measured)
+    looks = 1 if first_look(len(schema), pure=promised.pure) == 1.0 else 2  # at single columns
+    numbers = sum(block.cells * (looks if len(block.columns) == 1 else 1) for block in blocks_measured)
     work = _workload(schema, blocks_measured, promised, rows, chosen, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
@@ -157,7 +158,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
 def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
-    The real cells follow from noisy counts. Where pairs are chosen, all are here that could be. Sets of three are
+    The real cells follow from noisy counts, and so does what a column gets in the second look at it; both looks are one
+    block here. Where pairs are chosen, all are here that could be. Sets of three are
     chosen later, and are left out.
     """
     columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
