@@ -15,7 +15,6 @@ from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block, finest
 from kernelease.methods.interactions.interactions import Interactions, count_noise
-from kernelease.methods.interactions.pairs import blocks_of
 from kernelease.methods.interactions.resolution import width
 from kernelease.methods.interactions.singles import first_look, single_blocks
 from kernelease.methods.interactions.workload import Workload, fitted_cells
@@ -168,14 +167,13 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
         return single_blocks(columns, shares.singles)
     singles = single_blocks(columns, shares.singles, interactions=shares.interactions)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
+    layout = method.layout(columns, uniform, rows, shares, noise)
     if shares.most is None:
-        return singles + method.pairs(columns, uniform, rows, shares, noise)
-    cells = method.cells(columns, uniform, rows, shares, noise)
-    part = (shares.forest + shares.pairs) / shares.most
+        return singles + layout.every()
+    cells, part = layout.cells(), (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
     pairs = list(itertools.combinations(several, 2))
-    blocks = blocks_of(pairs, cells, part * len(pairs), interaction=shares.interactions)
-    return singles + method.chosen(blocks, columns, uniform, rows, shares, noise)
+    return singles + layout.chosen(pairs, cells, part * len(pairs))
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
