@@ -1,8 +1,12 @@
 """plan: the same noise as a release has, without any data."""
 
+import math
+
+import numpy as np
 import pyarrow.csv
 import pytest
 
+from kernelease.methods.interactions.singles import FIRST
 from kernelease.release.bundle import load
 from tests.cli.conftest import PROMISE, SCHEMA, people
 
@@ -14,7 +18,10 @@ def test_the_plan_is_what_a_release_has(bundle, run):
     planned = run.json(*PLAN)
     release = load(bundle)
     single = [block.sigma for block in release.measured.blocks if len(block.block.columns) == 1]
-    assert [item["count"] for item in planned["noise"]][: len(single)] == pytest.approx(single)
+    looks = np.array(single).reshape(2, -1)  # at each column: what both say together has less noise than either
+    counts = [item["count"] for item in planned["noise"]][: looks.shape[1]]
+    assert counts == pytest.approx(math.sqrt(FIRST) * looks[0])
+    assert np.median((1.0 / looks**2).sum(axis=0) ** -0.5 / counts) == pytest.approx(1.0, rel=0.2)
     assert planned["attacker"]["0.05"] == pytest.approx(release.certificate.attacker[0.05])
 
 
