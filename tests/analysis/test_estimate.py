@@ -48,6 +48,24 @@ def test_parts_add_up():
     assert "x:" in repr(estimate)
 
 
+def test_a_share_of_which_more_than_half_is_in_doubt_says_little():
+    def share(value, bias, within=(0.0, 1.0)):
+        return Estimate.normal(value, noise=0.001, bias=bias, within=within)
+
+    assert share(0.03, 0.016).says_little
+    assert share(0.03, 0.016).why.startswith("what was measured")
+    assert "can't answer" in share(0.03, 0.016).summary()
+    assert not share(0.03, 0.014).says_little
+    assert not share(0.0, 0.0).says_little
+    assert not share(0.03, 0.016, within=(-1.0, 1.0)).says_little  # near 0, but as well below it: a correlation
+    assert not share(math.nan, 0.016).says_little
+
+
+def test_more_noise_never_makes_an_answer_say_more():
+    told = [Estimate.normal(0.03, noise=noise, bias=0.02, within=(0.0, 1.0)).says_little for noise in (0.0, 0.01, 1.0)]
+    assert all(told)
+
+
 def test_html_is_escaped():
     estimate = Estimate.normal(1.0, noise=1.0, about='<script>"&')
     assert "<script>" not in estimate._repr_html_()

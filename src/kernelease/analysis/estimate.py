@@ -137,15 +137,25 @@ class Estimate:
 
     @property
     def says_little(self) -> bool:
-        """Whether the 95 % interval has no ends, or is more than half of all that is possible."""
+        """Whether the 95 % interval has no ends, is more than half of all that is possible, or the value `is_open`."""
         low, high = self.interval()
         length, whole = high - low, self.possible[1] - self.possible[0]
-        return math.isfinite(self.value) and (not math.isfinite(length) or 0.0 < whole < 2.0 * length)
+        vague = not math.isfinite(length) or 0.0 < whole < 2.0 * length
+        return math.isfinite(self.value) and (vague or self.is_open)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether what was not measured may change the value by more than half of it, where 0 is the least possible.
+
+        So are a share or a count of which more than half the rows are in doubt, however short the interval is beside
+        all that is possible: the release says no more than that there are some such rows.
+        """
+        return self.possible[0] == 0.0 and 2.0 * self.parts.bias > self.value
 
     @property
     def why(self) -> str:
         """What makes most of the interval: the noise, or that too little was measured."""
-        if self.parts.bias > self.standard_error:
+        if self.is_open or self.parts.bias > self.standard_error:
             return "what was measured leaves it open, whatever the noise"
         return "too little signal in the noise"
 

@@ -200,7 +200,7 @@ def _notes(rows: Iterable[Line]) -> list[str]:
     notes = dict.fromkeys(one.remark for one in estimates if one.remark)
     return [
         *notes,
-        *(["grey: the interval is most of what is possible"] if any(e.says_little for e in estimates) else []),
+        *(["grey: the interval is most of what could be"] if any(e.says_little for e in estimates) else []),
     ]
 
 

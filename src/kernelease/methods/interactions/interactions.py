@@ -19,11 +19,12 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import triples as triple_blocks
+from kernelease.methods.interactions.layout import Layout, seen
 from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, single_blocks, smallest_block
+from kernelease.methods.interactions.singles import LONG, atoms_seen, first_look, single_blocks, smallest_block
 from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
@@ -153,14 +154,28 @@ class Interactions(Method):
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
         alone = len(columns) == 1 or shares.most == 0
-        if alone:
-            rounds.count(single_blocks(columns, rounds.left))
-        else:
-            rounds.count(single_blocks(columns, shares.singles, interactions=shares.interactions))
+        self._measure_singles(rounds, columns, rounds.left if alone else shares.singles, shares, level)
         if not alone:
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
         return rounds.noisy
+
+    def _measure_singles(
+        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+    ) -> None:
+        """Every column, for so much: a first look, then each for as much as it needs by what is seen of it."""
+        first = first_look(len(columns), pure=rounds.pure)
+        rounds.count(single_blocks(columns, first * share, interactions=shares.interactions))
+        if first < 1.0:
+            self._measure_again(rounds, columns, (1.0 - first) * share, shares, noise)
+
+    def _measure_again(
+        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+    ) -> None:
+        noisy = rounds.noisy
+        distributions = [one.distribution for one in one_ways(noisy)]
+        needs = atoms_seen(distributions, rows=noisy.rows, share=share, noise=noise)
+        rounds.count(single_blocks(columns, share, interactions=shares.interactions, needs=needs))
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -190,9 +205,9 @@ class Interactions(Method):
             return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairs(columns, distributions, noisy.rows, shares, noise)
+        pairs = self.layout(columns, distributions, noisy.rows, shares, noise).every()
         if not pairs:
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
             return
         self._expect(progress, rounds.noisy, pairs, noise)
         cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
@@ -216,10 +231,11 @@ class Interactions(Method):
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
         distributions = [one.distribution for one in one_ways(noisy)]
-        cells = self.cells(columns, distributions, noisy.rows, shares, noise)
+        layout = self.layout(columns, distributions, noisy.rows, shares, noise)
+        cells = layout.cells()
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
             return
         self._expect(
             progress, noisy, blocks_of([one.columns for one in blocks[:most]], cells, shares.forest), noise, len(blocks)
@@ -228,25 +244,21 @@ class Interactions(Method):
         handicaps = selection.chance(expected, rounds.unit)
         picks = min(most, len(columns) - 1, len(blocks))
 
-        def measured(sets: Sequence[tuple[int, ...]], share: float) -> tuple[Block, ...]:
-            blocks = blocks_of(sets, cells, share, favoured=self._target(columns), interaction=shares.interactions)
-            return self.chosen(blocks, columns, distributions, noisy.rows, shares, noise)
-
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(measured(sets, rounds.left), stage=1)
+            rounds.count(layout.chosen(sets, cells, rounds.left), stage=1)
             return
-        rounds.count(measured(sets, shares.forest), stage=1)
+        rounds.count(layout.chosen(sets, cells, shares.forest), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
             share = rounds.left * (part if part < NEARLY_ALL else 1.0)
-            rounds.count(measured(more, share), stage=1)
+            rounds.count(layout.chosen(more, cells, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, shares, noise)
 
     def _measure_triples(
         self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
@@ -317,63 +329,26 @@ class Interactions(Method):
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
-        seen = _seen(columns, shares, noise)
-        most, forest = selection.affordable(pairs, together, rows, seen), len(columns) - 1
-        all_of_them = most < 2 * forest and seen(together / pairs) <= selection.FAINT_IF_ALL * rows
+        faint = seen(columns, shares, noise)
+        most, forest = selection.affordable(pairs, together, rows, faint), len(columns) - 1
+        all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
             shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
         return shares.beside(aside)
 
-    def pairs(
-        self,
-        columns: Sequence[Column],
-        distributions: Sequence[Floats],
-        rows: float,
-        shares: Shares,
-        noise: Noise,
-    ) -> tuple[Block, ...]:
-        """A block for each pair, by the distributions of single columns."""
-        target = None if shares.interactions else self._split(columns)
-        return pair_blocks.pair_blocks(
-            columns,
-            distributions,
+    def layout(
+        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
+    ) -> Layout:
+        """How pairs are measured, by the distributions of single columns."""
+        return Layout(
+            columns=tuple(columns),
+            distributions=tuple(distributions),
             rows=rows,
-            share=shares.pairs,
-            noise=_seen(columns, shares, noise),
-            target=target,
-            favoured=self._target(columns) if target is None else None,
-            interaction=shares.interactions,
+            shares=shares,
+            noise=noise,
+            target=self._target(columns),
+            split=self._split(columns) is not None,
         )
-
-    def cells(
-        self,
-        columns: Sequence[Column],
-        distributions: Sequence[Floats],
-        rows: float,
-        shares: Shares,
-        noise: Noise,
-    ) -> list[Integers]:
-        """The cells of each column in pairs that are chosen."""
-        share, most = shares.forest + shares.pairs, shares.most or 0
-        if most == 0:
-            return [np.zeros(column.size, dtype=np.int64) for column in columns]
-        seen = _seen(columns, shares, noise)
-        return pair_blocks.pair_cells(columns, distributions, rows=rows, share=share, noise=seen, most=most)
-
-    def chosen(
-        self,
-        blocks: tuple[Block, ...],
-        columns: Sequence[Column],
-        distributions: Sequence[Floats],
-        rows: float,
-        shares: Shares,
-        noise: Noise,
-    ) -> tuple[Block, ...]:
-        """Pairs that were chosen as they are measured: interactions in few cells, too."""
-        if not shares.interactions:
-            return blocks
-        seen = _seen(columns, shares, noise)
-        return pair_blocks.in_few_cells_too(blocks, columns, distributions, rows=rows, noise=seen)
 
     def _split(self, columns: Sequence[Column]) -> int | None:
         """The target, where it has so few classes that every pair can be counted per class of it."""
@@ -387,11 +362,6 @@ class Interactions(Method):
         if self.target not in names:
             raise SchemaError(f"target: there is no column {self.target!r}.", path=("columns",))
         return names.index(self.target) if len(columns) > 2 else None
-
-
-def _seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
-    """The noise through which pairs are seen, for each share of the budget."""
-    return pair_blocks.interaction_noise(columns, noise) if shares.interactions else noise
 
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:

@@ -15,9 +15,8 @@ from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block, finest
 from kernelease.methods.interactions.interactions import Interactions, count_noise
-from kernelease.methods.interactions.pairs import blocks_of
 from kernelease.methods.interactions.resolution import width
-from kernelease.methods.interactions.singles import single_blocks
+from kernelease.methods.interactions.singles import first_look, single_blocks
 from kernelease.methods.interactions.workload import Workload, fitted_cells
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
@@ -136,7 +135,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
     blocks_measured = _measured(blocks, measured)
-    numbers = sum(block.cells for block in blocks_measured)
+    looks = 1 if first_look(len(schema), pure=promised.pure) == 1.0 else 2  # at single columns
+    numbers = sum(block.cells * (looks if len(block.columns) == 1 else 1) for block in blocks_measured)
     work = _workload(schema, blocks_measured, promised, rows, chosen, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
@@ -157,7 +157,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
 def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
-    The real cells follow from noisy counts. Where pairs are chosen, all are here that could be. Sets of three are
+    The real cells follow from noisy counts, and so does what a column gets in the second look at it; both looks are one
+    block here. Where pairs are chosen, all are here that could be. Sets of three are
     chosen later, and are left out.
     """
     columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
@@ -166,14 +167,13 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
         return single_blocks(columns, shares.singles)
     singles = single_blocks(columns, shares.singles, interactions=shares.interactions)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
+    layout = method.layout(columns, uniform, rows, shares, noise)
     if shares.most is None:
-        return singles + method.pairs(columns, uniform, rows, shares, noise)
-    cells = method.cells(columns, uniform, rows, shares, noise)
-    part = (shares.forest + shares.pairs) / shares.most
+        return singles + layout.every()
+    cells, part = layout.cells(), (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
     pairs = list(itertools.combinations(several, 2))
-    blocks = blocks_of(pairs, cells, part * len(pairs), interaction=shares.interactions)
-    return singles + method.chosen(blocks, columns, uniform, rows, shares, noise)
+    return singles + layout.chosen(pairs, cells, part * len(pairs))
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
