@@ -22,7 +22,10 @@ from kernelease.private.private import Private
 from kernelease.table.columns.column import Codes
 from kernelease.table.reading.arrow import dense
 
-CHUNK = 2**18  # rows read and counted at a time: fewer, and what is done once for all of them costs more
+CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
+_FEW = (
+    2**24
+)  # bytes of gathered cells: where twice a chunk has no more, threads meet at the interpreter's lock half as often
 _NARROW = 2**16  # cells that two bytes tell apart
 _FOUR_BYTES = 2**31 - 1  # rows whose counts fit them, however they fall
 _MOST_TABLES = 2**30  # bytes of all threads' counts together: where one table is large, fewer threads count
@@ -70,7 +73,8 @@ class PartialCounts(Private):
     """Counts of a layout's groups over some of the rows: Σ over all parts is the counts of the table.
 
     They are integers, so which rows are in which part, in which order they come and in what batches changes nothing.
-    Cells are gathered in two bytes each until there is a chunk of rows: a table is not added up for a handful of them.
+    Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few: a table is not
+    added up for a handful of them.
     Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
     """
 
@@ -80,9 +84,10 @@ class PartialCounts(Private):
         self._layout = layout
         self._counts: NDArray[Any] = np.zeros(layout.starts[-1], dtype=np.int32)
         self._views = {column: _look_up(layout.views[column]) for column in sorted(set().union(*layout.groups))}
-        self._cells = {column: np.empty(CHUNK, dtype=np.uint16) for column in self._views}
-        self._added: NDArray[Any] = np.ones(CHUNK, dtype=np.int32)  # what each row of the chunk adds
-        self._narrow, self._joint = np.empty(CHUNK, dtype=np.uint16), np.empty(CHUNK, dtype=np.int32)
+        rows = 2 * CHUNK if 4 * CHUNK * len(self._views) <= _FEW else CHUNK
+        self._cells = {column: np.empty(rows, dtype=np.uint16) for column in self._views}
+        self._added: NDArray[Any] = np.ones(rows, dtype=np.int32)  # what each row of the chunk adds
+        self._narrow, self._joint = np.empty(rows, dtype=np.uint16), np.empty(rows, dtype=np.int32)
         self._full: dict[int, csc_array] = {}  # of a full chunk, by the number of cells: made once, over these buffers
         self._gathered, self._rows = 0, 0
 
