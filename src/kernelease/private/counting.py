@@ -23,9 +23,9 @@ from kernelease.table.columns.column import Codes
 from kernelease.table.reading.arrow import dense
 
 CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
-_FEW = (
-    2**24
-)  # bytes of gathered cells: where twice a chunk has no more, threads meet at the interpreter's lock half as often
+# bytes of gathered cells: where two chunks have no more, they are counted at a time, and threads meet at the
+# interpreter's lock half as often
+_FEW = 2**24
 _NARROW = 2**16  # cells that two bytes tell apart
 _FOUR_BYTES = 2**31 - 1  # rows whose counts fit them, however they fall
 _MOST_TABLES = 2**30  # bytes of all threads' counts together: where one table is large, fewer threads count
