@@ -10,6 +10,8 @@ LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a ti
 # research: Tables: pairs in few cells, too. The same where pairs say nothing about single columns; the most grows with
 # the logarithm (to base 2) of the number of columns
 LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS, MORE_FOR_MORE = 0.15, 0.3, 0.03
+# research: Tables: single columns, twice. Columns beyond which the most grows twice as fast; and what it never passes
+MANY_COLUMNS, MOST_OF_ALL = 16, 0.75
 # research: Tables: interactions in place of counts. Times what they have beside counts of pairs
 SINGLES_BESIDE_INTERACTIONS = 1.3
 # research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
@@ -62,9 +64,7 @@ class Shares:
         singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
         if interactions:
             wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
-            singles = max(
-                LEAST_BESIDE_INTERACTIONS, min(MOST_BESIDE_INTERACTIONS + MORE_FOR_MORE * math.log2(columns), wanted)
-            )
+            singles = max(LEAST_BESIDE_INTERACTIONS, min(_most_beside_interactions(columns), wanted))
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
         wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
         count = max(0, min(wished, most))
@@ -109,3 +109,13 @@ class Shares:
             count=0,
             most=most,
         )
+
+
+def _most_beside_interactions(columns: int) -> float:
+    """The most that single columns get beside interactions: every column takes part in more pairs the more there are.
+
+    >>> [round(_most_beside_interactions(columns), 2) for columns in (2, 16, 64, 1000)]
+    [0.33, 0.42, 0.54, 0.75]
+    """
+    more = math.log2(columns) + max(0.0, math.log2(columns / MANY_COLUMNS))
+    return min(MOST_OF_ALL, MOST_BESIDE_INTERACTIONS + MORE_FOR_MORE * more)
