@@ -36,6 +36,7 @@ def cut(codes: np.ndarray, weights: np.ndarray | None, places: list[int]) -> lis
     chunk=st.sampled_from([1, 3, 2**17]),
     kept=st.sampled_from([0, 40, 2**20]),
     coarse=st.booleans(),
+    four_bytes=st.sampled_from([2, 2**31 - 1]),
 )
 def test_the_same_bits_whatever_the_threads_and_batches(
     rows: list[tuple[int, ...]],
@@ -45,6 +46,7 @@ def test_the_same_bits_whatever_the_threads_and_batches(
     chunk: int,
     kept: int,
     coarse: bool,
+    four_bytes: int,
 ) -> None:
     codes = np.array(rows, dtype=np.int32).reshape(-1, len(SIZES)).T
     weights = np.arange(1, len(rows) + 1, dtype=np.int64) * 2**40 if weighted else None
@@ -52,6 +54,7 @@ def test_the_same_bits_whatever_the_threads_and_batches(
     blocks = blocks_of(sets, coarse)
     with (
         mock.patch.object(counting, "CHUNK", chunk),
+        mock.patch.object(counting, "_FOUR_BYTES", four_bytes),
         mock.patch("kernelease.private.encoded.MOST_KEPT", kept),
     ):
         encoded = EncodedRows(lambda: iter(cut(codes, weights, places)), SIZES, weighted=weighted)
@@ -75,6 +78,17 @@ def test_partial_counts_add_up() -> None:
     second.add((codes[:, 1:], None))
     np.testing.assert_array_equal(first.total() + second.total(), whole.total(), strict=True)
     assert whole.total().sum() == 4
+
+
+def test_counts_outgrow_four_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "_FOUR_BYTES", 4)
+    counts = PartialCounts(Layout.of(blocks_of([(0, 1)], False), SIZES))
+    counts.add((np.zeros((4, 4), dtype=np.uint8), None))
+    assert counts.total()[0] == 4
+    assert counts._counts.dtype == np.int32
+    counts._counts[0] = 2**31 - 1  # as after so many rows
+    counts.add((np.zeros((4, 1), dtype=np.uint8), None))
+    assert counts.total()[0] == 2**31
 
 
 def test_fewer_threads_count_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:

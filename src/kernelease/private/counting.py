@@ -1,5 +1,6 @@
 """Exact counts of blocks in one pass over encoded rows."""
 
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -16,12 +17,17 @@ from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch, EncodedRows
+from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 from kernelease.table.columns.column import Codes
 from kernelease.table.reading.arrow import dense
 
-CHUNK = 2**18  # rows read and counted at a time: fewer, and what is done once for all of them costs more
+CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
+# bytes of gathered cells: where two chunks have no more, they are counted at a time, and threads meet at the
+# interpreter's lock half as often
+_FEW = 2**24
 _NARROW = 2**16  # cells that two bytes tell apart
+_FOUR_BYTES = 2**31 - 1  # rows whose counts fit them, however they fall
 _MOST_TABLES = 2**30  # bytes of all threads' counts together: where one table is large, fewer threads count
 
 
@@ -67,25 +73,30 @@ class PartialCounts(Private):
     """Counts of a layout's groups over some of the rows: Σ over all parts is the counts of the table.
 
     They are integers, so which rows are in which part, in which order they come and in what batches changes nothing.
-    Cells are gathered in two bytes each until there is a chunk of rows: a table is not added up for a handful of them.
+    Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few: a table is not
+    added up for a handful of them.
+    Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
     """
 
-    __slots__ = ("_added", "_cells", "_counts", "_gathered", "_joint", "_layout", "_narrow", "_views")
+    __slots__ = ("_added", "_cells", "_counts", "_full", "_gathered", "_joint", "_layout", "_narrow", "_rows", "_views")
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
-        self._counts: Integers = np.zeros(layout.starts[-1], dtype=np.int64)
+        self._counts: NDArray[Any] = np.zeros(layout.starts[-1], dtype=np.int32)
         self._views = {column: _look_up(layout.views[column]) for column in sorted(set().union(*layout.groups))}
-        self._cells = {column: np.empty(CHUNK, dtype=np.uint16) for column in self._views}
-        self._added: NDArray[Any] = np.ones(CHUNK, dtype=np.int32)  # what each row of the chunk adds
-        self._narrow, self._joint = np.empty(CHUNK, dtype=np.uint16), np.empty(CHUNK, dtype=np.int32)
-        self._gathered = 0
+        rows = 2 * CHUNK if 4 * CHUNK * len(self._views) <= _FEW else CHUNK
+        self._cells = {column: np.empty(rows, dtype=np.uint16) for column in self._views}
+        self._added: NDArray[Any] = np.ones(rows, dtype=np.int32)  # what each row of the chunk adds
+        self._narrow, self._joint = np.empty(rows, dtype=np.uint16), np.empty(rows, dtype=np.int32)
+        self._full: dict[int, csc_array] = {}  # of a full chunk, by the number of cells: made once, over these buffers
+        self._gathered, self._rows = 0, 0
 
     def add(self, batch: Batch) -> None:
         """Gather a batch of any size, and count whenever there is a chunk."""
         codes, weights = batch
-        if weights is not None and self._added.dtype != weights.dtype:
-            self._added = np.empty_like(self._joint, dtype=weights.dtype)
+        if weights is not None and self._added.dtype != np.int64:
+            self._added = np.empty_like(self._joint, dtype=np.int64)
+            self._full.clear()
         start, count = 0, len(codes[0])
         while start < count:
             rows = min(count - start, len(self._joint) - self._gathered)
@@ -97,7 +108,7 @@ class PartialCounts(Private):
     def total(self) -> Integers:
         """The counts of all groups so far, one group after the other: a new array each time."""
         self._count()
-        return self._counts.copy()
+        return self._counts.astype(np.int64)
 
     def _gather(self, codes: Sequence[NDArray[Any]], weights: Integers | None, part: slice) -> None:
         place = slice(self._gathered, self._gathered + part.stop - part.start)
@@ -111,21 +122,40 @@ class PartialCounts(Private):
         count, self._gathered = self._gathered, 0
         if not count:
             return
+        self._rows += count
+        if self._added.dtype == np.int64 or self._rows > _FOUR_BYTES:
+            self._counts = self._counts.astype(np.int64, copy=False)
         starts = self._layout.starts
         for group, start, stop in zip(self._layout.groups, starts, starts[1:], strict=False):
-            joint = self._joint_cells(group, stop - start, count)
-            self._counts[start:stop] += _histogram(joint, self._added[:count], stop - start)
+            self._join(group, stop - start, count)
+            self._counts[start:stop] += self._histogram(stop - start, count)
 
-    def _joint_cells(self, group: tuple[int, ...], cells: int, count: int) -> Codes:
+    def _join(self, group: tuple[int, ...], cells: int, count: int) -> None:
         """One index for the cells of all columns of a group: (n,). In two bytes where these hold it: half the time."""
-        out = (self._narrow if cells <= _NARROW else self._joint)[:count]
-        np.copyto(out, self._cells[group[0]][:count])
-        for column in group[1:]:
-            out *= self._layout.lengths[column]
-            out += self._cells[column][:count]
-        joint = self._joint[:count]
-        np.copyto(joint, out)
-        return joint
+        joint, (first, *others) = self._joint[:count], group
+        out = self._narrow[:count] if others and cells <= _NARROW else joint
+        index: NDArray[Any] = self._cells[first][:count]
+        for column in others:
+            np.multiply(index, self._layout.lengths[column], out=out, dtype=out.dtype)
+            index = np.add(out, self._cells[column][:count], out=out)
+        if index is not joint:
+            np.copyto(joint, index)
+
+    def _histogram(self, cells: int, count: int) -> NDArray[Any]:
+        """What each cell gets if every row adds to that of its index: (cells,).
+
+        As a product of a sparse matrix of one column, since SciPy lets go of the interpreter's lock while it multiplies
+        and `numpy.bincount` does not. It checks no index: cells come from `views`, which are looked up with a check.
+        """
+        full = count == len(self._joint)
+        column = self._full.get(cells) if full else None
+        if column is None:
+            whole = np.array([0, count], dtype=np.int32)
+            column = csc_array((self._added[:count], self._joint[:count], whole), shape=(cells, 1))
+        if full:
+            self._full[cells] = column
+        table: NDArray[Any] = column @ np.ones(1, dtype=self._added.dtype)
+        return table
 
 
 def count_blocks(
@@ -144,17 +174,18 @@ def total_counts(rows: EncodedRows, layout: Layout, threads: int) -> Integers:
     """The counts of all groups over all rows. Each thread adds to counts of its own, which are added up at the end."""
     threads = max(1, min(threads, _MOST_TABLES // (8 * layout.starts[-1])))
     parts = rows.parts(lambda: PartialCounts(layout), threads=threads)
-    return sum((part.total() for part in parts), np.zeros(layout.starts[-1], dtype=np.int64))
+    totals = spread(PartialCounts.total, parts, threads)  # each still has to count what it has gathered last
+    return functools.reduce(np.add, totals, np.zeros(layout.starts[-1], dtype=np.int64))
 
 
 def block_of(tables: dict[tuple[int, ...], Integers], block: Block, views: Sequence[Codes] | None = None) -> Integers:
-    """A block's table from that of a group of columns which holds all of its own.
+    """A block's table from the smallest of a group of columns which holds all of its own.
 
     The axes of a group's table are the cells of `views`, or atoms where there are none.
     """
-    group, table = next((group, table) for group, table in tables.items() if set(block.columns) <= set(group))
-    table = table.sum(axis=tuple(axis for axis, column in enumerate(group) if column not in block.columns))
-    table = np.moveaxis(table, np.argsort(np.argsort(block.columns)), range(len(block.columns)))
+    group = min((group for group in tables if set(block.columns) <= set(group)), key=lambda group: tables[group].size)
+    axes = [group.index(column) for column in block.columns]
+    table: Integers = np.einsum(tables[group], range(len(group)), axes)  # summed over all other columns
     for column, cells in zip(block.columns, block.groups, strict=True):
         grouping = cells if views is None else _through(views[column], cells)
         table = _grouped(table, grouping)
@@ -187,17 +218,6 @@ def _through(view: Codes, cells: Integers) -> Integers:
     return grouping
 
 
-def _histogram(joint: Codes, added: NDArray[Any], cells: int) -> NDArray[Any]:
-    """What each cell gets if every row adds to that of its index: (n,), (n,) → (cells,).
-
-    As a product of a sparse matrix of one column, since SciPy lets go of the interpreter's lock while it multiplies and
-    `numpy.bincount` does not. It checks no index: cells come from `views`, which are looked up with a check.
-    """
-    column = csc_array((added, joint, np.array([0, len(joint)], dtype=np.int32)), shape=(cells, 1))
-    table: NDArray[Any] = column @ np.ones(1, dtype=added.dtype)
-    return table
-
-
 def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """The cells of atoms, none of them beyond the view: (n,) → (n,)."""
     narrow = pa.array(view.astype(np.uint16))
@@ -215,6 +235,8 @@ def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
 
 def _grouped(table: Integers, cells: Integers) -> Integers:
     """Sums over the atoms of each cell along the first axis."""
+    if np.array_equal(cells, np.arange(len(table))):
+        return table
     grouped = np.zeros((int(cells.max()) + 1, *table.shape[1:]), dtype=np.int64)
     np.add.at(grouped, cells, table)
     return grouped

@@ -17,15 +17,15 @@ from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.stamp import FileStamp
 
 _SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller
-
-
+_BUFFER: Final = 2**18  # bytes of a column that are read at a time: they are decoded while the cache still has them
+_GLANCE: Final = 2**12  # the same where only a first row is wanted
 _SMALL_GROUP: Final = 2**21  # rows of a row group that one thread reads: it holds their codes at once
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class ParquetFile(FileSource):
-    """A Parquet file. Memory holds the compressed columns of one row group for each thread that reads, and a batch.
+    """A Parquet file. Memory holds a page of each column and a batch, for each thread that reads.
 
     Where there are enough row groups, each is read by one thread; where there are few, or large ones, one after the
     other.
@@ -54,7 +54,7 @@ class ParquetFile(FileSource):
         return f"Parquet file {self.path}"
 
     def _parts(self, columns: tuple[str, ...]) -> Iterator[Piece]:
-        with pq.ParquetFile(self.path, pre_buffer=False) as file:
+        with pq.ParquetFile(self.path, pre_buffer=False, buffer_size=_GLANCE) as file:
             metadata, dictionaries = file.metadata, _small_dictionaries(file, columns)
         read = partial(self._batches, columns, metadata, dictionaries)
         groups = range(metadata.num_row_groups)
@@ -78,6 +78,7 @@ class ParquetFile(FileSource):
             read_dictionary=dictionaries,
             coerce_int96_timestamp_unit="us",  # in nanoseconds, as by default, far instants wrap around
             pre_buffer=False,
+            buffer_size=_BUFFER,
         ) as file:
             yield from file.iter_batches(
                 batch_size=self.batch_rows, row_groups=groups, columns=list(columns), use_threads=use_threads
