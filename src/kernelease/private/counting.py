@@ -4,6 +4,7 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -17,7 +18,6 @@ from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch, EncodedRows
-from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 from kernelease.table.columns.column import Codes
 from kernelease.table.reading.arrow import dense
@@ -174,7 +174,8 @@ def total_counts(rows: EncodedRows, layout: Layout, threads: int) -> Integers:
     """The counts of all groups over all rows. Each thread adds to counts of its own, which are added up at the end."""
     threads = max(1, min(threads, _MOST_TABLES // (8 * layout.starts[-1])))
     parts = rows.parts(lambda: PartialCounts(layout), threads=threads)
-    totals = spread(PartialCounts.total, parts, threads)  # each still has to count what it has gathered last
+    with ThreadPoolExecutor(threads) as pool:
+        totals = pool.map(PartialCounts.total, parts)  # each still has to count what it has gathered last
     return functools.reduce(np.add, totals, np.zeros(layout.starts[-1], dtype=np.int64))
 
 

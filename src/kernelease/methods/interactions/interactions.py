@@ -19,12 +19,13 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import triples as triple_blocks
-from kernelease.methods.interactions.layout import Layout, seen
-from kernelease.methods.interactions.pairs import MOST_CLASSES, Noise, blocks_of, with_share
+from kernelease.methods.interactions.pairing import Pairing, seen
+from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
+from kernelease.methods.interactions.resolution import Noise, atoms_seen
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, atoms_seen, first_look, single_blocks, smallest_block
+from kernelease.methods.interactions.singles import LONG, POWER, first_look, single_blocks, smallest_block
 from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
@@ -154,28 +155,30 @@ class Interactions(Method):
             rounds.count([smallest_block(columns, SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
         alone = len(columns) == 1 or shares.most == 0
-        self._measure_singles(rounds, columns, rounds.left if alone else shares.singles, shares, level)
-        if not alone:
+        if alone:
+            self._measure_singles(rounds, columns, rounds.left, level, interactions=False)
+        else:
+            self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
         return rounds.noisy
 
     def _measure_singles(
-        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+        self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool
     ) -> None:
         """Every column, for so much: a first look, then each for as much as it needs by what is seen of it."""
         first = first_look(len(columns), pure=rounds.pure)
-        rounds.count(single_blocks(columns, first * share, interactions=shares.interactions))
+        rounds.count(single_blocks(columns, first * share, interactions=interactions))
         if first < 1.0:
-            self._measure_again(rounds, columns, (1.0 - first) * share, shares, noise)
+            self._measure_again(rounds, columns, (1.0 - first) * share, noise, interactions=interactions)
 
     def _measure_again(
-        self, rounds: Rounds, columns: Sequence[Column], share: float, shares: Shares, noise: Noise
+        self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool = False
     ) -> None:
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        needs = atoms_seen(distributions, rows=noisy.rows, share=share, noise=noise)
-        rounds.count(single_blocks(columns, share, interactions=shares.interactions, needs=needs))
+        needs = atoms_seen(distributions, noisy.rows, share, noise, POWER)
+        rounds.count(single_blocks(columns, share, interactions=interactions, needs=needs))
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -205,9 +208,9 @@ class Interactions(Method):
             return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.layout(columns, distributions, noisy.rows, shares, noise).every()
+        pairs = self.pairing(columns, distributions, noisy.rows, shares, noise).every()
         if not pairs:
-            self._measure_again(rounds, columns, rounds.left, shares, noise)
+            self._measure_again(rounds, columns, rounds.left, noise)
             return
         self._expect(progress, rounds.noisy, pairs, noise)
         cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
@@ -231,11 +234,11 @@ class Interactions(Method):
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
         distributions = [one.distribution for one in one_ways(noisy)]
-        layout = self.layout(columns, distributions, noisy.rows, shares, noise)
-        cells = layout.cells()
+        pairing = self.pairing(columns, distributions, noisy.rows, shares, noise)
+        cells = pairing.cells()
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
-            self._measure_again(rounds, columns, rounds.left, shares, noise)
+            self._measure_again(rounds, columns, rounds.left, noise)
             return
         self._expect(
             progress, noisy, blocks_of([one.columns for one in blocks[:most]], cells, shares.forest), noise, len(blocks)
@@ -247,18 +250,18 @@ class Interactions(Method):
         forest = rounds.choose(blocks, expected, handicaps, count=picks, share=shares.choice, forest=True)
         sets = [block.columns for block in forest]
         if most == len(sets):
-            rounds.count(layout.chosen(sets, cells, rounds.left), stage=1)
+            rounds.count(pairing.chosen(sets, cells, rounds.left), stage=1)
             return
-        rounds.count(layout.chosen(sets, cells, shares.forest), stage=1)
+        rounds.count(pairing.chosen(sets, cells, shares.forest), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
             share = rounds.left * (part if part < NEARLY_ALL else 1.0)
-            rounds.count(layout.chosen(more, cells, share), stage=1)
+            rounds.count(pairing.chosen(more, cells, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
-            self._measure_again(rounds, columns, rounds.left, shares, noise)
+            self._measure_again(rounds, columns, rounds.left, noise)
 
     def _measure_triples(
         self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
@@ -336,11 +339,11 @@ class Interactions(Method):
             shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
         return shares.beside(aside)
 
-    def layout(
+    def pairing(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
-    ) -> Layout:
+    ) -> Pairing:
         """How pairs are measured, by the distributions of single columns."""
-        return Layout(
+        return Pairing(
             columns=tuple(columns),
             distributions=tuple(distributions),
             rows=rows,

@@ -15,8 +15,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Offsets, offsets
-from kernelease.methods.interactions.pairs import Noise
-from kernelease.methods.interactions.resolution import cells_of
+from kernelease.methods.interactions.resolution import Noise, cells_of
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column

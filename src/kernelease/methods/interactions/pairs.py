@@ -3,19 +3,16 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Callable, Sequence
-from typing import TypeAlias
+from collections.abc import Sequence
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.resolution import cells_of, coarser, parted, width
+from kernelease.methods.interactions.resolution import Noise, cells_of, coarser, parted, width
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
-
-Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
 
 MOST_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
 MOST_CELLS = 600  # limit: of all columns: the fit's work grows with their square

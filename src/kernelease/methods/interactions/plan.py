@@ -167,13 +167,13 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
         return single_blocks(columns, shares.singles)
     singles = single_blocks(columns, shares.singles, interactions=shares.interactions)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
-    layout = method.layout(columns, uniform, rows, shares, noise)
+    pairing = method.pairing(columns, uniform, rows, shares, noise)
     if shares.most is None:
-        return singles + layout.every()
-    cells, part = layout.cells(), (shares.forest + shares.pairs) / shares.most
+        return singles + pairing.every()
+    cells, part = pairing.cells(), (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
     pairs = list(itertools.combinations(several, 2))
-    return singles + layout.chosen(pairs, cells, part * len(pairs))
+    return singles + pairing.chosen(pairs, cells, part * len(pairs))
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:

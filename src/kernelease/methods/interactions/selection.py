@@ -13,8 +13,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.pairs import Noise
-from kernelease.methods.interactions.resolution import width
+from kernelease.methods.interactions.resolution import Noise, width
 
 # research: Tables: what to measure. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0

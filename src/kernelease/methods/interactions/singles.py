@@ -4,26 +4,22 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kernelease.arrays import Floats, Integers
+from kernelease.arrays import Integers
 from kernelease.measured.block import Block
-from kernelease.methods.interactions.pairs import Noise
 from kernelease.table.columns.column import Column
 
 POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
 FIRST = 0.3  # research: Tables: single columns, twice. Of the share of single columns, for a first look
-# research: Tables: single columns, twice. An atom is seen whole where it holds so many standard deviations of its noise
-SEEN = 2.0
 LONG = 128  # research: Tables: one constant at a time. More ordered atoms than that are measured in runs, too
 RUN = 16  # research: Tables: one constant at a time. Atoms of a run
 COARSE = 1.0 / 3.0  # research: Tables: one constant at a time. Of a long column's share, for the runs
 # research: Tables: interactions in place of counts. Beside interactions also shorter ones, of more ordered atoms than
 # that, which get less for it
 SHORTER, SHORTER_COARSE = 40, 0.15
-_TURNS = 3  # convention: after which needs change by less than the noise of the counts that they come from
 
 
 def single_blocks(
-    columns: Sequence[Column], share: float, *, interactions: bool = False, needs: Floats | None = None
+    columns: Sequence[Column], share: float, *, interactions: bool = False, needs: Sequence[float] | None = None
 ) -> tuple[Block, ...]:
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
@@ -31,7 +27,8 @@ def single_blocks(
     pairs show such sums, too, and `interactions` do not: beside these, shorter columns are measured in runs as well.
     A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all.
     """
-    powers = np.array([column.size for column in columns], dtype=np.float64) ** POWER if needs is None else needs**POWER
+    sizes = [column.size for column in columns] if needs is None else needs
+    powers = np.array(sizes, dtype=np.float64) ** POWER
     blocks = []
     for index, (column, part) in enumerate(zip(columns, share * powers / powers.sum(), strict=True)):
         ordered = column.in_order
@@ -49,27 +46,6 @@ def first_look(columns: int, *, pure: bool) -> float:
     Nor is there one where privacy is pure: of Laplace noise, two looks for half the price each have more than one.
     """
     return 1.0 if columns == 1 or pure else FIRST
-
-
-def atoms_seen(distributions: Sequence[Floats], *, rows: float, share: float, noise: Noise) -> Floats:
-    """Of each column, how many of its atoms the noise will let through if it gets what it needs: (columns,).
-
-    An atom of a share p counts for min(1, p / (`SEEN`·σ)), where σ is the noise of a share. A column of 500 values of
-    which one holds nearly all rows needs no more than one of two values. What a column gets follows from what it needs,
-    and this from the noise that it gets: a few turns settle both.
-
-    >>> even, single = np.full(100, 0.01), np.array([0.99] + [0.0001] * 99)
-    >>> atoms_seen([even, single], rows=10_000, share=1.0, noise=lambda share: 20 / share**0.5).round(1).tolist()
-    [100.0, 1.9]
-    """
-    needs = np.array([len(one) for one in distributions], dtype=np.float64)
-    for _ in range(_TURNS):
-        powers = needs**POWER
-        sigmas = [noise(float(part)) / rows for part in share * powers / powers.sum()]
-        needs = np.array(
-            [max(1.0, np.minimum(1.0, p / (SEEN * s)).sum()) for p, s in zip(distributions, sigmas, strict=True)]
-        )
-    return needs
 
 
 def smallest_block(columns: Sequence[Column], share: float) -> Block:

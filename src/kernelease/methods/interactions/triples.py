@@ -11,8 +11,7 @@ from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.methods.interactions.pairs import Noise
-from kernelease.methods.interactions.resolution import coarser, width
+from kernelease.methods.interactions.resolution import Noise, coarser, width
 from kernelease.methods.interactions.shares import MOST_TRIPLES
 
 MOST_CANDIDATES = 1000  # limit: sets that are looked at

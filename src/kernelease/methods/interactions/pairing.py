@@ -9,13 +9,13 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.block import Block
 from kernelease.methods.interactions.pairs import (
-    Noise,
     blocks_of,
     in_few_cells_too,
     interaction_noise,
     pair_blocks,
     pair_cells,
 )
+from kernelease.methods.interactions.resolution import Noise
 from kernelease.methods.interactions.shares import Shares
 from kernelease.table.columns.column import Column
 
@@ -27,7 +27,7 @@ def seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Layout:
+class Pairing:
     """What a round of pairs is planned from: columns and their distributions, rows, shares, and the noise of a count.
 
     A `target` of few classes may `split` all pairs where they are counts; else pairs with it get a larger share.
