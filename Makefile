@@ -13,7 +13,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
+.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -78,6 +78,9 @@ bench-tables: .venv/.bench .venv-peers/.peers  ## Adult: ours beside the peers, 
 
 bench-public: .venv/.bench  ## wide, long and nearly functional public tables, with defaults (OPTIONS=--help)
 	$(BIN)/python benchmarks/public_tables.py $(OPTIONS)
+
+bench-prediction: .venv/.bench .venv-peers/.peers  ## AUCs on public tables, beside the peers (hours; OPTIONS=--keep takes theirs from git)
+	$(BIN)/python benchmarks/prediction.py $(OPTIONS)
 
 bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPTIONS=--quick)
 	$(BIN)/python benchmarks/other_tables.py $(OPTIONS)

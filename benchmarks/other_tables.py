@@ -1,7 +1,8 @@
 """Other tables than Adult, with defaults: generated ones of 5 to 1,000 columns and 500 to 1,000,000 rows.
 
-python benchmarks/other_tables.py [--quick]
-python benchmarks/other_tables.py --budgets    one table at several ε: more budget must not make it worse
+python benchmarks/other_tables.py              all of them, and one at several ε; writes the page
+python benchmarks/other_tables.py --quick      the small ones
+python benchmarks/other_tables.py --budgets    the one at several ε: more budget must not make it worse
 
 Two-way error of ours beside the product of noisy one-way marginals at the same ε, rules that synthetic rows break
 (there must be none), seconds and memory.
@@ -25,8 +26,9 @@ from benchmarks.adult import ROOT
 from benchmarks.checks import Check, table
 from benchmarks.generated_tables import generated
 from benchmarks.machine import described
-from benchmarks.scoring_cells import ScoringCells
+from benchmarks.scoring_cells import MOST, ScoringCells
 from benchmarks.table_contenders import Outcome, Task, contenders, one_run, save
+from benchmarks.table_reports import markdown
 from benchmarks.tables_scores import marginal_errors
 from kernelease import Schema, __version__
 
@@ -48,6 +50,7 @@ BUDGETS = (0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 BY_CHANCE = 1.05  # of an error: two runs with the same budget differ by as much
 DELTA = 1e-9
 CONTENDERS = ("ours", "one-way")
+HEADER = ("", "1-way", "2-way", "product: 1-way", "2-way", "2-way / product", "rules broken", "seconds", "MB")
 
 
 def main(
@@ -59,39 +62,49 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="Runs of each.")] = 1,
     limit: Annotated[float, typer.Option(help="Seconds that one run may take.")] = 600.0,
     out: Annotated[Path, typer.Option(help="Folder for JSON.")] = ROOT / "benchmarks" / "results",
+    document: Annotated[Path, typer.Option(help="The page to write.")] = ROOT / "docs" / "benchmarks-other.md",
 ) -> None:
     """Compare releases of generated tables."""
     if budgets:
-        print(*by_budget(delta=delta, runs=runs, limit=limit), sep="\n")
+        print(*budget_checks(by_budget(delta=delta, runs=runs, limit=limit)), sep="\n")
         return
     everyone = [contender for contender in contenders() if contender.name in CONTENDERS]
     done: dict[str, list[Outcome]] = {}
     for kind, columns, rows in TABLES[:QUICK] if quick else TABLES:
-        name = f"{kind}, {columns} columns, {rows:,} rows"
+        name = _name(kind, columns, rows)
         with tempfile.TemporaryDirectory() as folder:
             task = generated_task(kind, columns, rows, Path(folder), delta=delta)
             done[name] = [
                 one_run(contender, task, epsilon, run, limit=limit) for contender in everyone for run in range(runs)
             ]
         print(name, *map(_progress, done[name]), sep="; ", flush=True)
-        records = [dataclasses.replace(o, contender=f"{o.contender}: {table}") for table in done for o in done[table]]
+        records = [dataclasses.replace(o, contender=f"{o.contender}: {each}") for each in done for o in done[each]]
         save(records, out / "other-tables.json", version=__version__, machine=described(), delta=delta)
-    print(report(done, epsilon, delta), *checks(done), sep="\n")
+    print(table(_title(epsilon, delta), HEADER, lines(done)), *checks(done), sep="\n")
+    if not quick:
+        errors = by_budget(delta=delta, runs=runs, limit=limit)
+        print(*budget_checks(errors), sep="\n")
+        document.write_text(page(done, errors, epsilon=epsilon, delta=delta))
 
 
-def by_budget(*, delta: float, runs: int, limit: float) -> list[Check]:
-    """One table at each ε after the one before: its two-way error must not rise."""
+def by_budget(*, delta: float, runs: int, limit: float) -> dict[float, float]:
+    """The mean two-way error of one table at each ε."""
     (ours,) = (contender for contender in contenders() if contender.name == "ours")
     kind, columns, rows = BUDGETED
-    errors = []
+    errors = {}
     with tempfile.TemporaryDirectory() as folder:
         task = generated_task(kind, columns, rows, Path(folder), delta=delta)
         for epsilon in BUDGETS:
-            errors.append(_mean([one_run(ours, task, epsilon, run, limit=limit) for run in range(runs)], "two_way"))
-            print(f"{kind}, {columns} columns, {rows:,} rows, ε = {epsilon:g}: {errors[-1]:.4f}", flush=True)
+            errors[epsilon] = _mean([one_run(ours, task, epsilon, run, limit=limit) for run in range(runs)], "two_way")
+            print(f"{_name(*BUDGETED)}, ε = {epsilon:g}: {errors[epsilon]:.4f}", flush=True)
+    return errors
+
+
+def budget_checks(errors: dict[float, float]) -> list[Check]:
+    """The error must not rise from one ε to the next."""
     return [
         Check(f"ε = {more:g} is no worse than {less:g}", f"{after:.4f} after {before:.4f}", after <= BY_CHANCE * before)
-        for (less, before), (more, after) in itertools.pairwise(zip(BUDGETS, errors, strict=True))
+        for (less, before), (more, after) in itertools.pairwise(errors.items())
     ]
 
 
@@ -118,18 +131,36 @@ def broken(schema: Schema, synthetic: pa.Table) -> int:
     return int((~kept).sum())
 
 
-def report(done: dict[str, list[Outcome]], epsilon: float, delta: float) -> str:
-    header = ["", "1-way", "2-way", "product: 1-way", "2-way", "2-way / product", "rules broken", "seconds", "MB"]
-    lines: list[list[object]] = []
+def lines(done: dict[str, list[Outcome]]) -> list[list[str]]:
+    """A row of figures for each table."""
+    made = []
     for name, outcomes in done.items():
         ours, product = ([o for o in outcomes if o.contender == who and not o.problem] for who in CONTENDERS)
         if not ours or not product:
-            lines.append([name, *(["–"] * 7), next(o.problem for o in outcomes if o.problem)])
+            made.append([name, *(["–"] * 7), next(o.problem for o in outcomes if o.problem)])
             continue
         figures = [_mean(ours, "one_way"), _mean(ours, "two_way"), _mean(product, "one_way"), _mean(product, "two_way")]
         cost = [f"{max(o.seconds for o in ours):.0f}", f"{max(o.megabytes for o in ours):.0f}"]
-        lines.append([name, *figures, figures[1] / figures[3], f"{_mean(ours, 'broken'):.0f}", *cost])
-    return table(f"Generated tables, ε = {epsilon:g}, δ = {delta:g}, defaults: mean L1 error", header, lines)
+        shown = [f"{figure:.4f}" for figure in figures]
+        made.append([name, *shown, f"{figures[1] / figures[3]:.2f}", f"{_mean(ours, 'broken'):.0f}", *cost])
+    return made
+
+
+def page(done: dict[str, list[Outcome]], errors: dict[float, float], *, epsilon: float, delta: float) -> str:
+    """The page of the documentation, made by a run alone."""
+    runs = max(outcome.run for outcomes in done.values() for outcome in outcomes) + 1
+    parts = [
+        "# Generated tables: kernelease beside noisy single columns",
+        f"Made by `make bench-other` with kernelease {__version__} on {described()}.",
+        f"{_title(epsilon, delta)} of all columns and of all pairs; numbers and dates are compared in {MOST} cells. "
+        "The product draws each column by itself from its noisy counts, with the whole budget on them. Mean of "
+        f"{runs} runs each; seconds and MB are of the slowest and the largest whole process of ours.",
+        markdown(HEADER, lines(done)),
+        f"{_name(*BUDGETED)}, two-way error by ε:",
+        markdown([f"ε = {budget:g}" for budget in errors], [[f"{error:.4f}" for error in errors.values()]]),
+        "\n".join(f"- {check}" for check in [*checks(done), *budget_checks(errors)]),
+    ]
+    return "\n\n".join(parts) + "\n"
 
 
 def checks(done: dict[str, list[Outcome]]) -> list[Check]:
@@ -151,6 +182,14 @@ def _progress(outcome: Outcome) -> str:
     return (
         f"{outcome.contender}: {outcome.problem or format(outcome.scores['two_way'], '.4f')}, {outcome.seconds:.0f} s"
     )
+
+
+def _name(kind: str, columns: int, rows: int) -> str:
+    return f"{kind}, {columns:,} columns, {rows:,} rows"
+
+
+def _title(epsilon: float, delta: float) -> str:
+    return f"Generated tables, ε = {epsilon:g}, δ = {delta:g}, defaults: mean L1 error"
 
 
 def _mean(outcomes: list[Outcome], measure: str) -> float:

@@ -40,7 +40,8 @@ def watch(command: Sequence[str], *, limit: float, cwd: Path, environment: Mappi
 
 
 def main(limit: float, report: Path, command: Sequence[str]) -> None:
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))  # so that the command ends with its starter
+    asked: list[int] = []  # to end, with the command: heeded once that is known, or it could outlive its starter
+    signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
     errors = report.with_suffix(".errors")
     start = time.perf_counter()
     with errors.open("wb") as stream:
@@ -49,16 +50,18 @@ def main(limit: float, report: Path, command: Sequence[str]) -> None:
         except OSError as error:
             return _write(report, Measured(0.0, 0.0, 127, str(error)))
     try:
-        code, usage = _wait(process.pid, start + limit)
+        code, usage = _wait(process.pid, start + limit, asked)
     finally:
         _end(process.pid)
     measured = Measured(time.perf_counter() - start, usage.ru_maxrss / 1024, code, _last_line(errors))
     return _write(report, measured)
 
 
-def _wait(pid: int, deadline: float):
-    """Its exit code and usage; past the deadline it is killed, and the code is None."""
+def _wait(pid: int, deadline: float, asked: Sequence[int]):
+    """Its exit code and usage; past the deadline it is killed, and the code is None. Exits where asked to."""
     while time.perf_counter() < deadline:
+        if asked:
+            sys.exit(1)
         done, status, usage = os.wait4(pid, os.WNOHANG)
         if done:
             return os.waitstatus_to_exitcode(status), usage

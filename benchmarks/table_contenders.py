@@ -18,6 +18,7 @@ from benchmarks.stopwatch import Measured, watch
 
 MOST_WORDS = 100  # of an error, in the table
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
+KEPT = ROOT / "benchmarks" / "peers"  # has outcomes of peers, who take minutes to hours, in the form of `save`
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -171,13 +172,27 @@ def save(outcomes: Sequence[Outcome], path: Path, **facts: object) -> None:
     path.write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
-def kept(path: Path, others: Sequence[str], settings: dict[str, object]) -> list[Outcome]:
-    """The outcomes of an earlier run with the same settings, of all contenders but the `others`."""
+def kept(paths: Sequence[Path], others: Sequence[str], settings: dict[str, object]) -> list[Outcome]:
+    """The outcomes of earlier runs with the same settings, of all contenders but the `others`.
+
+    Where several files have a contender at an ε, the last one counts.
+    """
+    found: dict[tuple[str, float], list[Outcome]] = {}
+    for path in paths:
+        records = _records(path, settings)
+        found |= {key: [record for record in records if _key(record) == key] for key in map(_key, records)}
+    return [record for (name, epsilon), some in found.items() if epsilon and name not in others for record in some]
+
+
+def _records(path: Path, settings: dict[str, object]) -> list[Outcome]:
     document = json.loads(path.read_text()) if path.is_file() else {"outcomes": []}
     if any(document.get(name) != value for name, value in settings.items()):
         return []
-    records = [Outcome(**{**record, "kept": True}) for record in document["outcomes"]]
-    return [record for record in records if record.epsilon and record.contender not in others]
+    return [Outcome(**{**record, "kept": True}) for record in document["outcomes"]]
+
+
+def _key(outcome: Outcome) -> tuple[str, float]:
+    return outcome.contender, outcome.epsilon
 
 
 def _job(contender: Contender, task: Task, epsilon: float, run: int, out: Path) -> Job:

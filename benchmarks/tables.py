@@ -20,6 +20,7 @@ from benchmarks import raw_adult
 from benchmarks.adult import FOLDER, ROOT, SCHEMA, TARGET, Adult, MissingDataError
 from benchmarks.machine import described
 from benchmarks.table_contenders import (
+    KEPT,
     PEERS_PYTHON,
     Contender,
     Outcome,
@@ -81,7 +82,8 @@ def main(
     if not can_predict():
         typer.echo("LightGBM and scikit-learn are not installed, so there is no AUC: `make bench-tables` has them.")
     settings = {"delta": delta, "rows": len(adult.train)}
-    done = kept(out / "tables.json", [contender.name for contender in chosen], settings) if keep else []
+    earlier = (KEPT / "adult.json", out / "tables.json")
+    done = kept(earlier, [contender.name for contender in chosen], settings) if keep else []
     done += references(adult)
     with tempfile.TemporaryDirectory() as folder:
         task = adult_task(adult, Path(folder), delta=delta, target=target)

@@ -93,6 +93,9 @@ def test_report_and_checks():
         "bad: every row keeps the rules": False,
         "none: released": False,
     }
-    shown = other_tables.report(done, 1.0, 1e-9)
+    shown = other_tables.page(done, {0.1: 0.5, 1.0: 0.4, 10.0: 0.45}, epsilon=1.0, delta=1e-9)
+    assert "| good | 0.0500 | 0.1000 | 0.1000 | 0.2000 | 0.50 | 0 | 3 | 90 |" in shown
     assert "failed (x)" in shown
+    assert "PASS  ε = 1 is no worse than 0.1" in shown
+    assert "miss  ε = 10 is no worse than 1" in shown
     assert pa.types.is_date(generated("flights", columns=5, rows=5)[0].schema.field("booked").type)

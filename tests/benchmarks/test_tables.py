@@ -1,5 +1,6 @@
 """The benchmark of tables: its scores, its stopwatch, its contenders and its report, on tiny tables."""
 
+import dataclasses
 import itertools
 import json
 import os
@@ -21,6 +22,7 @@ from benchmarks.adult import FOLDER, SCHEMA, Adult, MissingDataError, discretise
 from benchmarks.one_way import nearest_distribution, product_of_marginals
 from benchmarks.stopwatch import watch
 from benchmarks.table_contenders import (
+    KEPT,
     Contender,
     Outcome,
     contenders,
@@ -257,10 +259,28 @@ def test_outcomes_are_kept(tmp_path):
     )
     path = tmp_path / "tables.json"
     save([mine, theirs, real], path, delta=1e-9)
-    (back,) = kept(path, ["ours"], {"delta": 1e-9})
+    (back,) = kept([path], ["ours"], {"delta": 1e-9})
     assert (back.contender, back.kept, back.scores) == ("x", True, {"two_way": 0.1})
-    assert kept(path, ["ours"], {"delta": 1e-6}) == []
-    assert kept(tmp_path / "absent.json", [], {}) == []
+    assert kept([path], ["ours"], {"delta": 1e-6}) == []
+    assert kept([tmp_path / "absent.json"], [], {}) == []
+
+
+def test_the_last_of_several_files_counts(tmp_path):
+    paths = [tmp_path / name for name in ("first.json", "last.json")]
+    runs = [Outcome(contender="x", epsilon=1.0, run=run, scores={"two_way": 0.1}) for run in range(2)]
+    other = Outcome(contender="y", epsilon=1.0, run=0, scores={"two_way": 0.3})
+    save([*runs, other], paths[0], delta=1e-9)
+    save([dataclasses.replace(runs[0], scores={"two_way": 0.2})], paths[1], delta=1e-9)
+    back = kept(paths, [], {"delta": 1e-9})
+    assert [(outcome.contender, outcome.scores["two_way"]) for outcome in back] == [("x", 0.2), ("y", 0.3)]
+
+
+def test_the_peers_of_adult_are_kept(adult_files):
+    rows = len(Adult.load(adult_files).train)
+    assert {o.contender for o in kept([KEPT / "adult.json"], [], {"delta": tables.DELTA, "rows": rows})} == {
+        "dpmm-aim",
+        "dpmm-mst",
+    }
 
 
 @pytest.mark.parametrize(
