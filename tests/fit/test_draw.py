@@ -53,7 +53,7 @@ def test_swaps_keep_every_column_and_every_component_as_they_were() -> None:
     model, generator = mixture(), np.random.default_rng(1)
     rows, components = independent(model, 1000, generator)
     before = rows.copy()
-    after = swapped(rows, components, model, generator)
+    after = swapped(rows, components, model, generator, sweeps=6)
     assert np.array_equal(rows, before)
     assert distance(after, model) < distance(before, model)
     for component in np.unique(components):
@@ -62,11 +62,21 @@ def test_swaps_keep_every_column_and_every_component_as_they_were() -> None:
             assert np.array_equal(np.sort(old[inside]), np.sort(new[inside]))
 
 
-def test_a_huge_table_is_left_as_it_was_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "WORK", 10)
-    model, generator = mixture(), np.random.default_rng(1)
-    rows, components = independent(model, 100, generator)
-    assert swapped(rows, components, model, generator) is rows
+def test_a_huge_table_and_every_part_of_it_are_left_as_they_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    model = mixture()
+    swaps: list[int] = []
+
+    def noted(rows: np.ndarray, *others: object, sweeps: int) -> np.ndarray:
+        swaps.append(sweeps)
+        return rows
+
+    monkeypatch.setattr(drawing, "swapped", noted)
+    for whole in (None, 10**9):
+        draw_rows(model, 100, np.random.default_rng(1), whole=whole)
+    assert swaps == [drawing.MOST_SWEEPS, 0]
+    rows, components = independent(model, 100, np.random.default_rng(1))
+    monkeypatch.undo()
+    assert swapped(rows, components, model, np.random.default_rng(1), sweeps=0) is rows
 
 
 @pytest.mark.parametrize("count", [1, 2, 7])

@@ -26,18 +26,19 @@ ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memo
 _FEWEST, _PARTS = 512, 64
 
 
-def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator) -> Integers:
-    """`count` rows of atoms, (columns, count).
+def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
+    """`count` rows of atoms, (columns, count), for a table of `whole` rows, if they are a part of one.
 
     Components get numbers of rows in proportion to their weights, and each column's atoms in proportion to their
     probabilities, so that every single column is met to within a row or so. Swaps then bring pairs of columns near the
-    mixture's own.
+    mixture's own, as often as a table of that size affords.
     """
     if count < 1:
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
     members = np.diff(_quantiles(mixture.weights, count, generator), prepend=0)
     components = np.repeat(np.arange(len(members)), members)
-    rows = swapped(_rows(mixture, members, generator), components, mixture, generator)
+    rows = _rows(mixture, members, generator)
+    rows = swapped(rows, components, mixture, generator, sweeps=_sweeps(max(count, whole or 0), len(rows)))
     return rows[:, generator.permutation(count)]
 
 
@@ -87,10 +88,16 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
 
 
-def swapped(rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator) -> Integers:
-    """The same rows, (columns, n), after sweeps of swaps within components (n,); fewer sweeps for a larger table."""
-    columns, count = rows.shape
-    sweeps = min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
+def _sweeps(count: int, columns: int) -> int:
+    """How often all columns of so many rows are swapped: less often in a larger table."""
+    return min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
+
+
+def swapped(
+    rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator, *, sweeps: int
+) -> Integers:
+    """The same rows, (columns, n), after sweeps of swaps within components (n,)."""
+    columns = len(rows)
     if sweeps == 0 or columns < 2:
         return rows
     result, excess = rows.copy(), _Excess.of(rows, mixture)

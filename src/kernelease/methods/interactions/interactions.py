@@ -65,7 +65,11 @@ class FittedTable:
         if domain.schema is not None and self.mixture.poorly_held:
             warnings.warn(self.poorly_held(domain.schema.names), stacklevel=2)
         wanted = max(1, round(self.rows)) if count is None else count
-        return domain.drawn(lambda number: draw_rows(self.mixture, number, generator).T, wanted, generator)
+
+        def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
+            return draw_rows(self.mixture, number, generator, whole=wanted).T
+
+        return domain.drawn(draw, wanted, generator)
 
     def poorly_held(self, names: Sequence[str]) -> str:
         """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
