@@ -48,6 +48,7 @@ def outcome(who, auc=None, run=0, **more):
 
 
 def test_one_value_is_ranked_against_all_others():
+    pytest.importorskip("lightgbm")
     codes = np.stack([np.arange(300) % 3, np.arange(300) % 3], axis=1)
     assert trees_auc(codes, codes, target=1, value=2) == 1.0
     assert trees_auc(codes[codes[:, 1] == 0], codes, target=1, value=2) == 0.5
@@ -55,6 +56,7 @@ def test_one_value_is_ranked_against_all_others():
 
 @pytest.mark.parametrize("numbers", [True, False])
 def test_a_task_scores_what_a_contender_writes(split, tmp_path, numbers):
+    pytest.importorskip("lightgbm")
     task = split.task(tmp_path, delta=1e-9, numbers=numbers)
     lowest = prediction.pyarrow.csv.read_csv(task.train).column("size").to_numpy().min()
     assert lowest == (0 if numbers else 3)
