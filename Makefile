@@ -9,7 +9,7 @@ PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constrai
 DEPS := pyproject.toml constraints.txt
 
 # Each worker gets one BLAS thread: together they use the cores that there are.
-PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS)
+PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
