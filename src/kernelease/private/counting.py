@@ -78,7 +78,7 @@ class PartialCounts(Private):
     Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
     """
 
-    __slots__ = ("_added", "_cells", "_counts", "_full", "_gathered", "_joint", "_layout", "_narrow", "_rows", "_views")
+    __slots__ = ("_added", "_cells", "_counts", "_gathered", "_joint", "_layout", "_narrow", "_rows", "_views")
 
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
@@ -88,7 +88,6 @@ class PartialCounts(Private):
         self._cells = {column: np.empty(rows, dtype=np.uint16) for column in self._views}
         self._added: NDArray[Any] = np.ones(rows, dtype=np.int32)  # what each row of the chunk adds
         self._narrow, self._joint = np.empty(rows, dtype=np.uint16), np.empty(rows, dtype=np.int32)
-        self._full: dict[int, csc_array] = {}  # of a full chunk, by the number of cells: made once, over these buffers
         self._gathered, self._rows = 0, 0
 
     def add(self, batch: Batch) -> None:
@@ -96,7 +95,6 @@ class PartialCounts(Private):
         codes, weights = batch
         if weights is not None and self._added.dtype != np.int64:
             self._added = np.empty_like(self._joint, dtype=np.int64)
-            self._full.clear()
         start, count = 0, len(codes[0])
         while start < count:
             rows = min(count - start, len(self._joint) - self._gathered)
@@ -147,13 +145,8 @@ class PartialCounts(Private):
         As a product of a sparse matrix of one column, since SciPy lets go of the interpreter's lock while it multiplies
         and `numpy.bincount` does not. It checks no index: cells come from `views`, which are looked up with a check.
         """
-        full = count == len(self._joint)
-        column = self._full.get(cells) if full else None
-        if column is None:
-            whole = np.array([0, count], dtype=np.int32)
-            column = csc_array((self._added[:count], self._joint[:count], whole), shape=(cells, 1))
-        if full:
-            self._full[cells] = column
+        whole = np.array([0, count], dtype=np.int32)
+        column = csc_array((self._added[:count], self._joint[:count], whole), shape=(cells, 1))
         table: NDArray[Any] = column @ np.ones(1, dtype=self._added.dtype)
         return table
 

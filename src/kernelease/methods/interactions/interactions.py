@@ -39,6 +39,7 @@ from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import Domain
 
 # research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
@@ -367,7 +368,8 @@ class Interactions(Method):
             return None
         names = [column.name for column in columns]
         if self.target not in names:
-            raise SchemaError(f"target: there is no column {self.target!r}.", path=("columns",))
+            hint = nearest(self.target, names)
+            raise SchemaError(f"target: there is no column {self.target!r}.{hint}", path=("columns",))
         return names.index(self.target) if len(columns) > 2 else None
 
 
