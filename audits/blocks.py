@@ -14,8 +14,8 @@ from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
 from kernelease.measured.block import Block
 from kernelease.measured.ramp import Ramp
-from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, PrivacyFilter
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, centred_sensitivity
 from kernelease.privacy.subject import ROWS
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
@@ -27,7 +27,8 @@ RAMP = Ramp(start=np.arange(8) * 3 - 10, slope=np.zeros(8, dtype=np.int64), limi
 MOMENT = Block(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
 FROM_END_TO_END = ([(3, 0), (4, 1), (0, 0)], [(3, 0), (4, 1), (7, 0)])  # of the range, in one cell
 
-INTERACTION = Block(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0, interaction=True)
+INTERACTION = Block(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0, centred=True)
+CENTRED = Block(columns=(0,), groups=(np.arange(8),), share=1.0, centred=True)
 ONE_CELL_SHARED = ([(3, 0), (4, 1), (5, 0)], [(3, 0), (4, 1), (5, 1)])  # that of the column with more of them
 
 
@@ -66,6 +67,12 @@ def for_unlike_rows(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -
     return Sensitivity(l2=math.sqrt(2.0) * one * unit, l1=4.0 * one * unit, neighbours=neighbours)
 
 
+def for_one_row(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
+    """Noise for a row that leaves, where one comes in its place."""
+    alone = centred_sensitivity(Neighbours.ADD_REMOVE, shape=shape, unit=unit)
+    return Sensitivity(l2=alone.l2, l1=alone.l1, neighbours=neighbours)
+
+
 def unclamped(ramp: Ramp, atoms: Any, fine: Any) -> Any:
     """Weights as the arrays have them, whatever the limit says."""
     return 2 * (ramp.start[atoms] + ramp.slope[atoms] * fine)
@@ -101,10 +108,23 @@ CASES = (
             measured(INTERACTION),
             ONE_CELL_SHARED,
             {
-                "charged as counts": patched(measured(INTERACTION), _SENSITIVITY.format("interaction"), as_counts),
+                "charged as counts": patched(measured(INTERACTION), _SENSITIVITY.format("centred"), as_counts),
                 "charged for rows that share no cell": patched(
-                    measured(INTERACTION), _SENSITIVITY.format("interaction"), for_unlike_rows
+                    measured(INTERACTION), _SENSITIVITY.format("centred"), for_unlike_rows
                 ),
+            },
+        ),
+    ),
+    Case(
+        name="a column without its mean",
+        kind="audit",
+        claim="Counts of a column less their mean are worth no more than they were charged, whatever row is replaced.",
+        run=game(
+            measured(CENTRED),
+            FROM_END_TO_END,
+            {
+                "charged as counts": patched(measured(CENTRED), _SENSITIVITY.format("centred"), as_counts),
+                "charged for one row": patched(measured(CENTRED), _SENSITIVITY.format("centred"), for_one_row),
             },
         ),
     ),

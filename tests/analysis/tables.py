@@ -90,7 +90,7 @@ def noisy_blocks(exact, rows, sigma, generator, *, neighbours=Neighbours.REPLACE
         else:
             width = scale / math.sqrt(2.0)
             noise = generator.laplace(0.0, width, len(counts))
-        whole = block.cells if block.interaction else 1  # what a row adds, in integers
+        whole = block.cells if block.centred else 1  # what a row adds, in integers
         integers = np.array([int(value) for value in np.rint((counts + noise) * whole * 2**BITS)], dtype=object)
         step = Step(law=law, coordinates=len(counts), sensitivity=1.0, scale=width * whole, bits=BITS)
         measurement = Measurement(integers=integers, step=step, private=False)

@@ -1,5 +1,6 @@
 """The combination of blocks, against generalised least squares written out."""
 
+import functools
 import pickle
 from dataclasses import replace
 
@@ -12,6 +13,7 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.measured.block import Block
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
@@ -29,16 +31,55 @@ def dense(evidence, columns):
         block = noisy.block
         if set(block.columns) <= set(columns):
             places = [g[atoms[columns.index(c)]] for g, c in zip(block.groups, block.columns, strict=True)]
-            joint = np.ravel_multi_index(places, block.shape)
-            matrix.append(np.eye(block.cells)[:, joint])
+            joint = np.ravel_multi_index(places, block.shape) if places else np.zeros(atoms.shape[1], dtype=int)
+            sides = [np.eye(size) - block.centred / size for size in block.shape]
+            matrix.append(functools.reduce(np.kron, sides, np.eye(1))[:, joint])
             data.append(noisy.values.ravel())
             variances.append(np.full(block.cells, noisy.sigma**2))
     return np.vstack(matrix), np.concatenate(data), np.concatenate(variances)
 
 
+def centred(exact):
+    """The number of rows, then the same blocks without their means."""
+    count = Block(columns=(), groups=(), share=0.1), np.array([float(ROWS)])
+    return [count, *((replace(block, centred=True), counts) for block, counts in exact)]
+
+
+@pytest.mark.parametrize("most", [0, DENSE])
+@pytest.mark.parametrize("columns", [(0,), (2,), (0, 2), (1, 2)])
+def test_centred_columns_and_the_number_of_rows_are_generalised_least_squares(columns, most, monkeypatch):
+    """Columns atom by atom, twice, and the first in runs; pairs in fewer cells, one of them the other way round."""
+    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+    exact = exact_blocks(people(ROWS), sets=[(0,), (1,), (2,), (0,), (2,), (0, 2), (2, 1)], cells=12)
+    runs = replace(exact[0][0], groups=(np.arange(48) // 8,))
+    exact.append((runs, np.bincount(runs.groups[0], exact[0][1])))
+    sigmas = [9.0, 3.0, 7.0, 5.0, 2.0, 4.0, 6.0, 8.0, 3.5]
+    noisy = noisy_blocks(centred(exact), ROWS, sigmas, np.random.default_rng(5), neighbours=Neighbours.ADD_REMOVE)
+    evidence = evidence_of(noisy)
+    (marginal,) = evidence.marginals(columns)
+    design, data, variances = dense(evidence, columns)
+    inverse = np.linalg.pinv(design.T @ (design / variances[:, None]), rcond=1e-9)
+    solution = inverse @ design.T @ (data / variances)
+    atoms = np.indices([len(group) for group in marginal.groups]).reshape(len(columns), -1)
+    cells = np.ravel_multi_index([g[a] for g, a in zip(marginal.groups, atoms, strict=True)], marginal.shape)
+    adds = np.eye(marginal.size)[:, cells]
+    np.testing.assert_allclose(marginal.counts, adds @ solution, atol=1e-4)
+    functions = [np.arange(marginal.size) % 3.0, np.eye(marginal.size)[1]]
+    values, covariance = marginal.joint(functions)
+    np.testing.assert_allclose(values, [f @ adds @ solution for f in functions], rtol=1e-5)
+    spread = adds @ inverse @ adds.T
+    np.testing.assert_allclose(covariance, [[f @ spread @ g for g in functions] for f in functions], rtol=1e-5)
+    assert np.all(marginal.variances() >= np.diag(spread) * (1 - 1e-9))
+    assert np.all(marginal.variances() <= 4 * np.diag(spread))
+    weights = marginal.coefficients(functions[0])
+    assert sum(w @ noisy.blocks[p].values.ravel() for p, w in weights.items()) == pytest.approx(values[0])
+    noise = sum(float(w @ w) * noisy.blocks[p].sigma ** 2 for p, w in weights.items())
+    assert noise == pytest.approx(covariance[0, 0])
+
+
 def as_interactions(exact):
     """The same blocks with every pair as an interaction."""
-    return [(replace(block, interaction=len(block.columns) == 2), counts) for block, counts in exact]
+    return [(replace(block, centred=len(block.columns) == 2), counts) for block, counts in exact]
 
 
 @pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration
@@ -95,7 +136,7 @@ def test_an_interaction_in_few_cells_is_one_more_measurement(known, most, monkey
     noisy = noisy_blocks(exact, ROWS, sigmas, np.random.default_rng(6), neighbours=neighbours)
     (marginal,) = evidence_of(noisy).marginals((0, 2))
     assert len(marginal.views) == 4
-    assert marginal.interaction.values.shape == marginal.shape
+    assert marginal.contrasts.values.shape == marginal.shape
     m, n = marginal.shape
     cells = np.eye(2)[:, np.minimum(np.arange(m), 3) // 2]  # (2, m)
     own = np.eye(m)[:, exact[2][0].groups[0]]  # (m, atoms)
@@ -132,7 +173,7 @@ def test_an_interaction_says_nothing_about_its_columns_alone():
     noisy = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0], np.random.default_rng(5))
     (alone,) = evidence_of(noisy).marginals((1,))
     assert [part.block.columns for _, part in alone.sources] == [(1,)]
-    assert alone.interaction is None
+    assert alone.contrasts is None
 
 
 @pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration

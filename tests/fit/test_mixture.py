@@ -31,7 +31,7 @@ def by_class(sizes: tuple[int, ...], hub: int) -> list[Block]:
 
 def interactions(blocks: list[Block]) -> list[Block]:
     """The same with every pair as an interaction."""
-    return [dataclasses.replace(block, interaction=len(block.columns) == 2) for block in blocks]
+    return [dataclasses.replace(block, centred=len(block.columns) == 2) for block in blocks]
 
 
 def in_few_cells_too() -> list[Block]:
@@ -80,7 +80,7 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
     """The objective in float64, from each block on its own."""
     w = np.exp(weights) / np.exp(weights).sum()
     q = [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in objective.places]
-    total, trusted = 0.0, 2.0 if any(block.block.interaction for block in noisy.blocks) else 1.0
+    total, trusted = 0.0, 2.0 if any(block.block.centred for block in noisy.blocks) else 1.0
     for one, cells, p in zip(objective.columns, objective.cells, q, strict=True):
         variance = np.bincount(cells) * one.variance
         total += 0.5 * trusted * float((((w @ p) - np.bincount(cells, one.shares)) ** 2 / variance).sum())
@@ -94,7 +94,7 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             onto[cells, group] = 1.0
             parts.append(q[column] @ onto)
         model = np.einsum("m,ma,mb->ab", w, *parts) if len(parts) == 2 else np.einsum("m,ma,mb,mc->abc", w, *parts)
-        if block.block.interaction:
+        if block.block.centred:
             model = model - model.mean(axis=0) - model.mean(axis=1, keepdims=True) + model.mean()
         chi_squared = float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
         total += 0.5 * trust(block, objective.columns, noisy.rows) * chi_squared

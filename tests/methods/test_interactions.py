@@ -195,7 +195,7 @@ def test_rows_that_do_not_hold_what_was_measured_are_warned_of() -> None:
 def test_a_target_has_a_larger_share_of_pairs_where_counts_are_faint() -> None:
     blocks = measured(parity(3000), [2] * 6, target="c1").measured.blocks
     pairs = [block.block for block in blocks if len(block.block.columns) == 2]
-    assert all(block.interaction for block in pairs)
+    assert all(block.centred for block in pairs)
     shares = {1 in block.columns: block.share for block in pairs}
     assert shares[True] == pytest.approx(FAVOUR * shares[False])
 
@@ -258,7 +258,7 @@ def test_pairs_are_measured_in_few_cells_too_where_counts_are_faint(noise: float
     distributions = [generator.dirichlet(np.full(column.size, 0.3)) for column in columns]
     rows = 20_000.0
     fine = [np.minimum(np.arange(column.size) // 2, 23) for column in columns[:2]] + [np.arange(12), np.arange(2)]
-    before = blocks_of(list(itertools.combinations(range(4), 2)), fine, 0.5, interaction=True)
+    before = blocks_of(list(itertools.combinations(range(4), 2)), fine, 0.5, centred=True)
     after = in_few_cells_too(before, columns, distributions, rows=rows, noise=lambda _: noise)
     assert sum(block.share for block in after) == pytest.approx(0.5)
     part = min(MOST_FOR_FEW, FAINT_FOR_FEW * (noise / rows) ** 0.5)
@@ -268,7 +268,7 @@ def test_pairs_are_measured_in_few_cells_too_where_counts_are_faint(noise: float
     for block in after:
         if not any(block is one for one in kept):
             own = next(one for one in kept if one.columns == block.columns)
-            assert block.interaction
+            assert block.centred
             assert 2 * block.cells <= own.cells
             assert block.share == pytest.approx(part / (1.0 - part) * own.share)
             for few, many in zip(block.groups, own.groups, strict=True):

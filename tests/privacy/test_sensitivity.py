@@ -1,5 +1,6 @@
 """Sensitivities against every pair of neighbouring toy tables."""
 
+import functools
 import itertools
 import math
 
@@ -8,7 +9,7 @@ import pytest
 
 from kernelease.errors import ParameterError
 from kernelease.privacy import Neighbours, Sensitivity
-from kernelease.privacy.sensitivity import block_sensitivity, count_increment, interaction_sensitivity, sum_sensitivity
+from kernelease.privacy.sensitivity import block_sensitivity, centred_sensitivity, count_increment, sum_sensitivity
 from tests.privacy.toys import OneHot, categories
 
 MAPS = [OneHot(categories=3), OneHot(categories=4, units=2**14), OneHot(categories=2, units=3)]
@@ -46,13 +47,13 @@ def test_a_block_of_counts_is_a_one_hot_map_without_a_count(unit: int) -> None:
 
 
 @pytest.mark.parametrize("unit", [1, 5])
-@pytest.mark.parametrize("shape", [(2, 2), (2, 7), (7, 2), (3, 4), (5, 5)])
-def test_an_interaction_moves_as_far_as_the_rows_that_differ_most(shape: tuple[int, int], unit: int) -> None:
-    first, second = (size * np.eye(size) - 1.0 for size in shape)
-    rows = [unit * np.outer(u, v) for u in first for v in second]
+@pytest.mark.parametrize("shape", [(2,), (3,), (50,), (2, 2), (2, 7), (7, 2), (3, 4), (5, 5)])
+def test_centred_counts_move_as_far_as_the_rows_that_differ_most(shape: tuple[int, ...], unit: int) -> None:
+    sides = [size * np.eye(size) - 1.0 for size in shape]
+    rows = [unit * functools.reduce(np.multiply.outer, parts) for parts in itertools.product(*sides)]
     replaced = [a - b for a, b in itertools.combinations(rows, 2)]
     for moves, neighbours in ((rows, Neighbours.ADD_REMOVE), (replaced, Neighbours.REPLACE_ONE)):
-        sensitivity = interaction_sensitivity(neighbours, shape=shape, unit=unit)
+        sensitivity = centred_sensitivity(neighbours, shape=shape, unit=unit)
         assert sensitivity.neighbours is neighbours
         assert bound_is_tight([float(np.linalg.norm(move)) for move in moves], sensitivity.l2)
         assert max(float(np.abs(move).sum()) for move in moves) <= sensitivity.l1

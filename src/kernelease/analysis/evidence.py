@@ -307,7 +307,7 @@ def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]
 
     With n cells in the marginal, it is looked for among the first, the last and some between them.
     """
-    alone = math.inf if counts.block.interaction else counts.sigma  # an interaction alone says no count
+    alone = math.inf if counts.block.centred else counts.sigma  # centred counts alone say no count
     own = alone * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
     found = [one for one in evidence.marginals(columns) if any(part is counts for _, part in one.sources)]
     if not found:

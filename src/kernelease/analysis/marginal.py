@@ -4,33 +4,26 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from functools import cached_property, lru_cache
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse.linalg import LinearOperator, cg
 
+from kernelease.analysis.contrasts import NoisyContrasts, contrasts_view, contrasts_weights, merged_contrasts
 from kernelease.analysis.identity import Identity
-from kernelease.analysis.views import (
-    BlockCounts,
-    NoisyInteraction,
-    NoisySums,
-    View,
-    along,
-    fits,
-    interaction_view,
-    merged_sums,
-    sums_view,
-    sums_weights,
-)
+from kernelease.analysis.views import BlockCounts, NoisySums, along, merged_sums, sums_view, sums_weights
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 
 REMEMBERED = 16  # solved functions of a marginal
 DENSE = 512  # cells up to which a marginal's equations are factored, once; beyond, each function is iterated
 KEPT = 8  # releases whose counts stay read
+
+View: TypeAlias = NoisySums | NoisyContrasts
 
 
 class Marginal(ABC):
@@ -96,9 +89,9 @@ class MeasuredMarginal(Marginal):
     """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
 
     With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, where G_v adds up cells
-    (`NoisySums`) or takes out what single columns say (`NoisyInteraction`), and under replace-one
-    Σp = N is known. For a function h of the cells, the estimate of h·p with the least variance among the unbiased
-    linear ones is λ·u + a₀N, where
+    (`NoisySums`) and takes out what fewer columns say (`NoisyContrasts`), and under replace-one Σp = N is known. For a
+    function h of the cells, the estimate of h·p with the least variance among the unbiased linear ones is λ·u + a₀N,
+    where
 
         M λ + a₀ 1 = h,   Σλ = 0,   M = Σ_v G_vᵀ P_v G_v,   u = Σ_v G_vᵀ P_v y_v
 
@@ -149,12 +142,8 @@ class MeasuredMarginal(Marginal):
         return {position: self._weights(part, weight) for position, part in self.sources}
 
     def _weights(self, part: BlockCounts, weight: Floats) -> Floats:
-        if not part.block.interaction:
-            return sums_weights(part, self.columns, self.groups, weight)
-        view = interaction_view(part, self.columns, self.groups)
-        table = view.precision * view.gather(weight)
-        turned: Floats = table if part.block.columns[0] == self.columns[view.axes[0]] else table.T
-        return turned.ravel()
+        weights = contrasts_weights if part.block.centred else sums_weights
+        return weights(part, self.columns, self.groups, weight)
 
     @cached_property
     def counts(self) -> Floats:
@@ -166,33 +155,55 @@ class MeasuredMarginal(Marginal):
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
 
     def variances(self) -> Floats:
-        """What the finest counts alone would have, or an interaction and the counts of its two columns.
+        """What the finest counts alone would have, or centred ones with what they leave out."""
+        if self.contrasts is None:
+            finest = max(self.sums, key=lambda view: len(view.values), default=None)
+            return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
+        if len(self.shape) == 1:
+            return self._of_counts(self.contrasts.held[0], self.contrasts.variances)
+        return self._beside(self.contrasts)
 
-        Of these a count is x_ab + (x_a − mean)/n + (x_b − mean)/m + total/mn, with the total of either of them.
-        """
-        if self.interaction is not None:
-            return self._variances_beside(self.interaction)
-        finest = max(self.sums, key=lambda view: len(view.values), default=None)
-        return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
+    def _of_counts(self, held: Floats, variances: Floats) -> Floats:
+        """Of counts y_s + (n_s/k)·N: (cells,)."""
+        result: Floats = variances + (held / held.sum()) ** 2 * self._rows_variance
+        return result
 
-    def _variances_beside(self, view: NoisyInteraction) -> Floats:
-        variances = np.full(self.shape, view.left / view.precision)
-        for axis, size in enumerate(self.shape):
-            alone = 1.0 / self._alone(axis).precision  # (size,)
-            part = alone * (1.0 - 2.0 / size) + alone.sum() / size**2
-            if axis == 0:  # the total is this column's
-                part = alone
-            other = self.size // size
-            variances += np.expand_dims(part / other**2, tuple(place for place in (0, 1) if place != axis))
-        return variances.ravel()
+    def _beside(self, view: NoisyContrasts) -> Floats:
+        """Of x_ab + x_a/n + x_b/m − N/mn, in which N is what was counted without regard to the two, or is known."""
+        (first, lacks_first), (second, lacks_second) = self._alone(0), self._alone(1)
+        (m, n), variances = self.shape, view.variances.copy()
+        if view.axes == (1, 0):
+            variances = variances.T
+        if lacks_first.any() or lacks_second.any():
+            lacks = lacks_first[:, None] / n + lacks_second / m - 1.0 / self.size
+            variances = variances + first[:, None] / n**2 + second / m**2 + lacks**2 * self._rows_variance
+        else:  # N is the sum of the first column
+            variances = variances + first[:, None] / n**2
+            variances = variances + (second * (1.0 - 2.0 / n) + second.sum() / n**2) / m**2
+        result: Floats = variances.ravel()
+        return result
 
-    def _alone(self, axis: int) -> NoisySums:
-        """The view of a single column, cell by cell."""
-        wanted = np.broadcast_to(along(np.arange(self.shape[axis]), axis, len(self.shape)), self.shape).ravel()
-        for view in self.sums:
-            if len(view.values) == self.shape[axis] and np.array_equal(view.index, wanted):
-                return view
+    def _alone(self, axis: int) -> tuple[Floats, Floats]:
+        """Of a single column, cell by cell: the variance of what was measured, and the part of N that it lacks."""
+        size = self.shape[axis]
+        for view in self.views:
+            if isinstance(view, NoisyContrasts) and view.axes == (axis,) and len(view.values) == size:
+                return view.variances, view.held[0] / view.held[0].sum()
+        wanted = np.broadcast_to(along(np.arange(size), axis, len(self.shape)), self.shape).ravel()
+        for sums in self.sums:
+            if len(sums.values) == size and np.array_equal(sums.index, wanted):
+                return 1.0 / sums.precision, np.zeros(size)
         raise ParameterError("An interaction was measured of a column that was not counted on its own.")
+
+    @property
+    def _rows_variance(self) -> float:
+        """Of the number of rows as it was counted without regard to these columns; 0 where it is known."""
+        if self.total is not None:
+            return 0.0
+        for view in self.sums:
+            if len(view.values) == 1:
+                return float(1.0 / view.precision[0])
+        raise ParameterError("A column was measured up to the number of rows, which was not counted.")
 
     @property
     def sums(self) -> tuple[NoisySums, ...]:
@@ -200,9 +211,9 @@ class MeasuredMarginal(Marginal):
         return tuple(view for view in self.views if isinstance(view, NoisySums))
 
     @property
-    def interaction(self) -> NoisyInteraction | None:
-        """The view of an interaction of its two columns in its own cells, where their counts were not measured."""
-        found = [view for view in self.views if isinstance(view, NoisyInteraction) and view.own_cells]
+    def contrasts(self) -> NoisyContrasts | None:
+        """The view of its columns' centred counts in its own cells, where their counts were not measured."""
+        found = [view for view in self.views if isinstance(view, NoisyContrasts) and view.whole]
         counted = any(len(view.values) == self.size for view in self.sums)
         return None if counted or not found else found[0]
 
@@ -263,8 +274,8 @@ class Tabulation:
         """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
 
         Joint counts of different rounds are never mixed: which blocks a later round has was decided in sight of the
-        noise of earlier ones, so that given the choice, only its own noise is known to be centred on 0. An interaction
-        needs its two columns' own counts, which every release has, whatever is chosen.
+        noise of earlier ones, so that given the choice, only its own noise is known to be centred on 0. Centred counts
+        need those of single columns, which every release has, whatever is chosen.
         """
         found = self._marginals.get(columns)
         if found is None:
@@ -294,8 +305,8 @@ class Tabulation:
         self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None
     ) -> MeasuredMarginal:
         counts = [item for item in enumerate(self.counts) if item[1].round == number]
-        if number and any(part.block.interaction and part.covers(columns) for _, part in counts):
-            counts += [item for item in enumerate(self.counts) if len(item[1].block.columns) == 1]
+        if number and any(part.block.centred and part.covers(columns) for _, part in counts):
+            counts += [item for item in enumerate(self.counts) if len(item[1].block.columns) < len(columns)]
         return _marginal(counts, columns, self.total, groups)
 
 
@@ -319,10 +330,15 @@ def _marginal(
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
         groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
-    told = [item for item in counts if not item[1].block.interaction]
-    seen = [item for item in counts if item[1].block.interaction and fits(item[1].block, columns, groups)]
-    sums = [item for item in told if total is None or set(columns) & set(item[1].block.columns)]
-    views = [sums_view(part, columns, groups) for _, part in sums]
-    merged = merged_sums([view for view in views if total is None or len(view.values) > 1])
-    interactions = (interaction_view(part, columns, groups) for _, part in seen)
-    return MeasuredMarginal(columns, groups, (*merged, *interactions), total, (*sums, *seen))
+    told = [item for item in counts if _tells(item[1].block, columns, total)]
+    sums = [sums_view(part, columns, groups) for _, part in told if not part.block.centred]
+    contrasts = merged_contrasts([contrasts_view(part, columns, groups) for _, part in told if part.block.centred])
+    merged = merged_sums([view for view in sums if total is None or len(view.values) > 1])
+    return MeasuredMarginal(columns, groups, (*merged, *contrasts), total, tuple(told))
+
+
+def _tells(block: Block, columns: tuple[int, ...], total: float | None) -> bool:
+    """Whether a block says something of these columns, or of a number of rows that is not known."""
+    if block.centred:
+        return set(block.columns) <= set(columns)
+    return total is None or bool(set(columns) & set(block.columns))

@@ -1,9 +1,8 @@
-"""How a noisy block sees the counts of a few columns: sums of cells, or what single columns do not say."""
+"""How a noisy block of counts sees the counts of a few columns: as sums of their cells."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,9 +11,11 @@ from scipy.sparse.csgraph import connected_components
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block, within
-from kernelease.measured.blocks import NoisyBlock, doubly_centred
+from kernelease.measured.block import Block
+from kernelease.measured.blocks import NoisyBlock
 from kernelease.privacy.step import Law
+
+Number = TypeVar("Number", np.float64, np.int64)
 
 
 @final
@@ -22,7 +23,7 @@ from kernelease.privacy.step import Law
 class BlockCounts:
     """A noisy block as plain numbers: `values` in rows or persons, each with independent noise of `sigma`.
 
-    Of an interaction, noise is of `sigma` in every direction but those of the means that are taken out.
+    Of a centred block, noise is of `sigma` in every direction but those of the means that are taken out.
     """
 
     block: Block
@@ -43,9 +44,9 @@ class BlockCounts:
         )
 
     def covers(self, columns: tuple[int, ...]) -> bool:
-        """Whether the block says how all these columns go together; an interaction, only of both of its own."""
+        """Whether the block says how all these columns go together; a centred one, only of exactly its own."""
         own = set(self.block.columns)
-        return own == set(columns) if self.block.interaction else own >= set(columns)
+        return own == set(columns) if self.block.centred else own >= set(columns)
 
     def sizes(self, columns: tuple[int, ...]) -> list[int]:
         """Number of cells of some of its columns."""
@@ -86,97 +87,6 @@ class NoisySums:
         return np.where(self.index[:, None] == self.index, self.precision[self.index], 0.0)
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyInteraction:
-    """The counts of two of a marginal's columns less the means of rows and columns, with noise of one `precision`.
-
-    G adds up all other columns and, along the two, the cells that are one cell here; then it takes the means out, by a
-    projection C on each axis. So GᵀPG is the precision times a product of AᵀCA of each of the two, A adding up its
-    cells, and of matrices of ones for other columns.
-    """
-
-    shape: tuple[int, ...]  # of the marginal
-    axes: tuple[int, int]  # the two columns, in the marginal's order
-    onto: tuple[Integers, Integers]  # of each of its cells along them: the cell here
-    values: Floats  # (cells of one, cells of the other)
-    precision: float
-
-    def gather(self, function: Floats) -> Floats:
-        """G of a function of the cells: (cells,) → a table of the two columns."""
-        others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
-        table: Floats = function.reshape(self.shape).sum(axis=others)
-        if not self.own_cells:
-            cells = along(self.onto[0], 0, 2) * self.values.shape[1] + along(self.onto[1], 1, 2)
-            sums: Floats = np.bincount(cells.ravel(), weights=table.ravel()).astype(np.float64)
-            table = sums.reshape(self.values.shape)
-        return doubly_centred(table)
-
-    def information(self, function: Floats) -> Floats:
-        """GᵀPG of a function: (cells,) → (cells,)."""
-        return self._spread(self.precision * self.gather(function))
-
-    @property
-    def weighted(self) -> Floats:
-        """GᵀPy: (cells,)."""
-        return self._spread(self.precision * self.values)
-
-    @property
-    def diagonal(self) -> Floats:
-        """Of GᵀPG: (cells,)."""
-        return np.full(math.prod(self.shape), self.precision * self.left)
-
-    @property
-    def own_cells(self) -> bool:
-        """Whether its cells are those of the marginal."""
-        return self.values.shape == tuple(self.shape[axis] for axis in self.axes)
-
-    @property
-    def matrix(self) -> Floats:
-        """GᵀPG: (cells, cells)."""
-        product = np.full((1, 1), self.precision)
-        for axis, size in enumerate(self.shape):
-            if axis in self.axes:
-                cells = self.onto[self.axes.index(axis)]
-                product = np.kron(product, (cells[:, None] == cells) - 1.0 / (int(cells.max()) + 1))
-            else:
-                product = np.kron(product, np.ones((size, size)))
-        return product
-
-    @property
-    def left(self) -> float:
-        """What is left of a count's variance once the means are taken out: (1 − 1/m)(1 − 1/n)."""
-        return float(np.prod([1.0 - 1.0 / size for size in self.values.shape]))
-
-    def _spread(self, table: Floats) -> Floats:
-        others = tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
-        return np.broadcast_to(np.expand_dims(table[np.ix_(*self.onto)], others), self.shape).ravel()
-
-
-View: TypeAlias = NoisySums | NoisyInteraction
-
-
-def fits(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> bool:
-    """Whether a block is of some of the columns, in the cells of the marginal or in cells of them."""
-    return set(block.columns) <= set(columns) and all(
-        np.array_equal(within(groups[columns.index(column)], own)[groups[columns.index(column)]], own)
-        for column, own in zip(block.columns, block.groups, strict=True)
-    )
-
-
-def interaction_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisyInteraction:
-    """An interaction as a view of a marginal that has its two columns, in its cells or finer ones."""
-    first, second = (columns.index(column) for column in counts.block.columns)
-    onto = [within(groups[place], own) for place, own in zip((first, second), counts.block.groups, strict=True)]
-    return NoisyInteraction(
-        shape=tuple(int(group.max()) + 1 for group in groups),
-        axes=(min(first, second), max(first, second)),
-        onto=(onto[0], onto[1]) if first < second else (onto[1], onto[0]),
-        values=counts.values if first < second else counts.values.T,
-        precision=counts.sigma**-2.0,
-    )
-
-
 def sums_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
     """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
     index, spread = _sums(counts.block, columns, groups)
@@ -206,7 +116,7 @@ def _sums(block: Block, columns: tuple[int, ...], groups: tuple[Integers, ...]) 
     return index.ravel(), spread.ravel()
 
 
-def along(values: Integers, axis: int, dimensions: int) -> Integers:
+def along(values: NDArray[Number], axis: int, dimensions: int) -> NDArray[Number]:
     """Numbers along one of so many axes, to be broadcast along the others."""
     return values.reshape([-1 if other == axis else 1 for other in range(dimensions)])
 

@@ -1,4 +1,4 @@
-"""A contingency block: which counts, interactions, or sums of offsets within cells, to measure."""
+"""A contingency block: which counts, contrasts of counts, or sums of offsets within cells, to measure."""
 
 import math
 from collections.abc import Iterable
@@ -18,34 +18,35 @@ LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Which sums to measure: over the rows of each cell of one, two or three columns, Σ Π_i t_i.
+    """Which sums to measure: over the rows of each cell of up to three columns, Σ Π_i t_i.
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:
-    one-hot features of norm exactly 1. With them t_i is a public whole number of the row's value in column i, at most
-    `ramps[i].limit` in size, or 1 where `ramps[i]` is None: a *moment*.
+    one-hot features of norm exactly 1; a block of no column is the number of rows. With ramps t_i is a public whole
+    number of the row's value in column i, at most `ramps[i].limit` in size, or 1 where `ramps[i]` is None: a *moment*.
 
-    An `interaction` of two columns is their counts with the means of rows and of columns taken out, times the number of
-    cells: (m·I − J) X (n·I − J), J all ones. It says how the two go together and nothing about either of them alone.
+    A `centred` block is of counts with the mean over the cells of each column taken out, times the number of cells: of
+    one column (m·I − J) x, J all ones, which says how it is distributed and not how many rows there are; of two
+    (m·I − J) X (n·I − J), their *interaction*, which says how they go together and nothing about either alone.
     """
 
     columns: tuple[int, ...]
     groups: tuple[Integers, ...]
     share: float  # of the release's budget
     ramps: tuple[Ramp | None, ...] = ()
-    interaction: bool = False
+    centred: bool = False
 
     def __post_init__(self) -> None:
-        if not 1 <= len(self.columns) <= MOST_COLUMNS or len(self.groups) != len(self.columns):
+        if len(self.columns) > MOST_COLUMNS or len(self.groups) != len(self.columns):
             raise ParameterError(
-                f"Block: needs one to three columns and a grouping for each, got {len(self.columns)} and "
+                f"Block: needs up to three columns and a grouping for each, got {len(self.columns)} and "
                 f"{len(self.groups)}."
             )
         if len(set(self.columns)) != len(self.columns):
             raise ParameterError(f"Block: each column once, got {self.columns!r}.")
         if self.ramps and (len(self.ramps) != len(self.columns) or self.weighted not in (1, 2)):
             raise ParameterError("Block: of its columns one or two are weighted; the others need None as their ramp.")
-        if self.interaction and (len(self.columns) != 2 or self.ramps or min(self.shape) < 2):
-            raise ParameterError("Block: an interaction is of the counts of two columns, with two cells or more each.")
+        if self.centred and (len(self.columns) not in (1, 2) or self.ramps or min(self.shape) < 2):
+            raise ParameterError("Block: what is centred are counts of one or two columns, of two cells or more each.")
         if self.limit > LARGEST_LIMIT:
             raise ParameterError(f"Block: a row may weigh at most {LARGEST_LIMIT}, got ramps up to {self.limit}.")
 
@@ -72,7 +73,7 @@ class Block:
     @property
     def numbers(self) -> int:
         """Number of sums that do not follow from the others."""
-        return math.prod(size - 1 for size in self.shape) if self.interaction else self.cells
+        return math.prod(size - 1 for size in self.shape) if self.centred else self.cells
 
 
 def finest(blocks: Iterable[Block]) -> list[int]:

@@ -17,8 +17,8 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import (
     Sensitivity,
     block_sensitivity,
+    centred_sensitivity,
     distance_sensitivity,
-    interaction_sensitivity,
     moment_sensitivity,
 )
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
@@ -37,9 +37,9 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 class NoisyBlock:
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
-    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1. Of an interaction
-    they are the counts less the means of their row and column: noise along these means says nothing and is taken out,
-    so that noise is the same in all directions that are left.
+    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1. Of a centred
+    block they are counts less their means along each column: noise along these means says nothing and is taken out, so
+    that noise is the same in all directions that are left.
 
     `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
     single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
@@ -54,7 +54,11 @@ class NoisyBlock:
     def values(self) -> Floats:
         """Noisy counts, or sums of weights over their limit, or counts less their means."""
         values: Floats = self.measurement.values.reshape(self.block.shape) / self.whole
-        return doubly_centred(values) if self.block.interaction else values
+        return without_means(values) if self.block.centred else values
+
+    def counts(self, rows: float) -> Floats:
+        """Noisy counts of one column: a centred one's with its mean, which `rows` tells."""
+        return self.values + rows / self.block.cells if self.block.centred else self.values
 
     @property
     def sigma(self) -> float:
@@ -68,8 +72,8 @@ class NoisyBlock:
 
     @property
     def whole(self) -> int:
-        """What one row (or person) can add, in integers of the measurement; of an interaction, before means go."""
-        return self.unit * (self.block.cells if self.block.interaction else self.block.limit)
+        """What one row (or person) can add, in integers of the measurement; of a centred block, before means go."""
+        return self.unit * (self.block.cells if self.block.centred else self.block.limit)
 
     def least(self, neighbours: Neighbours) -> Sensitivity:
         """How far neighbouring tables may move the block: what its noise must have been for."""
@@ -128,8 +132,8 @@ class NoisyBlocks(Measured):
 
     @property
     def fingerprint(self) -> str:
-        """Of the first block."""
-        return digest(self.blocks[0].measurement.integers)
+        """Of all blocks: the first of them may be a single number, which two releases can have in common."""
+        return digest(np.concatenate([block.measurement.integers for block in self.blocks]))
 
     @property
     def width(self) -> int:
@@ -177,10 +181,17 @@ class NoisyBlocks(Measured):
                 raise ParameterError("a table of counts was charged another share of the budget than it states.")
 
     def _check_count(self) -> None:
-        """Every row is in one cell of every block: a noisy number of rows follows, a public one must be near."""
+        """Every row is in one cell of every block: a noisy number of rows follows, a public one must be near.
+
+        Of a column that was measured up to the number of rows, no count is known without it.
+        """
+        centred = any(block.block.centred and len(block.block.columns) == 1 for block in self.blocks)
+        apart = self.neighbours is Neighbours.ADD_REMOVE and any(not block.block.columns for block in self.blocks)
+        if centred and not apart:
+            raise ParameterError("columns were measured up to the number of rows, which was not measured apart.")
         if self.neighbours is Neighbours.ADD_REMOVE and self.rows != estimated_rows(self.blocks):
             raise ParameterError("the number of rows is not the one that the noisy counts give.")
-        counted = [block for block in self.blocks if not block.block.interaction]
+        counted = [block for block in self.blocks if not block.block.centred]
         far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in counted)
         if self.neighbours is Neighbours.REPLACE_ONE and any(far):
             raise ParameterError("the noisy counts add up to another number of rows.")
@@ -188,8 +199,9 @@ class NoisyBlocks(Measured):
     @property
     def accuracy(self) -> str:
         """The noise of counts, smallest to largest, and of interactions."""
-        counted = sorted(block.sigma for block in self.blocks if not block.block.interaction)
-        pairs = sorted(block.deviation for block in self.blocks if block.block.interaction)
+        together = [block.block.centred and len(block.block.columns) > 1 for block in self.blocks]
+        pairs = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if apart)
+        counted = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if not apart)
         told = (
             f"{len(counted):,} tables of counts were measured. The noise of a single count has a standard "
             f"deviation of {counted[0]:.3g} to {counted[-1]:.3g} rows, depending on the table: a count of the middle "
@@ -206,30 +218,30 @@ class NoisyBlocks(Measured):
 
 def sensitivity_of(block: Block, neighbours: Neighbours, unit: int) -> Sensitivity:
     """How far a row (or person), which adds `unit` in all, moves a block: by the kind of its sums."""
-    if block.interaction:
-        return interaction_sensitivity(neighbours, shape=block.shape, unit=unit)
+    if block.centred:
+        return centred_sensitivity(neighbours, shape=block.shape, unit=unit)
     if block.weighted:
         return moment_sensitivity(neighbours, limit=block.limit, unit=unit)
     return block_sensitivity(neighbours, unit=unit)
 
 
-def doubly_centred(table: Floats) -> Floats:
-    """A table less the means of its rows and of its columns: (m, n) → (m, n).
+def without_means(table: Floats) -> Floats:
+    """A table less its mean along each axis, one after the other.
 
-    >>> doubly_centred(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
+    >>> without_means(np.array([3.0, 1.0])).tolist(), without_means(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
+    ([1.0, -1.0], [[1.0, -1.0], [-1.0, 1.0]])
     """
-    centred: Floats = table - table.mean(axis=0)
-    result: Floats = centred - centred.mean(axis=1, keepdims=True)
-    return result
+    for axis in range(table.ndim):
+        table = table - table.mean(axis=axis, keepdims=True)
+    return table
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:
     """The number of rows from the blocks' own sums, each weighted by its precision; at least 1.
 
-    Every row is in exactly one cell of every block of counts, so the count is free: nothing more has to be measured.
+    Every row is in exactly one cell of every block of counts, and a block of no column is their number.
     """
-    counted = [block for block in blocks if not block.block.interaction]
+    counted = [block for block in blocks if not block.block.centred]
     precisions = np.array([1.0 / (block.block.cells * block.sigma**2) for block in counted])
     sums = np.array([block.values.sum() for block in counted])
     return max(1.0, float(precisions @ sums / precisions.sum()))

@@ -64,20 +64,20 @@ def block_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> Sensitivity:
     return Sensitivity(l2=ROUND_UP * math.sqrt(2.0) * unit, l1=ROUND_UP * 2.0 * unit, neighbours=neighbours)
 
 
-def interaction_sensitivity(neighbours: Neighbours, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
-    """Sensitivity of the interaction of two columns of m and n cells, (m·I − J) X (n·I − J).
+def centred_sensitivity(neighbours: Neighbours, *, shape: tuple[int, ...], unit: int = 1) -> Sensitivity:
+    """Sensitivity of centred counts: (m·I − J) x of a column of m cells, (m·I − J) X (n·I − J) of two.
 
-    A row in the cells a and b adds u_a v_bᵀ with u_a = m·e_a − 1: ‖u_a‖² = m(m − 1), and 2(m − 1) in L1. Under
+    A row in the cells a and b adds u_a v_bᵀ (or u_a) with u_a = m·e_a − 1: ‖u_a‖² = m(m − 1), and 2(m − 1) in L1. Under
     replace-one two rows differ most that share a cell of the column with more of them: ‖u_a‖²·‖v_b − v_b′‖², and
     ‖v_b − v_b′‖² = 2n². In L1 the bound is twice a row's. A person's rows add `unit` times a mean of such tables.
     """
-    (least, most), size = sorted(shape), math.prod(shape)
-    one = math.sqrt(size * (least - 1) * (most - 1))
-    pair = 4.0 * (least - 1) * (most - 1)
+    least, *more = sorted(shape)
+    one_l1 = math.prod(2.0 * (size - 1) for size in shape)
     if neighbours is Neighbours.ADD_REMOVE:
-        return Sensitivity(l2=ROUND_UP * one * unit, l1=ROUND_UP * pair * unit, neighbours=neighbours)
-    two = least * math.sqrt(2.0 * most * (most - 1))
-    return Sensitivity(l2=ROUND_UP * two * unit, l1=ROUND_UP * 2.0 * pair * unit, neighbours=neighbours)
+        one = math.sqrt(math.prod(size * (size - 1) for size in shape))
+        return Sensitivity(l2=ROUND_UP * one * unit, l1=ROUND_UP * one_l1 * unit, neighbours=neighbours)
+    two = least * math.sqrt(2.0 * math.prod(size * (size - 1) for size in more))
+    return Sensitivity(l2=ROUND_UP * two * unit, l1=ROUND_UP * 2.0 * one_l1 * unit, neighbours=neighbours)
 
 
 def moment_sensitivity(neighbours: Neighbours, *, limit: int, unit: int = 1) -> Sensitivity:

@@ -91,7 +91,7 @@ class ExactCounts(Private):
                 budget=budget,
                 share=block.share,
                 noise=noise,
-                label=f"{_what(block)} of columns {block.columns}",
+                label=_what(block),
             )
             noisy.append(NoisyBlock(block=block, measurement=measurement, unit=self.unit, round=stage))
         return tuple(noisy)
@@ -143,7 +143,7 @@ class ExactCounts(Private):
         return tuple(chosen), tuple(picks)
 
     def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
-        """The exact grouped counts, interactions, or sums of weights, of each block, in its shape."""
+        """The exact grouped counts, centred ones, or sums of weights, of each block, in its shape."""
         weighted = [block for block in blocks if block.weighted]
         several = [block for block in blocks if not block.weighted and len(block.columns) > 1]
         weighed = iter(self._weigher(weighted) if weighted else [])
@@ -152,23 +152,27 @@ class ExactCounts(Private):
         def table(block: Block) -> NDArray[Any]:
             if block.weighted:
                 return next(weighed)
+            if not block.columns:
+                return np.array(self._singles[0,].sum())
             counts = next(joint) if len(block.columns) > 1 else block_of(self._singles, block)
-            return interaction(counts) if block.interaction else counts
+            return centred(counts) if block.centred else counts
 
         return [table(block) for block in blocks]
 
 
-def interaction(counts: Integers) -> BigIntegers:
-    """(m·I − J) X (n·I − J), exactly: m·n times the counts less the means of their row and column."""
-    rows, columns = counts.shape
+def centred(counts: Integers) -> BigIntegers:
+    """Counts less their means along each axis, times the number of cells, exactly: (m·I − J) X (n·I − J) of two."""
     table: BigIntegers = counts.astype(object)
-    across = columns * table - table.sum(axis=1, keepdims=True)
-    result: BigIntegers = rows * across - across.sum(axis=0, keepdims=True)
-    return result
+    for axis, size in enumerate(counts.shape):
+        table = size * table - table.sum(axis=axis, keepdims=True)
+    return table
 
 
 def _what(block: Block) -> str:
-    return "offsets" if block.weighted else "interaction" if block.interaction else "counts"
+    if not block.columns:
+        return "number of rows"
+    what = "offsets" if block.weighted else "centred counts" if block.centred else "counts"
+    return f"{what} of columns {block.columns}"
 
 
 def joined(

@@ -28,7 +28,7 @@ from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred, estimated_rows
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, without_means
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
@@ -219,8 +219,8 @@ def _renoised_block(block: NoisyBlock, codes: Integers, heights: Floats, generat
     counts: Floats = np.bincount(
         np.ravel_multi_index(cells, block.block.shape), heights, minlength=block.block.cells
     ).astype(np.float64)
-    if block.block.interaction:
-        counts = doubly_centred(counts.reshape(block.block.shape)).ravel()
+    if block.block.centred:
+        counts = without_means(counts.reshape(block.block.shape)).ravel()
     noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.whole
     bits = block.measurement.bits
     integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)

@@ -43,8 +43,8 @@ def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Associ
     if min(marginal.shape) < 2:
         return None
     rows = float(marginal.counts.sum())
-    if marginal.interaction is not None:
-        counts, variance = marginal.counts.reshape(marginal.shape), 1.0 / marginal.interaction.precision
+    if marginal.contrasts is not None:
+        counts, variance = marginal.counts.reshape(marginal.shape), 1.0 / marginal.contrasts.precision
     else:
         finest = max(marginal.sums, key=lambda view: len(view.values))
         counts = finest.values[finest.index].reshape(marginal.shape)

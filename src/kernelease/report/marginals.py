@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from kernelease.analysis.contrasts import NoisyContrasts
 from kernelease.analysis.marginal import MeasuredMarginal, tabulation
-from kernelease.analysis.views import NoisyInteraction, View
+from kernelease.analysis.views import NoisySums, along
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.report.figures import number, numbers
@@ -48,25 +49,40 @@ def _record(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> dic
         "columns": list(marginal.columns),
         "groups": [group.tolist() for group in marginal.groups],
         "laplace": marginal.laplace,
-        "views": [_view(view) for view in marginal.views],
+        "views": [told for view in marginal.views for told in _views(view)],
         "synthetic": numbers(synthetic_shares(marginal, codes, weights)),
     }
 
 
-def _view(view: View) -> dict[str, Any]:
+def _views(view: NoisySums | NoisyContrasts) -> list[dict[str, Any]]:
     """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same.
 
-    An interaction of the two columns has none: its values are those of the cells, or of the cells `onto` which they
-    are added up along either column.
+    An interaction of the two columns has none: its values are those of the cells, or of the sums `onto` which they
+    are added up along either column, each of so many (`held`) cells of the interaction. A centred column's sums tell
+    what counts would, less what these would tell of the number of rows: a view of precision below 0.
     """
-    if isinstance(view, NoisyInteraction):
-        told = {"values": numbers(view.values.ravel()), "precision": number(view.precision)}
-        return told if view.own_cells else told | {"onto": [cells.tolist() for cells in view.onto]}
-    same = np.ptp(view.precision) == 0.0
+    if isinstance(view, NoisySums):
+        return [_sums(view.index, view.values, view.precision)]
+    if len(view.axes) == 1:
+        held = view.held[0]
+        index = np.broadcast_to(along(view.onto[0], view.axes[0], len(view.shape)), view.shape).ravel()
+        rows = np.zeros(len(index), dtype=np.int64)
+        known = _sums(rows, np.zeros(1), np.array([-view.precision / held.sum()]))
+        return [_sums(index, view.values, view.precision / held), known]
+    turned = view.turned
+    told = {"values": numbers(turned.values.ravel()), "precision": number(turned.precision)}
+    if view.whole:
+        return [told]
+    sums = {"onto": [cells.tolist() for cells in turned.onto], "held": [numbers(held) for held in turned.held]}
+    return [told | sums]
+
+
+def _sums(index: Integers, values: Floats, precision: Floats) -> dict[str, Any]:
+    same = np.ptp(precision) == 0.0
     return {
-        "index": view.index.tolist(),
-        "values": numbers(view.values),
-        "precision": number(float(view.precision[0])) if same else numbers(view.precision),
+        "index": index.tolist(),
+        "values": numbers(values),
+        "precision": number(float(precision[0])) if same else numbers(precision),
     }
 
 

@@ -9,8 +9,11 @@ from scipy import stats
 
 import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured
+from kernelease.analysis.comparisons.column_tests import column_goodness
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.measured.block import Block
 from tests.analysis.comparisons.releases import OLDER, RELEASE, SAME, VECTORS, of_counts
+from tests.analysis.tables import noisy_blocks
 
 
 def test_independence_test():
@@ -83,3 +86,22 @@ def test_a_selected_pair_is_said_to_be_one():
     assert "because it looked dependent" in release.independence_test("age", "hours").words
     (mean,) = common_coordinates([release.measured], SCHEMA.columns)
     assert all(len(part.coordinates.columns) == 1 for part in mean.parts)
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize("rows_noise", [1.0, 60.0])
+def test_goodness_of_fit_keeps_its_level_where_columns_go_without_their_mean(rows_noise):
+    """However well the number of rows is known: it decides how many of a nullable column's rows have a value."""
+    schema = ke.Schema.parse('[columns.c]\ntype = "category"\nvalues = ["a", "b", "c"]\nnullable = true')
+    generator, shares = np.random.default_rng(3), np.array([0.4, 0.3, 0.1, 0.2])
+    count = Block(columns=(), groups=(), share=0.1)
+    column = Block(columns=(0,), groups=(np.arange(4),), share=0.1, centred=True)
+    rejected = 0
+    for seed in range(300):
+        drawn = generator.multinomial(2_000, shares).astype(float)
+        exact = [(count, np.array([2_000.0])), (column, drawn)]
+        noisy = noisy_blocks(exact, 2_000, [rows_noise, 12.0], generator, neighbours=ke.Neighbours.ADD_REMOVE)
+        noisy = dataclasses.replace(noisy, sizes=(4,))
+        law = {"a": 0.5, "b": 0.375, "c": 0.125}
+        rejected += column_goodness(noisy, schema, "c", law, draws=199, seed=seed).rejects(0.05)
+    assert 5 <= rejected <= 28  # 15 of 300, within 3.5 standard deviations

@@ -67,8 +67,7 @@ def column_goodness(
     counts = counted.counts[cells]
     total = max(1.0, float(counts.sum()))
     generator = PublicSeed(seed).generator("goodness")
-    deviation = np.full((draws, len(cells)), math.sqrt(counted.variance))
-    null = draw_noise(counted.law, deviation, generator)
+    null = _noise(counted, noisy, draws, generator)[:, cells]
     if target is Target.POPULATION:
         size = min(round(total), _LARGEST_COUNT)
         null += generator.multinomial(size, expected, size=draws) * (total / size)
@@ -144,6 +143,17 @@ def _finest(noisy: NoisyBlocks, index: int) -> ContingencyTable | None:
     """The column in most cells, from all blocks that hold it so."""
     tables = contingency_tables(noisy, among=frozenset({index})).values()
     return max(tables, key=lambda one: (one.counts.size, -one.variance), default=None)
+
+
+def _noise(counted: ContingencyTable, noisy: NoisyBlocks, draws: int, generator: np.random.Generator) -> Floats:
+    """Of the counts of a column: (draws, cells). The mean of centred ones is that of the number of rows."""
+    size = counted.counts.size
+    noise = draw_noise(counted.law, np.full((draws, size), math.sqrt(counted.variance)), generator)
+    if not counted.centred:
+        return noise
+    rows = count_deviation(noisy) * noisy.rows * generator.standard_normal((draws, 1))
+    centred: Floats = noise - noise.mean(axis=1, keepdims=True) + rows / size
+    return centred
 
 
 def _statistic(counts: Floats, expected: Floats, features: Floats, total: float) -> Floats:

@@ -23,8 +23,8 @@ class ContingencyTable:
     """Noisy counts of the cells of some columns: the margins of several blocks, weighted by their precision.
 
     Noise is of variance `variance` and independent among cells, up to the number of rows: what adds up to 0 over the
-    cells of each column is independent between tables. Of an `interaction` the counts lack the means of rows and of
-    columns, and so does the noise: functions that add up to 0 over the cells of each column don't see the difference.
+    cells of each column is independent between tables. Where noise is `centred`, so is it itself; an interaction's
+    counts are, too. Functions that add up to 0 over the cells of each column don't see the difference.
     """
 
     columns: tuple[int, ...]
@@ -32,7 +32,7 @@ class ContingencyTable:
     counts: Floats  # an axis for each column
     variance: float
     law: Law
-    interaction: bool = False
+    centred: bool = False
 
     @property
     def key(self) -> TableKey:
@@ -51,26 +51,26 @@ def contingency_tables(
     planned = [block for block in noisy.blocks if every_round or block.round == 0]
     tables: dict[TableKey, ContingencyTable] = {}
     for block in planned or noisy.blocks:
-        for one in _subsets(block, among):
+        for one in _subsets(block, among, noisy.rows):
             known = tables.get(one.key)
-            if known is None or known.interaction == one.interaction:
+            if known is None or known.centred == one.centred:
                 tables[one.key] = one if known is None else _combined(known, one)
     return tables
 
 
-def _subsets(block: NoisyBlock, among: frozenset[int] | None) -> list[ContingencyTable]:
+def _subsets(block: NoisyBlock, among: frozenset[int] | None, rows: float) -> list[ContingencyTable]:
     """Each set of a block's columns, with its margins."""
     columns = sorted(zip(block.block.columns, range(len(block.block.columns)), strict=True))
     found = []
-    for size in range(len(columns) if block.block.interaction else 1, len(columns) + 1):
+    for size in range(len(columns) if block.block.centred else 1, len(columns) + 1):
         for chosen in itertools.combinations(columns, size):
             if among is None or {column for column, _ in chosen} <= among:
-                found.append(_margin(block, tuple(axis for _, axis in chosen)))
+                found.append(_margin(block, tuple(axis for _, axis in chosen), rows))
     return found
 
 
-def _margin(block: NoisyBlock, axes: tuple[int, ...]) -> ContingencyTable:
-    shape, values = block.block.shape, block.values
+def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> ContingencyTable:
+    shape, values = block.block.shape, block.counts(rows) if len(block.block.columns) == 1 else block.values
     others = tuple(axis for axis in range(len(shape)) if axis not in axes)
     ranks = np.argsort(np.argsort(axes))
     return ContingencyTable(
@@ -79,7 +79,7 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...]) -> ContingencyTable:
         counts=np.transpose(values.sum(axis=others), tuple(ranks)),
         variance=block.sigma**2 * math.prod(shape[axis] for axis in others),
         law=block.measurement.law,
-        interaction=block.block.interaction,
+        centred=block.block.centred,
     )
 
 
@@ -91,7 +91,7 @@ def _combined(one: ContingencyTable, other: ContingencyTable) -> ContingencyTabl
         counts=share * one.counts + (1.0 - share) * other.counts,
         variance=share * one.variance,
         law=one.law,
-        interaction=one.interaction,
+        centred=one.centred,
     )
 
 

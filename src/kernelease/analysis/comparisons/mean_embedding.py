@@ -191,7 +191,7 @@ def count_deviation(noisy: NoisyBlocks) -> float:
     """Of the number of rows where it is estimated from the blocks' own sums, in proportion to it."""
     if noisy.neighbours is Neighbours.REPLACE_ONE:
         return 0.0
-    counted = (block for block in noisy.blocks if not block.block.interaction)
+    counted = (block for block in noisy.blocks if not block.block.centred)
     precision = sum(1.0 / (block.block.cells * block.sigma**2) for block in counted)
     return 1.0 / (math.sqrt(precision) * noisy.rows)
 

@@ -169,14 +169,14 @@ def _chosen(
 
 
 def _completed(one: ContingencyTable, noisy: NoisyBlocks) -> ContingencyTable:
-    """An interaction as counts, with what single columns say; its variance is the largest of a count."""
-    if not one.interaction:
+    """Centred counts as counts, with all that was measured; the variance is the largest of a count."""
+    if not one.centred:
         return one
     cells = dict(zip(one.columns, one.groups, strict=True))
     found = tabulation(noisy).aligned(one.columns, cells)
-    assert found is not None  # the interaction itself is one of the marginal's views
+    assert found is not None  # the table itself is one of the marginal's views
     return dataclasses.replace(
-        one, counts=found.counts.reshape(found.shape), variance=float(found.variances().max()), interaction=False
+        one, counts=found.counts.reshape(found.shape), variance=float(found.variances().max()), centred=False
     )
 
 

@@ -15,7 +15,7 @@ from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
 from kernelease.measured.block import finest
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, without_means
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
 # research: Tables: one constant at a time. Power of the evidence by which a block pulls harder, and the least and the
@@ -195,7 +195,7 @@ class _Layout:
         pairs = list(zip(self.cells, self.columns, strict=True))
         target = np.concatenate([np.bincount(cells, one.shares) for cells, one in pairs])
         variance = np.concatenate([np.bincount(cells) * one.variance for cells, one in pairs])
-        beside = any(block.block.interaction for block in self.noisy.blocks)
+        beside = any(block.block.centred for block in self.noisy.blocks if len(block.block.columns) > 1)
         return Singles(
             target=target.astype(np.float32),
             precision=(1.0 / variance).astype(np.float32),
@@ -206,8 +206,8 @@ class _Layout:
         """Pairs as one matrix; triples that share a column as one matrix for each of its cells; the rest one by one."""
         hub = _hub(blocks, self.cells)
         pairs = [block for block in blocks if len(block.block.columns) == 2 and self._whole(block, (0, 1))]
-        if len({block.block.interaction for block in pairs}) > 1:  # one matrix is of one kind
-            pairs = [block for block in pairs if block.block.interaction]
+        if len({block.block.centred for block in pairs}) > 1:  # one matrix is of one kind
+            pairs = [block for block in pairs if block.block.centred]
         split = [block for block in blocks if hub is not None and self._splits(block, hub)]
         terms: list[Term] = [self._matrix(pairs)] if len(pairs) > len(self.cells) else []
         if hub is not None:
@@ -236,9 +236,9 @@ class _Layout:
             self.trusts.setdefault(id(block), []).append(trusts[first, second])
             target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
         inside = None if hub is None or cell is None else self.places[hub].start + cell
-        interaction = bool(blocks) and blocks[0].block.interaction
+        centred = bool(blocks) and blocks[0].block.centred
         widths = [place.stop - place.start for place in self.places]
-        centre = np.repeat(1.0 / np.array(widths), widths).astype(np.float32) if interaction else None
+        centre = np.repeat(1.0 / np.array(widths), widths).astype(np.float32) if centred else None
         return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
     def _set(self, block: NoisyBlock) -> Set:
@@ -251,7 +251,7 @@ class _Layout:
             target=shares.reshape(-1, shares.shape[-1]).astype(np.float32),
             precision=(self.noisy.rows / block.sigma) ** 2,
             trust=trusted,
-            interaction=block.block.interaction,
+            centred=block.block.centred,
         )
 
 
@@ -275,7 +275,7 @@ def _sums(groups: Integers, distribution: Floats) -> Floats:
 
 def _chi_squared(block: NoisyBlock, expected: Floats) -> float:
     """χ² per number of a block against expected counts, in its shape."""
-    model = doubly_centred(expected) if block.block.interaction else expected
+    model = without_means(expected) if block.block.centred else expected
     return float(np.sum((block.values - model) ** 2)) / (block.block.numbers * block.sigma**2)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.adam import Single
 from kernelease.measured.block import within
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, doubly_centred
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, without_means
 
 # research: Tables: one constant at a time. Of a component's mass on its row; the rest as the single columns have it
 SHARP = 0.8
@@ -68,8 +68,8 @@ def _link(block: NoisyBlock, rows: float, prior: Sequence[Floats], cells: Sequen
     noise = block.deviation * np.sqrt(block.block.cells / shares.size) / rows
     sums = np.bincount(groups[0], prior[first]), np.bincount(groups[1], prior[second])
     product = np.outer(*sums).astype(np.float64)
-    if block.block.interaction:  # what it does not say is as in the single columns
-        shares = shares + product - doubly_centred(product)
+    if block.block.centred:  # what it does not say is as in the single columns
+        shares = shares + product - without_means(product)
     scale = np.maximum(product, noise)
     strength = float((((shares - product) ** 2 - noise**2) / scale).sum())
     hidden = 0.2 * np.minimum(product, noise) + 1e-9  # a count that can't be seen is seldom drawn, and can be

@@ -113,23 +113,18 @@ class Pairs(Term):
 class Set(Term):
     """One block of two or three columns. `places[i]` are its cells of column i among those of all columns.
 
-    Of an `interaction`, probabilities less their mean over a column's cells take the place of probabilities.
+    Where it is `centred`, probabilities less their mean over a column's cells take the place of probabilities.
     """
 
     places: tuple[slice, ...]
     target: Single  # (cells of the first columns, cells of the last)
     precision: float
     trust: Single  # one number
-    interaction: bool = False
-
-    @property
-    def centred(self) -> bool:
-        """Of an interaction."""
-        return self.interaction
+    centred: bool = False
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, p] - np.float32(self.interaction / (p.stop - p.start)) for p in self.places)
+        *first, last = (q[:, p] - np.float32(self.centred / (p.stop - p.start)) for p in self.places)
         joint = first[0] if len(first) == 1 else (first[0][:, :, None] * first[1][:, None, :]).reshape(len(q), -1)
         misfit = joint.T @ (last * w[:, None])
         misfit -= self.target

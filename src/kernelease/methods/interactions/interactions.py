@@ -25,7 +25,7 @@ from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.resolution import Noise, atoms_seen
 from kernelease.methods.interactions.rounds import Rounds
 from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, POWER, first_look, single_blocks, smallest_block
+from kernelease.methods.interactions.singles import LONG, POWER, centres, first_look, number_of_rows, single_blocks
 from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
@@ -157,7 +157,7 @@ class Interactions(Method):
         ordered = tuple(column.in_order for column in columns)
         rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns))
         if rounds.rows is None:
-            rounds.count([smallest_block(columns, SIZE)])
+            rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
         alone = len(columns) == 1 or shares.most == 0
         if alone:
@@ -165,7 +165,7 @@ class Interactions(Method):
         else:
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
             self._measure_together(rounds, columns, shares, level, seed, progress)
-        self._measure_moments(rounds, columns, lambda share: rounds.unit * level(share))
+        self._measure_moments(rounds, columns, level)
         return rounds.noisy
 
     def _measure_singles(
@@ -173,7 +173,8 @@ class Interactions(Method):
     ) -> None:
         """Every column, for so much: a first look, then each for as much as it needs by what is seen of it."""
         first = first_look(len(columns), pure=rounds.pure)
-        rounds.count(single_blocks(columns, first * share, interactions=interactions))
+        centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
+        rounds.count(single_blocks(columns, first * share, centred=centred, interactions=interactions))
         if first < 1.0:
             self._measure_again(rounds, columns, (1.0 - first) * share, noise, interactions=interactions)
 
@@ -183,7 +184,8 @@ class Interactions(Method):
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
         needs = atoms_seen(distributions, noisy.rows, share, noise, POWER)
-        rounds.count(single_blocks(columns, share, interactions=interactions, needs=needs))
+        centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
+        rounds.count(single_blocks(columns, share, centred=centred, interactions=interactions, needs=needs))
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -192,11 +194,11 @@ class Interactions(Method):
         rounds.open()
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, noise)
+        blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, lambda s: rounds.unit * noise(s))
         if blocks:
             rounds.weigh(blocks)
         else:
-            rounds.count(single_blocks(columns, rounds.left))
+            self._measure_again(rounds, columns, rounds.left, noise)
 
     def _measure_together(
         self,

@@ -52,7 +52,7 @@ class Pairing:
             noise=seen(self.columns, self.shares, self.noise),
             target=self.target if splits else None,
             favoured=None if splits else self.target,
-            interaction=self.shares.interactions,
+            centred=self.shares.interactions,
         )
 
     def cells(self) -> list[Integers]:
@@ -66,7 +66,7 @@ class Pairing:
     def chosen(self, sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
         """Pairs that were chosen, in these cells of their columns, as they are measured."""
         interactions = self.shares.interactions
-        blocks = blocks_of(sets, cells, share, favoured=self.target, interaction=interactions)
+        blocks = blocks_of(sets, cells, share, favoured=self.target, centred=interactions)
         if not interactions:
             return blocks
         noise = seen(self.columns, self.shares, self.noise)

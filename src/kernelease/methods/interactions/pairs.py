@@ -41,11 +41,11 @@ def pair_blocks(
     noise: Noise,
     target: int | None = None,
     favoured: int | None = None,
-    interaction: bool = False,
+    centred: bool = False,
 ) -> tuple[Block, ...]:
     """A block for each pair; with a target, for each pair and the target's classes, and each column and the target.
 
-    They are counts, or each an `interaction`.
+    They are counts, or `centred`: interactions.
 
     Cells of ordered columns hold so many rows, by the noisy distributions of single columns, that two columns' cells
     together hold about half as many as the noise of a count; those of categories fewer. Where not even halves of a
@@ -61,8 +61,8 @@ def pair_blocks(
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         if _few(cells):
-            blocks = blocks_of(sets, cells, share, favoured=favoured, interaction=interaction)
-            if interaction:
+            blocks = blocks_of(sets, cells, share, favoured=favoured, centred=centred)
+            if centred:
                 blocks = in_few_cells_too(blocks, columns, distributions, rows=rows, noise=noise)
             if sum(block.cells for block in blocks) <= MOST_NUMBERS:
                 return blocks
@@ -99,18 +99,18 @@ def blocks_of(
     share: float,
     *,
     favoured: int | None = None,
-    interaction: bool = False,
+    centred: bool = False,
 ) -> tuple[Block, ...]:
     """A block for each set of columns, its share of the budget by its numbers, more with a favoured column.
 
     Interactions are of columns with two cells or more.
     """
-    if interaction:
+    if centred:
         sets = [columns for columns in sets if min(width(cells[i]) for i in columns) > 1]
-    powers = np.array([math.prod(width(cells[i]) - interaction for i in columns) ** POWER for columns in sets])
+    powers = np.array([math.prod(width(cells[i]) - centred for i in columns) ** POWER for columns in sets])
     powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
-        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), interaction=interaction)
+        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), centred=centred)
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
 

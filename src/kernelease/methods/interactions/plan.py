@@ -14,13 +14,15 @@ import numpy as np
 from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block, finest
+from kernelease.measured.blocks import sensitivity_of
 from kernelease.methods.interactions.interactions import Interactions, count_noise
-from kernelease.methods.interactions.resolution import width
-from kernelease.methods.interactions.singles import first_look, single_blocks
+from kernelease.methods.interactions.resolution import Noise, width
+from kernelease.methods.interactions.shares import SIZE
+from kernelease.methods.interactions.singles import centres, first_look, single_blocks
 from kernelease.methods.interactions.workload import Workload, fitted_cells
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import block_sensitivity, interaction_sensitivity
+from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.private.encoded import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
@@ -163,9 +165,10 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     """
     columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
     noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
+    centred = centres(len(columns), privacy.relation, pure=privacy.pure)
     if len(columns) == 1 or shares.most == 0:
-        return single_blocks(columns, shares.singles)
-    singles = single_blocks(columns, shares.singles, interactions=shares.interactions)
+        return single_blocks(columns, shares.singles, centred=centred)
+    singles = single_blocks(columns, shares.singles, centred=centred, interactions=shares.interactions)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     pairing = method.pairing(columns, uniform, rows, shares, noise)
     if shares.most is None:
@@ -186,24 +189,32 @@ def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
     noise = count_noise(privacy, total)
     floors = []
-    alone = {block.columns[0]: noise(block.share) for block in reversed(blocks) if len(block.columns) == 1}
+    alone = {block.columns[0]: _noise(block, noise, privacy) for block in reversed(blocks) if len(block.columns) == 1}
     kept = set(finest(blocks))
     for block in (block for place, block in enumerate(blocks) if len(block.columns) == 1 or place in kept):
-        sigma = _count_noise(block, noise(block.share), alone, privacy) if block.interaction else noise(block.share)
+        sigma = math.hypot(_noise(block, noise, privacy), _noise_beside(block, noise, alone))
         names = tuple(schema.names[column] for column in block.columns)
         floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
     return tuple(floors)
 
 
-def _count_noise(block: Block, noise: float, alone: dict[int, float], privacy: Privacy) -> float:
-    """Of a count of two columns, from their interaction and their own counts: in each of their cells, the latter's."""
-    relation, (m, n) = privacy.relation, block.shape
-    moved = interaction_sensitivity(relation, shape=block.shape).l2 / (m * n * block_sensitivity(relation).l2)
-    first, second = (
-        alone[column] * math.sqrt(len(group) / size)
-        for column, group, size in zip(block.columns, block.groups, block.shape, strict=True)
-    )
-    return math.hypot(noise * moved * math.sqrt((1 - 1 / m) * (1 - 1 / n)), first / n, second / m)
+def _noise(block: Block, noise: Noise, privacy: Privacy) -> float:
+    """Of what is measured in each cell: a count, or a centred one, which a row moves less."""
+    if not block.centred:
+        return noise(block.share)
+    moved = sensitivity_of(block, privacy.relation, 1).l2 / (block.cells * block_sensitivity(privacy.relation).l2)
+    return noise(block.share) * moved * math.sqrt(block.numbers / block.cells)
+
+
+def _noise_beside(block: Block, noise: Noise, alone: dict[int, float]) -> float:
+    """Of what a centred count lacks: the number of rows; of two columns, their own counts in each of their cells."""
+    if not block.centred:
+        return 0.0
+    if len(block.columns) == 1:
+        return noise(SIZE) / block.cells
+    (m, n), sizes = block.shape, zip(block.columns, block.groups, block.shape, strict=True)
+    first, second = (alone[column] * math.sqrt(len(group) / size) for column, group, size in sizes)
+    return math.hypot(first / n, second / m)
 
 
 def _attacker(total: Loss) -> dict[float, float]:
@@ -252,7 +263,7 @@ def _workload(
         looked_at=looked_at,
         signal=rows / float(np.median(pairs)) if pairs else 0.0,
         classes=1
-        if method.target is None or any(block.interaction for block in blocks)
+        if method.target is None or any(block.centred and len(block.columns) > 1 for block in blocks)
         else schema.column(method.target).size,
         solver=method.solver,
     )

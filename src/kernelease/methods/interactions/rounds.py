@@ -7,6 +7,7 @@ from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.step import Selection
 from kernelease.private.counts import ExactCounts, joined
@@ -51,6 +52,11 @@ class Rounds:
     def pure(self) -> bool:
         """Whether what is promised has no δ."""
         return self._budget.privacy.pure
+
+    @property
+    def neighbours(self) -> Neighbours:
+        """Which tables are neighbours."""
+        return self._budget.neighbours
 
     @property
     def rows(self) -> float | None:

@@ -5,7 +5,7 @@ import math
 from dataclasses import dataclass
 from typing import final
 
-SIZE = 0.01  # research: Tables: one constant at a time. For the number of rows, where it is private
+SIZE = 0.03  # research: Tables: single columns without their mean. For the number of rows, where it is private
 LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
 # research: Tables: pairs in few cells, too. The same where pairs say nothing about single columns; the most grows with
 # the logarithm (to base 2) of the number of columns

@@ -6,6 +6,7 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.measured.block import Block
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.columns.column import Column
 
 POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
@@ -19,13 +20,19 @@ SHORTER, SHORTER_COARSE = 40, 0.15
 
 
 def single_blocks(
-    columns: Sequence[Column], share: float, *, interactions: bool = False, needs: Sequence[float] | None = None
+    columns: Sequence[Column],
+    share: float,
+    *,
+    centred: bool,
+    interactions: bool = False,
+    needs: Sequence[float] | None = None,
 ) -> tuple[Block, ...]:
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
     Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen. Counts of
     pairs show such sums, too, and `interactions` do not: beside these, shorter columns are measured in runs as well.
-    A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all.
+    A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all. Where
+    they are `centred`, noise is less, and the number of rows has to be known from elsewhere.
     """
     sizes = [column.size for column in columns] if needs is None else needs
     powers = np.array(sizes, dtype=np.float64) ** POWER
@@ -34,9 +41,9 @@ def single_blocks(
         ordered = column.in_order
         coarse = COARSE if ordered > LONG else SHORTER_COARSE if interactions and ordered > SHORTER else 0.0
         fine = part * (1.0 - coarse)
-        blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine)))
+        blocks.append(_block(index, np.arange(column.size), fine, centred=centred))
         if coarse > 0.0:
-            blocks.append(Block(columns=(index,), groups=(_runs(column.size, ordered),), share=float(part - fine)))
+            blocks.append(_block(index, _runs(column.size, ordered), part - fine, centred=centred))
     return tuple(blocks)
 
 
@@ -48,10 +55,22 @@ def first_look(columns: int, *, pure: bool) -> float:
     return 1.0 if columns == 1 or pure else FIRST
 
 
-def smallest_block(columns: Sequence[Column], share: float) -> Block:
-    """The column of fewest atoms: its sum tells the number of rows with least noise."""
-    index = min(range(len(columns)), key=lambda i: (columns[i].size, i))
-    return Block(columns=(index,), groups=(np.arange(columns[index].size),), share=share)
+def number_of_rows(share: float) -> Block:
+    """A block of no columns: one cell, in which every row is."""
+    return Block(columns=(), groups=(), share=share)
+
+
+def centres(columns: int, neighbours: Neighbours, *, pure: bool) -> bool:
+    """Whether single columns are measured without their mean, and so up to the number of rows.
+
+    Under add-remove a row moves them less then: half as far (squared), where there are two values. Under replace-one it
+    moves no mean, and where privacy is pure it moves them farther, in L1. One column alone tells the number best.
+    """
+    return columns > 1 and neighbours is Neighbours.ADD_REMOVE and not pure
+
+
+def _block(column: int, cells: Integers, share: float, *, centred: bool) -> Block:
+    return Block(columns=(column,), groups=(cells,), share=float(share), centred=centred and int(cells.max()) > 0)
 
 
 def _runs(atoms: int, ordered: int) -> Integers:

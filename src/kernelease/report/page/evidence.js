@@ -17,7 +17,7 @@ class Marginal {
     this.sizes = record.groups.map((group) => Math.max(...group) + 1);
     this.size = this.sizes.reduce((one, other) => one * other, 1);
     this.interaction = record.views.find((view) => view.index === undefined && view.onto === undefined); /* else undefined */
-    this.views = record.views.filter((view) => view.index !== undefined).map((view) => {
+    this.views = record.views.filter((view) => view.index !== undefined).sort(lastIfBelow0).map((view) => {
       const precision = Array.isArray(view.precision)
         ? Float64Array.from(view.precision) : new Float64Array(view.values.length).fill(view.precision);
       return { index: Int32Array.from(view.index), values: Float64Array.from(view.values), precision };
@@ -31,30 +31,28 @@ class Marginal {
     this.interaction?.values.forEach((value, cell) => { this.sums[cell] += this.interaction.precision * value; });
     this.inFew = record.views.filter((view) => view.onto !== undefined).map((view) => this.directions(view));
     for (const { rows, values, precision } of this.inFew) {
-      rows.forEach((row, place) => row.forEach((one, cell) => { this.sums[cell] += precision * one * values[place]; }));
+      rows.forEach((row, place) => row.forEach((one, cell) => { this.sums[cell] += precision[place] * one * values[place]; }));
     }
   }
 
-  /** An interaction in fewer cells, as functions of the cells here: the sum of those in each of its own, less means. */
-  directions({ onto, values, precision }) {
-    const [height, width] = onto.map((cells) => Math.max(...cells) + 1), second = this.sizes[1];
-    const rows = values.map((_, place) => {
-      const column = place % width, row = (place - column) / width;
-      return Float64Array.from({ length: this.size }, (__, cell) => {
-        const across = onto[1][cell % second] === column, down = onto[0][Math.floor(cell / second)] === row;
-        return (Number(down) - 1 / height) * (Number(across) - 1 / width);
-      });
-    });
-    return { rows, values, precision };
+  /** An interaction in other cells, as functions of the cells here: those in each sum that both can form, less means. */
+  directions({ onto, held, values, precision }) {
+    const second = this.sizes[1], width = held[1].length, [height, breadth] = held.map(sum);
+    const places = values.map((_, place) => [Math.floor(place / width), place % width]);
+    const rows = places.map(([row, column]) => Float64Array.from({ length: this.size }, (_, cell) => {
+      const across = onto[1][cell % second] === column, down = onto[0][Math.floor(cell / second)] === row;
+      return (Number(down) - held[0][row] / height) * (Number(across) - held[1][column] / breadth);
+    }));
+    return { rows, values, precision: places.map(([row, column]) => precision / (held[0][row] * held[1][column])) };
   }
 
-  /** The functions V of all interactions in fewer cells, M₀⁻¹Vᵀ, and the Cholesky factor of P⁻¹ + V M₀⁻¹ Vᵀ. */
+  /** The functions V of all interactions in fewer cells, M₀⁻¹Vᵀ, and the factors of P⁻¹ + V M₀⁻¹ Vᵀ. */
   get few() {
     if (this.solvedFew !== undefined) return this.solvedFew;
     const rows = this.inFew.flatMap((view) => view.rows), inverted = rows.map((row) => this.inverseBeside(row));
-    const noise = this.inFew.flatMap(({ rows: own, precision }) => own.map(() => 1 / precision));
+    const noise = this.inFew.flatMap(({ rows: own, precision }) => own.map((_, place) => 1 / precision[place]));
     const matrix = rows.map((row, one) => Float64Array.from(inverted, (other, place) => dot(row, other) + (one === place ? noise[one] : 0)));
-    this.solvedFew = { rows, inverted, factor: cholesky(matrix) };
+    this.solvedFew = { rows, inverted, factor: factored(matrix) };
     return this.solvedFew;
   }
 
@@ -78,7 +76,7 @@ class Marginal {
     return sums;
   }
 
-  /** The Cholesky factor of Eᵀ M E + t tᵀ for functions of either column, x_ab = z_a + z_b: t = (1, −1) changes none. */
+  /** The factors of Eᵀ M E + t tᵀ for functions of either column, x_ab = z_a + z_b: t = (1, −1) changes none. */
   get beside() {
     if (this.solvedBeside !== undefined) return this.solvedBeside;
     const [first, second] = this.sizes, size = first + second;
@@ -96,7 +94,7 @@ class Marginal {
     }
     const sign = (place) => (place < first ? 1 : -1), scale = matrix[0][0] / size;
     matrix.forEach((row, one) => row.forEach((_, other) => { row[other] += scale * sign(one) * sign(other); }));
-    this.solvedBeside = cholesky(matrix);
+    this.solvedBeside = factored(matrix);
     return this.solvedBeside;
   }
 
@@ -117,7 +115,7 @@ class Marginal {
     return sums;
   }
 
-  /** The views but the finest, and the Cholesky factor of K = P⁻¹ + Gᵀ D⁻¹ G of their sums: few, where cells are many. */
+  /** The views but the finest, and the factors of K = P⁻¹ + Gᵀ D⁻¹ G of their sums: few, where cells are many. */
   get coarse() {
     if (this.solvedCoarse !== undefined) return this.solvedCoarse;
     let size = 0;
@@ -127,7 +125,7 @@ class Marginal {
     for (let cell = 0; cell < this.size; cell++) {
       for (const one of views) for (const other of views) matrix[one.start + one.index[cell]][other.start + other.index[cell]] += this.variances[cell];
     }
-    this.solvedCoarse = { size, views, factor: cholesky(matrix) };
+    this.solvedCoarse = { size, views, factor: factored(matrix) };
     return this.solvedCoarse;
   }
 
@@ -175,28 +173,30 @@ class Marginal {
   }
 }
 
-/** The lower factor L of a symmetric positive matrix, L Lᵀ, in its place. */
-function cholesky(matrix) {
+/** Views of the number of rows that take away what others told of it come last: what is before them stays positive. */
+function lastIfBelow0(one, other) {
+  return (one.precision < 0) - (other.precision < 0);
+}
+
+/** L D Lᵀ of a symmetric matrix, L below the diagonal of its place and D on it; the last of D may be below 0. */
+function factored(matrix) {
   for (let row = 0; row < matrix.length; row++) {
     for (let column = 0; column <= row; column++) {
       let rest = matrix[row][column];
-      for (let inner = 0; inner < column; inner++) rest -= matrix[row][inner] * matrix[column][inner];
-      matrix[row][column] = row === column ? Math.sqrt(rest) : rest / matrix[column][column];
+      for (let inner = 0; inner < column; inner++) rest -= matrix[row][inner] * matrix[column][inner] * matrix[inner][inner];
+      matrix[row][column] = row === column ? rest : rest / matrix[column][column];
     }
   }
   return matrix;
 }
 
-/** (L Lᵀ)⁻¹ b. */
+/** (L D Lᵀ)⁻¹ b. */
 function solveBy(factor, b) {
   const x = Float64Array.from(b);
-  for (let row = 0; row < x.length; row++) {
-    for (let inner = 0; inner < row; inner++) x[row] -= factor[row][inner] * x[inner];
-    x[row] /= factor[row][row];
-  }
+  for (let row = 0; row < x.length; row++) for (let inner = 0; inner < row; inner++) x[row] -= factor[row][inner] * x[inner];
   for (let row = x.length - 1; row >= 0; row--) {
-    for (let inner = row + 1; inner < x.length; inner++) x[row] -= factor[inner][row] * x[inner];
     x[row] /= factor[row][row];
+    for (let inner = row + 1; inner < x.length; inner++) x[row] -= factor[inner][row] * x[inner];
   }
   return x;
 }

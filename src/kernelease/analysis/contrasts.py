@@ -1,0 +1,177 @@
+"""How a noisy block of centred counts sees the counts of a few columns: as contrasts between sums of their cells."""
+
+import functools
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+
+from kernelease.analysis.views import BlockCounts, along, common_coarsening
+from kernelease.arrays import Floats, Integers
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyContrasts:
+    """Centred counts of one or two of a marginal's columns, with noise of one `precision` in each.
+
+    Along each of its columns, in the block's order, the marginal's cells and the block's make up the finest sums that
+    both can form: `onto` is the sum of each cell of the marginal, `held` how many of the block's k cells are in a sum.
+
+    Along one column, sums of centred counts are y_s = p_s − (n_s/k)Σp with noise of covariance σ²(n_s·1[s = t] −
+    n_s n_t/k), of which 1[s = t]/(σ²n_s) is a generalised inverse: GᵀPG = 1[s = t]/(σ²n_s) − 1/(σ²k), which is what
+    counts would tell less what they would tell of Σp. Of two columns it is the product of two such matrices, and of
+    matrices of ones for other columns.
+    """
+
+    shape: tuple[int, ...]  # of the marginal
+    axes: tuple[int, ...]  # of the block's columns in it
+    onto: tuple[Integers, ...]
+    held: tuple[Floats, ...]
+    values: Floats  # of the sums: an axis for each of the block's columns
+    precision: float  # 1/σ²
+
+    def weighed(self, function: Floats) -> Floats:
+        """PG of a function: (cells,) → a table of the sums."""
+        table: Floats = function.reshape(self.shape).sum(axis=self._others).transpose(self._ranks)
+        for axis, (cells, held) in enumerate(zip(self.onto, self.held, strict=True)):
+            table = _summed(table, cells, len(held), axis)
+        return self._told(table)
+
+    def information(self, function: Floats) -> Floats:
+        """GᵀPG of a function: (cells,) → (cells,)."""
+        return self._spread(self.weighed(function))
+
+    @property
+    def weighted(self) -> Floats:
+        """GᵀPy: (cells,)."""
+        return self._spread(self._told(self.values))
+
+    @property
+    def diagonal(self) -> Floats:
+        """Of GᵀPG: (cells,)."""
+        parts = (1.0 / held - 1.0 / held.sum() for held in self.held)
+        return self._spread(self.precision * functools.reduce(np.multiply.outer, parts))
+
+    @property
+    def matrix(self) -> Floats:
+        """GᵀPG: (cells, cells)."""
+        product = np.full((1, 1), self.precision)
+        for axis, size in enumerate(self.shape):
+            if axis in self.axes:
+                place = self.axes.index(axis)
+                cells, held = self.onto[place], self.held[place]
+                product = np.kron(product, (cells[:, None] == cells) / held[cells] - 1.0 / held.sum())
+            else:
+                product = np.kron(product, np.ones((size, size)))
+        return product
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all the marginal's columns, in the marginal's cells."""
+        return len(self.axes) == len(self.shape) and all(
+            len(held) == self.shape[axis] and float(held.max()) == 1.0
+            for axis, held in zip(self.axes, self.held, strict=True)
+        )
+
+    @property
+    def variances(self) -> Floats:
+        """Of `values`: a table of the sums."""
+        parts = (held - held**2 / held.sum() for held in self.held)
+        variances: Floats = functools.reduce(np.multiply.outer, parts) / self.precision
+        return variances
+
+    @property
+    def turned(self) -> "NoisyContrasts":
+        """The same with its columns in the marginal's order."""
+        order = np.argsort(self.axes).tolist()
+        return NoisyContrasts(
+            shape=self.shape,
+            axes=tuple(self.axes[place] for place in order),
+            onto=tuple(self.onto[place] for place in order),
+            held=tuple(self.held[place] for place in order),
+            values=self.values.transpose(order),
+            precision=self.precision,
+        )
+
+    @property
+    def _others(self) -> tuple[int, ...]:
+        """The axes of the marginal's other columns."""
+        return tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+
+    @property
+    def _ranks(self) -> list[int]:
+        """Of each of the block's columns, its place among them in the marginal."""
+        return [sorted(self.axes).index(axis) for axis in self.axes]
+
+    def _told(self, table: Floats) -> Floats:
+        """P of a table of the sums."""
+        for axis, held in enumerate(self.held):
+            table = table / along(held, axis, table.ndim) - table.sum(axis=axis, keepdims=True) / held.sum()
+        return self.precision * table
+
+    def _spread(self, table: Floats) -> Floats:
+        """Of a table of the sums: for each cell of the marginal, what its sum has."""
+        own: Floats = table[np.ix_(*self.onto)].transpose(np.argsort(self._ranks))
+        return np.broadcast_to(np.expand_dims(own, self._others), self.shape).ravel()
+
+
+def contrasts_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisyContrasts:
+    """A centred block, all of whose columns a marginal has, as a view of it."""
+    axes, sums = _sums(counts, columns, groups)
+    values = counts.values
+    for axis, (_, theirs) in enumerate(sums):
+        values = _summed(values, theirs, int(theirs.max()) + 1, axis)
+    return NoisyContrasts(
+        shape=tuple(int(group.max()) + 1 for group in groups),
+        axes=axes,
+        onto=tuple(ours for ours, _ in sums),
+        held=tuple(np.bincount(theirs).astype(np.float64) for _, theirs in sums),
+        values=values,
+        precision=counts.sigma**-2.0,
+    )
+
+
+def contrasts_weights(
+    counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
+) -> Floats:
+    """How much each cell of a centred block counts where the cells of the marginal have the multipliers λ."""
+    _, sums = _sums(counts, columns, groups)
+    table = contrasts_view(counts, columns, groups).weighed(weight)
+    return table[np.ix_(*(theirs for _, theirs in sums))].ravel()
+
+
+def merged_contrasts(views: Sequence[NoisyContrasts]) -> tuple[NoisyContrasts, ...]:
+    """Views of the same sums of the same cells as one, weighted by precision."""
+    same: dict[tuple[tuple[int, ...], bytes, bytes], list[NoisyContrasts]] = {}
+    for view in views:
+        key = view.axes, b"".join(map(np.ndarray.tobytes, view.onto)), b"".join(map(np.ndarray.tobytes, view.held))
+        same.setdefault(key, []).append(view)
+    return tuple(_combined(alike) for alike in same.values())
+
+
+def _combined(views: Sequence[NoisyContrasts]) -> NoisyContrasts:
+    first, precision = views[0], math.fsum(view.precision for view in views)
+    values = sum((view.precision / precision * view.values for view in views), np.zeros(first.values.shape))
+    return NoisyContrasts(
+        shape=first.shape, axes=first.axes, onto=first.onto, held=first.held, values=values, precision=precision
+    )
+
+
+def _sums(
+    counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]
+) -> tuple[tuple[int, ...], list[tuple[Integers, Integers]]]:
+    """Where a block's columns are, and along each the sum of each cell of the marginal and of the block."""
+    axes = tuple(columns.index(column) for column in counts.block.columns)
+    return axes, [common_coarsening(groups[at], own) for at, own in zip(axes, counts.block.groups, strict=True)]
+
+
+def _summed(table: Floats, cells: Integers, count: int, axis: int) -> Floats:
+    """A table whose cells along an axis are added up: the sum that each is in is given."""
+    if count == table.shape[axis] and np.array_equal(cells, np.arange(count)):
+        return table
+    result = np.zeros((count, *np.delete(table.shape, axis)))
+    np.add.at(result, cells, np.moveaxis(table, axis, 0))
+    return np.moveaxis(result, 0, axis)
