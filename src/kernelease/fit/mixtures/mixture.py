@@ -5,10 +5,12 @@ Component m holds a distribution over the cells of each column and a weight. The
 """
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from threadpoolctl import threadpool_limits
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -18,6 +20,7 @@ from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.schedule import Schedule
 from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.solution import Outcome
+from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -28,6 +31,8 @@ _MANY = 2000  # research: Tables: cells of categories. Components from which on 
 _FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
 _STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
+# research: Tables: one thread of BLAS. For a product: those of NumPy and of SciPy wait for each other by spinning
+_BLAS_THREADS = 1
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -41,6 +46,8 @@ class Mixture:
     chi_squared: float  # mean squared misfit in units of the noise's variance: about 1 at the noise floor
     outcome: Outcome
     misfits: tuple[Misfit, ...] = ()  # of every block of several columns
+    cells: tuple[Integers, ...] = ()  # of each column's atoms: within one, components have them in the same proportions
+    triples: tuple[Block, ...] = ()  # the sets of three columns that were measured
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:
@@ -55,6 +62,15 @@ class Mixture:
     def grouped(self, column: int, cells: Integers) -> Floats:
         """Each component's distribution over groups of a column's atoms: (M, cells)."""
         return self.columns[column] @ np.eye(int(cells.max()) + 1)[cells]
+
+    def joint(self, columns: Sequence[int], groups: Sequence[Integers]) -> Floats:
+        """The joint distribution of groups of some columns' atoms: an axis for each column."""
+        *first, last = map(self.grouped, columns, groups)
+        joint = self.weights[:, None]
+        for part in first:
+            joint = (joint[:, :, None] * part[:, None, :]).reshape(len(joint), -1)
+        table: Floats = (joint.T @ last).reshape([int(group.max()) + 1 for group in groups])
+        return table
 
     def pair(self, first: int, second: int) -> Floats:
         """The joint distribution of two columns: (atoms, atoms)."""
@@ -111,7 +127,8 @@ class MixtureSolver:
         signal = objective.signal
         schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal), signal=signal)
         if self.device is None:
-            _descend(objective, logits, weight_logits, schedule, progress)
+            with threadpool_limits(_BLAS_THREADS, user_api="blas"):
+                _descend(objective, logits, weight_logits, schedule, progress)
         else:
             from kernelease.fit.mixtures.device_descent import DeviceDescent  # noqa: PLC0415  # an engine apart
 
@@ -125,6 +142,8 @@ class MixtureSolver:
             chi_squared=chi_squared,
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
             misfits=objective.misfits(q, w),
+            cells=objective.cells,
+            triples=tuple(block.block for block in noisy.blocks if len(block.block.columns) > 2),
         )
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:

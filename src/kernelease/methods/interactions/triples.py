@@ -89,7 +89,7 @@ def most_numbers(sizes: Sequence[int], count: int | None) -> int:
 
 def expected_counts(mixture: Mixture, blocks: Sequence[Block], rows: float, unit: int) -> list[Integers]:
     """What the fitted model says of each block, as whole units."""
-    return [np.rint(rows * unit * _joint(mixture, block)).astype(np.int64) for block in blocks]
+    return [np.rint(rows * unit * mixture.joint(block.columns, block.groups)).astype(np.int64) for block in blocks]
 
 
 def handicaps(blocks: Sequence[Block], noise: Noise, unit: int) -> list[int]:
@@ -107,13 +107,6 @@ def _cells(noisy: NoisyBlocks, pairs: Sequence[Block], least: float) -> list[Int
         else:
             result.append(np.zeros(noisy.sizes[column], dtype=np.int64))
     return result
-
-
-def _joint(mixture: Mixture, block: Block) -> Floats:
-    first, second, third = map(mixture.grouped, block.columns, block.groups)
-    joint = (first[:, :, None] * second[:, None, :] * mixture.weights[:, None, None]).reshape(len(first), -1)
-    table: Floats = (joint.T @ third).reshape(block.shape)
-    return table
 
 
 def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:

@@ -1,0 +1,90 @@
+"""Swaps with any other row: they keep columns, pairs and watched sets of three, and forget what no one measured."""
+
+import dataclasses
+import sys
+
+import numpy as np
+import pytest
+
+from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.swaps import swapped
+from kernelease.fit.solution import Outcome
+from kernelease.measured.block import Block
+from tests.fit.test_draw import distance, independent, mixture
+
+swapping = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
+TRIPLE = Block(columns=(2, 0, 1), groups=(np.arange(2),) * 3, share=0.1)
+
+
+def parity() -> Mixture:
+    """Three columns of which no two depend on each other, and any two decide the third; and one by itself."""
+    first, second = np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1])
+    sure = np.eye(2)
+    return Mixture(
+        weights=np.full(4, 0.25),
+        columns=(sure[first], sure[second], sure[first ^ second], np.tile([0.2, 0.3, 0.5], (4, 1))),
+        chi_squared=1.0,
+        outcome=Outcome.NOISE_FLOOR,
+        triples=(TRIPLE,),
+    )
+
+
+def even(rows: np.ndarray) -> float:
+    return float(np.mean(rows[0] ^ rows[1] ^ rows[2] == 0))
+
+
+def test_a_measured_set_of_three_is_kept_and_an_unmeasured_one_is_not():
+    model = parity()
+    rows, components = independent(model, 2000, np.random.default_rng(1))
+    kept = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    lost = swapped(rows, components, dataclasses.replace(model, triples=()), np.random.default_rng(2), sweeps=4)
+    assert (even(rows), even(kept)) == (1.0, 1.0)
+    assert even(lost) < 0.995
+    assert distance(lost, model) < distance(kept, model) < distance(rows, model)
+
+
+def test_rows_of_two_components_swap_and_columns_stay():
+    model = mixture(sizes=(5, 6, 4))
+    rows, components = independent(model, 1000, np.random.default_rng(1))
+    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=6)
+    assert all(np.array_equal(np.sort(old), np.sort(new)) for old, new in zip(rows, after, strict=True))
+    assert any(
+        not np.array_equal(np.sort(old[components == 0]), np.sort(new[components == 0]))
+        for old, new in zip(rows, after, strict=True)
+    )
+    assert distance(after, model) < distance(rows, model)
+
+
+@pytest.mark.parametrize("reason", ["a column of many atoms", "many sets"])
+def test_where_not_all_is_watched_components_keep_to_themselves(reason, monkeypatch):
+    model = parity()
+    if reason == "many sets":
+        monkeypatch.setattr(swapping, "MOST_PLACES", 1999)
+    else:
+        fourth = np.random.default_rng(0).dirichlet(np.full(200, 0.3), 4)
+        model = dataclasses.replace(model, columns=(*model.columns[:3], fourth))
+    rows, components = independent(model, 2000, np.random.default_rng(1))
+    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=2)
+    for component in range(4):
+        inside = components == component
+        assert np.array_equal(np.sort(rows[:, inside]), np.sort(after[:, inside]))
+
+
+def test_a_column_of_many_atoms_is_watched_in_the_cells_that_the_mixture_tells_apart():
+    """Within a cell all components have the atoms in one proportion, so that any row may have any of them."""
+    halves = np.repeat([0, 1], 150)
+    inside = np.random.default_rng(0).dirichlet(np.ones(150))
+    many = np.concatenate([np.outer([0.9, 0.1, 0.5], inside), np.outer([0.1, 0.9, 0.5], inside)], axis=1)
+    model = Mixture(
+        weights=np.array([0.3, 0.3, 0.4]),
+        columns=(many, np.array([[0.8, 0.2], [0.3, 0.7], [0.5, 0.5]])),
+        chi_squared=1.0,
+        outcome=Outcome.NOISE_FLOOR,
+        cells=(halves, np.arange(2)),
+    )
+    rows, components = independent(model, 3000, np.random.default_rng(1))
+    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    expected = model.joint((0, 1), (halves, np.arange(2)))
+    before, found = (np.histogram2d(halves[one[0]], one[1], bins=2)[0] / 3000 for one in (rows, after))
+    assert np.abs(found - expected).sum() < np.abs(before - expected).sum()
+    assert not np.array_equal(np.sort(rows[0][components == 0]), np.sort(after[0][components == 0]))
