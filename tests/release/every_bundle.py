@@ -1,5 +1,6 @@
 """A small release of every kind: each method, relation, unit, kind of noise, and kind of public rows."""
 
+import dataclasses
 import tempfile
 from collections.abc import Callable
 from functools import cache
@@ -206,6 +207,9 @@ def _small_database() -> ke.Release:
 _MAKERS: dict[str, Callable[[], ke.Release]] = {
     "counts": _table,
     "counts under add-remove": lambda: _table(schema=schema("add-remove")),
+    "one column under add-remove": lambda: _table(
+        schema=dataclasses.replace(schema("add-remove"), columns=schema().columns[:1])
+    ),
     "counts with rules, pure": lambda: _table(schema=schema(table=RULES), privacy=PURE),
     "counts of persons": lambda: _table(schema=schema(table=PERSONS)),
     "counts of persons under add-remove": lambda: _table(schema=schema("add-remove", PERSONS)),

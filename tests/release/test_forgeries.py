@@ -45,7 +45,7 @@ def with_step(block: NoisyBlock, **changes: Any) -> NoisyBlock:
 
 def test_add_remove_noise_certified_as_replace_one() -> None:
     """The noise is too small by √2: no sensitivity can be stated that is both large enough and paid for."""
-    release = honest("counts under add-remove")
+    release = honest("one column under add-remove")  # several columns have no counts of their own
     names = {"schema": {"neighbours": "replace-one"}, "neighbours": REPLACE}
     rows = float(round(blocks_of(release).rows))
     measured = dataclasses.replace(blocks_of(release), neighbours=REPLACE, rows=rows)
@@ -60,6 +60,15 @@ def test_add_remove_noise_certified_as_replace_one() -> None:
     found = failures(written(forged(release, measured=wider, rows=rows, steps=wider.steps, **names)))
     assert "guarantee" in found
     assert "another share" in found["measurements"]
+
+
+def test_columns_without_their_mean_certified_as_replace_one() -> None:
+    release = honest("counts under add-remove")
+    names = {"schema": {"neighbours": "replace-one"}, "neighbours": REPLACE}
+    rows = float(round(blocks_of(release).rows))
+    measured = dataclasses.replace(blocks_of(release), neighbours=REPLACE, rows=rows)
+    found = failures(written(forged(release, measured=measured, rows=rows, **names)))
+    assert "which was not measured apart" in found["content"]
 
 
 def test_replace_one_noise_certified_as_add_remove() -> None:
