@@ -53,7 +53,8 @@ def denoised(counts: Floats, total: float, sigma: Sigma) -> Floats:
         spikes |= found
         smooth = _smooth(counts, spikes, max(0.0, total - float(counts[spikes].sum())), sigma)
     parts = np.where(spikes, counts, smooth)
-    return parts * (total / float(parts.sum())) if total > 0.0 else np.zeros(len(counts))
+    whole = float(parts.sum())
+    return parts * (total / whole) if whole > 0.0 else np.full(len(counts), total / len(counts))
 
 
 def _smooth(counts: Floats, spikes: Flags, total: float, sigma: Sigma) -> Floats:
