@@ -1,20 +1,32 @@
 """Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps.
 
-Independent draws of n rows are off by √n in every count. Rounded numbers of rows meet single columns, and swaps of
-values between rows (`swaps`) then bring pairs, and the sets of three that were measured, near what the mixture expects.
+Independent draws of n rows are off by √n in every count. Rounded numbers of rows meet single columns; swaps of values
+between rows leave these as they are, and are made wherever they bring counts nearer to what the mixture expects. A
+mixture says more of its rows than was measured: which values of many columns go together in each component. Rows that
+may swap with any other row forget that, and keep what the mixture was fitted to: pairs, and the sets of three that were
+measured.
 """
 
+import itertools
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.mixtures.swaps import swapped
 
 WORK = 500_000_000  # limit: counts looked up, in all: about two seconds
 MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
+MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
+ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
+MOST_PLACES = 50_000_000  # limit: rows times sets of three: where each row is in each of them is held in memory
+# research: Tables: rows that swap with any other. Swaps that are judged together: so many, or this part of all rows
+_FEWEST, _PARTS = 16, 256
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
@@ -82,3 +94,237 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
 def _sweeps(count: int, columns: int) -> int:
     """How often all columns of so many rows are swapped: less often in a larger table."""
     return min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
+
+
+def swapped(
+    rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator, *, sweeps: int
+) -> Integers:
+    """The same rows, (columns, n), after sweeps of swaps: with any other row, or within components (n,).
+
+    Two rows of one component may swap without leaving the model, as columns are independent within it. Rows of two
+    components may where all that was measured is watched: in cells as fine as the mixture's, with all sets of three.
+    """
+    columns, count = rows.shape
+    if sweeps == 0 or columns < 2:
+        return rows
+    most = max(2, min(MOST_CELLS, ALL_CELLS // columns))
+    cells = [_cells(mixture, column, most) for column in range(columns)]
+    told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
+    anywhere = all(map(_refines, cells, told_apart)) and len(mixture.triples) * count <= MOST_PLACES
+    result, among = rows.copy(), np.zeros_like(components) if anywhere else components
+    pairs, sets = _Pairs.of(rows, mixture, cells), _Sets.of(rows, mixture) if anywhere else None
+    for _ in range(sweeps):
+        for column in generator.permutation(columns):
+            _sweep(result[column], int(column), _partners(result[column], among, generator), pairs, sets)
+    return result
+
+
+def _sweep(
+    values: Integers, column: int, partners: list[tuple[Integers, Integers]], pairs: "_Pairs", sets: "_Sets | None"
+) -> None:
+    """Swap the values (n,) of a column between partners, in place, wherever that helps."""
+    beside = pairs.beside(column)
+    for first, second in partners:
+        two = pairs.changes(column, first, second)
+        three = None if sets is None else sets.changes(column, values, first, second)
+        gain = beside.gain(two)
+        if sets is not None and three is not None:
+            gain = gain + sets.excess.gain(three)
+        keep = gain < 0.0
+        left, right = first[keep], second[keep]
+        beside.apply(two, keep)
+        pairs.swap(column, left, right)
+        if sets is not None and three is not None:
+            sets.excess.apply(three, keep)
+            sets.swap(column, three, keep, left, right)
+        values[left], values[right] = values[right], values[left]
+    pairs.put_back(column, beside)
+
+
+def _partners(
+    values: Integers, components: Integers, generator: np.random.Generator
+) -> list[tuple[Integers, Integers]]:
+    """Batches of disjoint pairs of rows of the same component whose values differ, in random order."""
+    order = np.argsort(components + generator.random(len(values)))
+    first, second = order[:-1], order[1:]
+    every_other = np.arange(len(first)) % 2 == generator.integers(2)
+    pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
+    chosen = generator.permutation(np.flatnonzero(pairs))
+    batch = max(_FEWEST, len(values) // _PARTS)
+    parts = [chosen[start : start + batch] for start in range(0, len(chosen), batch)]
+    return [(first[part], second[part]) for part in parts]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changes:
+    """Which counts fall and rise if each of a batch of swaps is made: flat places, (batch, tables) each."""
+
+    fall: tuple[Integers, Integers]
+    rise: tuple[Integers, Integers]
+    same: NDArray[np.bool_]  # (batch, tables): whether rise and fall cancel, and nothing changes
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Excess:
+    """Of every cell of some tables, how many rows there are above what is expected, and what an excess weighs."""
+
+    excess: Single
+    weight: Single
+
+    @classmethod
+    def of(cls, counts: Single, expected: Single) -> "_Excess":
+        weight = (1.0 / np.maximum(expected, 1.0)).astype(np.float32)
+        return cls(excess=counts - expected, weight=weight)
+
+    def gain(self, changes: _Changes) -> Single:
+        """By how much Σ weight · excess² changes: (batch,)."""
+        falls, rises = ((self.weight * (1 + sign * self.excess)).ravel() for sign in (-2, 2))
+        moved = sum(falls.take(place) for place in changes.fall) + sum(rises.take(place) for place in changes.rise)
+        change: Single = np.where(changes.same, np.float32(0.0), moved).sum(axis=1)
+        return change
+
+    def apply(self, changes: _Changes, keep: NDArray[np.bool_]) -> None:
+        """Move the counts, for the swaps that are made. Where nothing changes, rise and fall cancel."""
+        flat = self.excess.reshape(-1)
+        for places, change in ((changes.fall, -1.0), (changes.rise, 1.0)):
+            for place in places:
+                np.add.at(flat, place[keep].ravel(), np.float32(change))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pairs:
+    """All pairs of columns. Cells of all columns are numbered together: `excess` is symmetric, (C, C)."""
+
+    places: tuple[slice, ...]  # of each column: its cells among all
+    table: Integers  # (n, columns): the cells of each row
+    excess: _Excess
+
+    @classmethod
+    def of(cls, rows: Integers, mixture: Mixture, cells: Sequence[Integers]) -> "_Pairs":
+        ends = np.cumsum([int(own.max()) + 1 for own in cells])
+        starts = np.concatenate([[0], ends[:-1]])
+        q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
+        expected = rows.shape[1] * ((q * mixture.weights[:, None].astype(np.float32)).T @ q)
+        table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
+        places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
+        return cls(places=places, table=table, excess=_Excess.of(_pair_counts(table, places), expected))
+
+    def beside(self, column: int) -> _Excess:
+        """The tables of a column beside all others, (C, cells of the column), to be put back; itself weighs nothing."""
+        place = self.places[column]
+        weight = np.ascontiguousarray(self.excess.weight[:, place])
+        weight[place] = 0.0
+        return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
+
+    def put_back(self, column: int, beside: _Excess) -> None:
+        """What became of it."""
+        place = self.places[column]
+        self.excess.excess[:, place], self.excess.excess[place] = beside.excess, beside.excess.T
+
+    def changes(self, column: int, first: Integers, second: Integers) -> _Changes:
+        """In the tables of a column beside all others."""
+        place = self.places[column]
+        here, there = self.table[first], self.table[second]  # (batch, columns)
+        one, other = (table[:, [column]] - place.start for table in (here, there))
+        same, width = (here == there) | (one == other), place.stop - place.start
+        here, there = here * width, there * width
+        return _Changes(fall=(here + one, there + other), rise=(here + other, there + one), same=same)
+
+    def swap(self, column: int, left: Integers, right: Integers) -> None:
+        """Make swaps."""
+        cells = self.table[:, column]
+        cells[left], cells[right] = cells[right], cells[left]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A column's part in the sets of three that it is in."""
+
+    sets: Integers  # (k,)
+    cells: Integers  # (k, atoms): the cell of each atom, times the distance of cells in the flat table
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sets:
+    """The sets of three that were measured. Cells of all their tables are numbered together."""
+
+    parts: tuple[_Part, ...]  # of each column
+    at: Integers  # (n, sets): where each row is
+    excess: _Excess
+
+    @classmethod
+    def of(cls, rows: Integers, mixture: Mixture) -> "_Sets | None":
+        """None where there are none."""
+        if not mixture.triples:
+            return None
+        parts: list[list[tuple[int, Integers]]] = [[] for _ in rows]
+        at, expected, begin = [], [], 0
+        for number, block in enumerate(mixture.triples):
+            distances = [int(np.prod(block.shape[axis + 1 :])) for axis in range(len(block.shape))]
+            cells = [distance * group for distance, group in zip(distances, block.groups, strict=True)]
+            for column, own in zip(block.columns, cells, strict=True):
+                parts[column].append((number, own))
+            at.append(begin + sum(own[rows[column]] for column, own in zip(block.columns, cells, strict=True)))
+            expected.append(rows.shape[1] * mixture.joint(block.columns, block.groups).ravel())
+            begin += block.cells
+        counts = np.bincount(np.concatenate(at), minlength=begin).astype(np.float32)
+        return cls(
+            parts=tuple(_part(own, mixture.columns[column].shape[1]) for column, own in enumerate(parts)),
+            at=np.stack(at, axis=1),
+            excess=_Excess.of(counts, np.concatenate(expected).astype(np.float32)),
+        )
+
+    def changes(self, column: int, values: Integers, first: Integers, second: Integers) -> _Changes:
+        """In the tables of the sets that a column is in."""
+        part = self.parts[column]
+        here, there = self.at[np.ix_(first, part.sets)], self.at[np.ix_(second, part.sets)]
+        apart = (part.cells[:, values[second]] - part.cells[:, values[first]]).T
+        return _Changes(
+            fall=(here, there), rise=(here + apart, there - apart), same=(apart == 0) | (here + apart == there)
+        )
+
+    def swap(self, column: int, changes: _Changes, keep: NDArray[np.bool_], left: Integers, right: Integers) -> None:
+        """Make swaps."""
+        sets = self.parts[column].sets
+        self.at[np.ix_(left, sets)], self.at[np.ix_(right, sets)] = changes.rise[0][keep], changes.rise[1][keep]
+
+
+def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:
+    cells = np.array([cells for _, cells in own], dtype=np.int64).reshape(len(own), atoms)
+    return _Part(sets=np.array([number for number, _ in own], dtype=np.int64), cells=cells)
+
+
+def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
+    """How many rows are in each pair of cells: (n, columns) → (C, C)."""
+    counts = np.zeros((places[-1].stop,) * 2, dtype=np.float32)
+    for (i, one), (j, other) in itertools.combinations(enumerate(places), 2):
+        shape = one.stop - one.start, other.stop - other.start
+        joint = (table[:, i] - one.start) * shape[1] + (table[:, j] - other.start)
+        counts[one, other] = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
+        counts[other, one] = counts[one, other].T
+    return counts
+
+
+def _cells(mixture: Mixture, column: int, most: int) -> Integers:
+    """A column's atoms, or the cells that the mixture tells apart, or cells of about equal mass: at most so many."""
+    marginal = mixture.marginal(column)
+    if len(marginal) <= most:
+        return np.arange(len(marginal))
+    if mixture.cells and int(mixture.cells[column].max()) < most:
+        return mixture.cells[column]
+    below = np.cumsum(marginal) - marginal / 2
+    return np.unique(np.floor(below / below[-1] * (most - 1)), return_inverse=True)[1].astype(np.int64)
+
+
+def _refines(fine: Integers, coarse: Integers) -> bool:
+    """Whether no cell of the one has atoms of two cells of the other.
+
+    >>> _refines(np.array([0, 1, 2]), np.array([0, 0, 1])), _refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (True, False)
+    """
+    return len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == int(fine.max()) + 1

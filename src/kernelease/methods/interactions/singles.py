@@ -41,9 +41,11 @@ def single_blocks(
         ordered = column.in_order
         coarse = COARSE if ordered > LONG else SHORTER_COARSE if interactions and ordered > SHORTER else 0.0
         fine = part * (1.0 - coarse)
-        blocks.append(_block(index, np.arange(column.size), fine, centred=centred))
+        several = centred and column.size > 1  # what has one value has nothing but its mean
+        blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine), centred=several))
         if coarse > 0.0:
-            blocks.append(_block(index, _runs(column.size, ordered), part - fine, centred=centred))
+            runs = _runs(column.size, ordered)
+            blocks.append(Block(columns=(index,), groups=(runs,), share=float(part - fine), centred=several))
     return tuple(blocks)
 
 
@@ -67,10 +69,6 @@ def centres(columns: int, neighbours: Neighbours, *, pure: bool) -> bool:
     moves no mean, and where privacy is pure it moves them farther, in L1. One column alone tells the number best.
     """
     return columns > 1 and neighbours is Neighbours.ADD_REMOVE and not pure
-
-
-def _block(column: int, cells: Integers, share: float, *, centred: bool) -> Block:
-    return Block(columns=(column,), groups=(cells,), share=float(share), centred=centred and int(cells.max()) > 0)
 
 
 def _runs(atoms: int, ordered: int) -> Integers:
