@@ -56,6 +56,12 @@ def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
     return twin
 
 
+def charged(block: Block, broken: Callable[..., Sensitivity]) -> Run:
+    """A block whose noise is for another sensitivity than its own."""
+    kind = "centred" if block.centred else "moment"
+    return patched(measured(block), f"kernelease.measured.blocks.{kind}_sensitivity", broken)
+
+
 def as_counts(neighbours: Any, *, unit: int = 1, **_: Any) -> Sensitivity:
     """The noise of counts, for sums of larger integers."""
     return block_sensitivity(neighbours, unit=unit)
@@ -97,7 +103,6 @@ def game(run: Run, tables: tuple[Any, Any], twins: dict[str, Run]) -> Callable[[
     return audit
 
 
-_SENSITIVITY = "kernelease.measured.blocks.{}_sensitivity"
 CASES = (
     Case(
         name="interaction of two columns",
@@ -108,10 +113,8 @@ CASES = (
             measured(INTERACTION),
             ONE_CELL_SHARED,
             {
-                "charged as counts": patched(measured(INTERACTION), _SENSITIVITY.format("centred"), as_counts),
-                "charged for rows that share no cell": patched(
-                    measured(INTERACTION), _SENSITIVITY.format("centred"), for_unlike_rows
-                ),
+                "charged as counts": charged(INTERACTION, as_counts),
+                "charged for rows that share no cell": charged(INTERACTION, for_unlike_rows),
             },
         ),
     ),
@@ -123,8 +126,8 @@ CASES = (
             measured(CENTRED),
             FROM_END_TO_END,
             {
-                "charged as counts": patched(measured(CENTRED), _SENSITIVITY.format("centred"), as_counts),
-                "charged for one row": patched(measured(CENTRED), _SENSITIVITY.format("centred"), for_one_row),
+                "charged as counts": charged(CENTRED, as_counts),
+                "charged for one row": charged(CENTRED, for_one_row),
             },
         ),
     ),
@@ -136,7 +139,7 @@ CASES = (
             measured(MOMENT),
             FROM_END_TO_END,
             {
-                "charged as counts": patched(measured(MOMENT), _SENSITIVITY.format("moment"), as_counts),
+                "charged as counts": charged(MOMENT, as_counts),
                 "weights that are not clamped": patched(
                     measured(MOMENT), "kernelease.measured.ramp.Ramp.of", unclamped
                 ),

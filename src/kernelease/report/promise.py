@@ -58,7 +58,7 @@ def step_records(release: Release) -> list[dict[str, Any]]:
         names = release.schema.names
         return [
             {
-                "what": " × ".join(names[column] for column in noisy.block.columns),
+                "what": " × ".join(names[column] for column in noisy.block.columns) or "number of rows",
                 "numbers": noisy.block.numbers,
                 "noise": number(noisy.deviation),
                 "share": number(noisy.block.share),

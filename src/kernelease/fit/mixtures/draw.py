@@ -112,7 +112,8 @@ def swapped(
     told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
     anywhere = all(map(_refines, cells, told_apart)) and len(mixture.triples) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
-    pairs, sets = _Pairs.of(rows, mixture, cells), _Sets.of(rows, mixture) if anywhere else None
+    pairs = _Pairs.of(rows, mixture, cells)
+    sets = [_Sets.of(rows, mixture)] if anywhere and mixture.triples else []
     for _ in range(sweeps):
         for column in generator.permutation(columns):
             _sweep(result[column], int(column), _partners(result[column], among, generator), pairs, sets)
@@ -120,23 +121,20 @@ def swapped(
 
 
 def _sweep(
-    values: Integers, column: int, partners: list[tuple[Integers, Integers]], pairs: "_Pairs", sets: "_Sets | None"
+    values: Integers, column: int, partners: list[tuple[Integers, Integers]], pairs: "_Pairs", sets: list["_Sets"]
 ) -> None:
     """Swap the values (n,) of a column between partners, in place, wherever that helps."""
     beside = pairs.beside(column)
     for first, second in partners:
-        two = pairs.changes(column, first, second)
-        three = None if sets is None else sets.changes(column, values, first, second)
-        gain = beside.gain(two)
-        if sets is not None and three is not None:
-            gain = gain + sets.excess.gain(three)
-        keep = gain < 0.0
+        changes = [(beside, pairs.changes(column, first, second))]
+        changes += [(three.excess, three.changes(column, values, first, second)) for three in sets]
+        keep = np.sum([excess.gain(change) for excess, change in changes], axis=0) < 0.0
         left, right = first[keep], second[keep]
-        beside.apply(two, keep)
+        for excess, change in changes:
+            excess.apply(change, keep)
+        for three, (_, change) in zip(sets, changes[1:], strict=True):
+            three.swap(column, change, keep, left, right)
         pairs.swap(column, left, right)
-        if sets is not None and three is not None:
-            sets.excess.apply(three, keep)
-            sets.swap(column, three, keep, left, right)
         values[left], values[right] = values[right], values[left]
     pairs.put_back(column, beside)
 
@@ -258,10 +256,7 @@ class _Sets:
     excess: _Excess
 
     @classmethod
-    def of(cls, rows: Integers, mixture: Mixture) -> "_Sets | None":
-        """None where there are none."""
-        if not mixture.triples:
-            return None
+    def of(cls, rows: Integers, mixture: Mixture) -> "_Sets":
         parts: list[list[tuple[int, Integers]]] = [[] for _ in rows]
         at, expected, begin = [], [], 0
         for number, block in enumerate(mixture.triples):
