@@ -39,7 +39,7 @@ CONSTANTS = {
         *("SIZE", "LEAST_SINGLES", "MOST_SINGLES", "TRIPLE", "CHOICE", "FEWEST_TRIPLES", "FOREST_CHOICE", "FOREST"),
     ),
     "methods.interactions.singles": ("POWER", "LONG", "RUN", "COARSE"),
-    "methods.interactions.triples": ("VISIBLE",),
+    "methods.interactions.sets": ("VISIBLE",),
 }
 
 

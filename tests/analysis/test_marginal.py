@@ -1,6 +1,7 @@
 """The combination of blocks, against generalised least squares written out."""
 
 import functools
+import math
 import pickle
 from dataclasses import replace
 
@@ -10,6 +11,7 @@ import pytest
 
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.frechet import FrechetLimits
 from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
@@ -254,6 +256,23 @@ def test_three_columns():
     codes = np.stack([column.encode(table.column(column.name)) for column in evidence.schema])
     expected = np.bincount(codes[0] * 3 + codes[2], minlength=48 * 3)
     np.testing.assert_allclose(marginal.counts, expected, atol=0.1)
+
+
+def test_four_columns():
+    """What three of them say comes from the counts of all four."""
+    schema = Schema.parse("\n".join(f'[columns.{name}]\ntype = "boolean"' for name in "abcd"))
+    codes = np.random.default_rng(0).integers(0, 2, (4, ROWS)).astype(bool)
+    table = pa.table(dict(zip("abcd", codes, strict=True)))
+    evidence = simple(table, 2.0, schema=schema, sets=[(0,), (1,), (2,), (3,), (0, 1, 2, 3)])
+    for columns in ((0, 1, 2, 3), (0, 2, 3)):
+        (marginal,) = evidence.marginals(columns)
+        cells = np.ravel_multi_index(codes[list(columns)].astype(np.int64), (2,) * len(columns))
+        counts = np.bincount(cells, minlength=marginal.size)
+        assert np.abs(marginal.counts - counts).max() < 5 * math.sqrt(marginal.variances().max())
+        condition = " and ".join(f"{'abcd'[column]} == true" for column in columns)
+        answer = probability(evidence, condition)
+        assert not isinstance(answer.limits, FrechetLimits)
+        assert abs(answer.value - counts[-1] / ROWS) < 5 * answer.standard_error < 0.2
 
 
 def test_one_cell_holds_everybody():

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
+from kernelease.fit.mixtures.details import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles
@@ -40,10 +41,19 @@ def in_few_cells_too() -> list[Block]:
     return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
 
 
+def with_four(columns: tuple[int, ...]) -> list[Block]:
+    """Sets of up to three columns, and one of four in two cells of each."""
+    four = Block(columns=columns, groups=tuple(np.arange(SIZES[i]) * 2 // SIZES[i] for i in columns), share=1.0)
+    blocks = [*all_blocks(SIZES, 3), four]
+    return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
+
+
 LAYOUTS = {
     "pairs as a matrix": lambda: noisy_blocks(CODES, SIZES),
     "coarse pairs": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2, width=2)),
     "pairs and triples one by one": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 3)),
+    "a set of four, too": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 4)),
+    "a set of four in other cells": lambda: noisy_blocks(CODES, SIZES, with_four((3, 1, 0, 2))),
     "few pairs one by one": lambda: noisy_blocks(CODES, SIZES, all_blocks(SIZES, 2)[:6]),
     "interactions as a matrix": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 2))),
     "interactions beside triples": lambda: noisy_blocks(CODES, SIZES, interactions(all_blocks(SIZES, 3))),
@@ -93,7 +103,7 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             onto = np.zeros((cells.max() + 1, group.max() + 1))
             onto[cells, group] = 1.0
             parts.append(q[column] @ onto)
-        model = np.einsum("m,ma,mb->ab", w, *parts) if len(parts) == 2 else np.einsum("m,ma,mb,mc->abc", w, *parts)
+        model = np.einsum(("m,ma,mb->ab", "m,ma,mb,mc->abc", "m,ma,mb,mc,md->abcd")[len(parts) - 2], w, *parts)
         if block.block.centred:
             model = model - model.mean(axis=0) - model.mean(axis=1, keepdims=True) + model.mean()
         chi_squared = float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
@@ -107,6 +117,8 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
     kinds = {name: [type(term) for term in Objective.of(make()).terms] for name, make in LAYOUTS.items()}
     assert kinds["pairs as a matrix"] == [Singles, Pairs]
     assert kinds["pairs and triples one by one"] == [Singles, Pairs, Set, Set, Set, Set]
+    assert kinds["a set of four, too"] == [Singles, Pairs, Set, Set, Set, Set, Set]
+    assert kinds["a set of four in other cells"] == [Singles, Pairs, Set, Set, Set, Set, Set]
     assert kinds["few pairs one by one"] == [Singles, Set, Set]
     assert kinds["interactions as a matrix"] == [Singles, Pairs]
     assert kinds["interactions beside triples"] == [Singles, Pairs, Set, Set, Set, Set]
@@ -259,6 +271,25 @@ def test_a_pair_that_was_measured_twice_counts_twice() -> None:
     first, second = noisy.blocks[4], noisy.blocks[-1]
     assert np.allclose(term.target[:3, 3:7], (first.values + second.values) / 2 / noisy.rows, atol=1e-5)
     assert term.precision[0, 3] == pytest.approx(2 * (noisy.rows / first.sigma) ** 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("columns", [(0, 1), (1, 0)])
+def test_a_detail_counts_beside_its_pair_as_far_as_its_sums_can_be_seen(columns: tuple[int, int]) -> None:
+    blocks = [dataclasses.replace(block, share=0.05) for block in all_blocks(SIZES, 2, width=2)]
+    fine = Block(columns=columns, groups=tuple(np.arange(SIZES[i]) for i in columns), share=0.3)
+    noisy = noisy_blocks(CODES, SIZES, [*blocks, fine])
+    (detail,) = noisy.details
+    term = Objective.of(noisy.without_details, [Detail.of(detail, noisy.rows)]).terms[1]
+    assert isinstance(term, Pairs)
+    pair = next(one for one in noisy.blocks if one.block.columns == (0, 1))
+    rows, others = pair.block.groups
+    sums = np.zeros(pair.block.shape)
+    np.add.at(sums, np.ix_(rows, others), detail.values if columns == (0, 1) else detail.values.T)
+    weights = (noisy.rows / detail.sigma) ** 2 / np.outer(np.bincount(rows), np.bincount(others))
+    own, here = (noisy.rows / pair.sigma) ** 2, np.s_[: len(sums), len(sums) : len(sums) + sums.shape[1]]
+    assert np.allclose(term.precision[here], own + weights, rtol=1e-5)
+    wanted = (own * pair.values + weights * sums) / (own + weights) / noisy.rows
+    assert np.allclose(term.target[here], wanted, atol=1e-5)
 
 
 def test_trust_is_higher_for_pairs_that_depend_on_each_other() -> None:

@@ -25,7 +25,7 @@ def parity() -> Mixture:
         columns=(sure[first], sure[second], sure[first ^ second], np.tile([0.2, 0.3, 0.5], (4, 1))),
         chi_squared=1.0,
         outcome=Outcome.NOISE_FLOOR,
-        triples=(TRIPLE,),
+        sets=(TRIPLE,),
     )
 
 
@@ -37,7 +37,7 @@ def test_a_measured_set_of_three_is_kept_and_an_unmeasured_one_is_not():
     model = parity()
     rows, components = independent(model, 2000, np.random.default_rng(1))
     kept = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
-    lost = swapped(rows, components, dataclasses.replace(model, triples=()), np.random.default_rng(2), sweeps=4)
+    lost = swapped(rows, components, dataclasses.replace(model, sets=()), np.random.default_rng(2), sweeps=4)
     assert (even(rows), even(kept)) == (1.0, 1.0)
     assert even(lost) < 0.995
     assert distance(lost, model) < distance(kept, model) < distance(rows, model)
@@ -61,6 +61,7 @@ def test_where_not_all_is_watched_components_keep_to_themselves(reason, monkeypa
     if reason == "many sets":
         monkeypatch.setattr(drawing, "MOST_PLACES", 1999)
     else:
+        monkeypatch.setattr(drawing, "ALL_CELLS", 200)
         fourth = np.random.default_rng(0).dirichlet(np.full(200, 0.3), 4)
         model = dataclasses.replace(model, columns=(*model.columns[:3], fourth))
     rows, components = independent(model, 2000, np.random.default_rng(1))

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import finest
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
@@ -23,13 +24,16 @@ from kernelease.methods.interactions.pairs import (
     in_few_cells_too,
     pair_blocks,
 )
-from kernelease.methods.interactions.resolution import cells_of, coarser
+from kernelease.methods.interactions.resolution import cells_of, coarser, width
+from kernelease.methods.interactions.sets import MOST_FOURS, MOST_NUMBERS, Cells, candidates
 from kernelease.methods.interactions.shares import TRIPLE, Shares
 from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements
+from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Integer, Schema
 from kernelease.table.table_domain import TableDomain
+from tests.fit.tables import all_blocks, dependent, noisy_blocks
 
 QUICK = MixtureSolver(components=40, steps=80)
 PRIVACY = Privacy(epsilon=2.0, delta=1e-6)
@@ -44,10 +48,10 @@ def table_of(codes: np.ndarray) -> pa.Table:
     return pa.table({f"c{i}": column for i, column in enumerate(codes)})
 
 
-def parity(rows: int, columns: int = 6, seed: int = 0) -> np.ndarray:
-    """Fair coins, but the third is the parity of the first two: no pair of columns tells anything."""
+def parity(rows: int, columns: int = 6, seed: int = 0, size: int = 3) -> np.ndarray:
+    """Fair coins, but the third (or fourth) is the parity of those before it: no fewer columns tell anything."""
     codes = np.random.default_rng(seed).integers(0, 2, (columns, rows))
-    codes[2] = (codes[0] + codes[1]) % 2
+    codes[size - 1] = codes[: size - 1].sum(axis=0) % 2
     return codes
 
 
@@ -155,7 +159,7 @@ def test_one_column_and_two_columns_work(pure: bool) -> None:
 def test_rounds_are_marked_and_only_later_ones_were_chosen() -> None:
     blocks = measured(parity(3000), [2] * 6).measured
     assert {block.round for block in blocks.blocks if len(block.block.columns) < 3} == {0}
-    assert {block.round for block in blocks.blocks if len(block.block.columns) == 3} == {1}
+    assert {block.round for block in blocks.blocks if len(block.block.columns) > 2} == {1}
 
 
 def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
@@ -170,6 +174,49 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
         kept.append(float(((a + b) % 2 == c).mean()))
     assert kept[0] > 0.9
     assert kept[1] < 0.6
+
+
+def test_a_dependence_of_four_columns_is_found_and_kept() -> None:
+    """No three columns show it, of ten."""
+    codes = parity(100_000, columns=10, size=4)
+    method = Interactions(solver=MixtureSolver(components=150, steps=300))
+    privacy = Privacy(epsilon=1.0, delta=1e-9)
+    found = measure(table_of(codes), schema=schema_of([2] * 10), privacy=privacy, method=method, noise=SeededNoise(1))
+    chosen = [block for block in found.measured.blocks if len(block.block.columns) > 2]
+    assert chosen[0].block.columns == (0, 1, 2, 3)  # in the first choice of all
+    rows = fit(found, method=method)
+    a, b, c, d = (rows.table.column(f"c{i}").to_numpy() for i in range(4))
+    assert float(((a + b + c) % 2 == d).mean()) > 0.9
+    even = rows.probability("c0 == 1 and c1 == 1 and c2 == 1 and c3 == 1")
+    assert even.interval()[0] > 0.1  # by the counts of all four: any three would say 1/16
+
+
+def test_cells_of_four_are_coarser_than_those_of_three_and_never_part_them() -> None:
+    sizes = (30, 30, 30, 30, 2)
+    codes = dependent(20_000, sizes)
+    noisy, pairs = noisy_blocks(codes, sizes, ordered=(30, 30, 0, 0, 0)), all_blocks(sizes)[5:]
+    shares = [one.distribution for one in one_ways(noisy)]
+    cells = Cells.of(noisy, shares, pairs, count=10, share=0.5, noise=lambda share: 4.0 / share**0.5)
+    for fine, coarse in zip(cells.threes[:4], cells.fours[:4], strict=True):
+        assert len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == width(fine) >= width(coarse) > 1
+    assert sum(map(width, cells.fours)) < sum(map(width, cells.threes))
+    assert cells.threes[4].tolist() == cells.fours[4].tolist() == [0, 1]
+    assert cells.any_sets(pairs)
+    assert not Cells.of(noisy, shares, pairs, count=0, share=0.0, noise=lambda share: 1.0).any_sets(pairs)
+
+
+def test_sets_of_four_are_few_and_no_larger_than_their_part_of_all_numbers() -> None:
+    sizes = (30,) * 24
+    codes = np.random.default_rng(0).integers(0, 30, (24, 2000))
+    noisy = noisy_blocks(codes, sizes, all_blocks(sizes, 1), epsilon=1000.0)
+    shares = [one.distribution for one in one_ways(noisy)]
+    cells = Cells.of(noisy, shares, all_blocks(sizes)[24:], count=40, share=0.5, noise=lambda share: 1e-6)
+    mixture = MixtureSolver(components=5, steps=2).solve(noisy, PublicSeed(0))
+    blocks, most = candidates(noisy, mixture, cells, count=40, share=0.5)
+    fours = [block for block in blocks if len(block.columns) == 4]
+    assert len(fours) == MOST_FOURS
+    assert max(block.cells for block in fours) * 40 <= MOST_NUMBERS
+    assert most * max(block.cells for block in blocks) <= MOST_NUMBERS
 
 
 def test_a_parity_is_found_among_more_sets_than_are_looked_at() -> None:

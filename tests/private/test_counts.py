@@ -87,6 +87,24 @@ def test_three_columns_are_counted_in_cells_in_the_order_asked_for(rows: list[tu
     assert {cell: count for cell, count in np.ndenumerate(values) if count} == by_hand
 
 
+def table_of_four(rows: int = 500) -> tuple[Integers, tuple[int, ...], ExactCounts]:
+    sizes = (3, 2, 4, 5)
+    drawn = np.stack([np.random.default_rng(i).integers(0, size, rows) for i, size in enumerate(sizes)])
+    return drawn, sizes, ExactCounts.of(EncodedRows(lambda: iter([(drawn, None)]), sizes), sizes)
+
+
+def test_four_columns_are_counted_beside_others_in_cells_of_their_own() -> None:
+    drawn, _, counts = table_of_four()
+    four = Block(columns=(3, 0, 2, 1), groups=tuple(np.arange(s) // 2 for s in (5, 3, 4, 2)), share=0.1)
+    three = Block(columns=(2, 3, 0), groups=tuple(np.arange(s) for s in (4, 5, 3)), share=0.1)
+    noisy = measured(counts, (three, four, three))
+    for block in noisy.blocks:
+        cells = [group[drawn[column]] for column, group in zip(block.block.columns, block.block.groups, strict=True)]
+        by_hand = np.zeros(block.block.shape)
+        np.add.at(by_hand, tuple(cells), 1)
+        np.testing.assert_array_equal(block.values, by_hand)
+
+
 def test_rows_are_read_again_where_they_were_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     passes = []
 
@@ -208,6 +226,39 @@ def test_one_row_moves_a_score_by_no_more_than_the_choice_is_calibrated_to(
         assert scales[0] == scales[1]
 
 
+def scores_of_four(drawn: Integers, privacy: Privacy, unit: int = 1) -> np.ndarray:
+    """Of all four columns of two values, against one row in each cell, and of three of them."""
+    noise, sizes = RecordingNoise(), (2,) * 4
+    weights = None if unit == 1 else np.full(drawn.shape[1], unit)
+    counts = ExactCounts.of(EncodedRows(lambda: iter([(drawn, weights)]), sizes), sizes, unit=unit)
+    blocks = [Block(columns=tuple(range(k)), groups=(np.arange(2),) * k, share=0.1) for k in (4, 3)]
+    guesses = [np.full(block.shape, unit) for block in blocks]
+    counts.choose(blocks, guesses, [0, 0], open_filter(privacy, 1000), count=1, share=0.5, noise=noise)
+    return np.array(noise.scores[0])
+
+
+def test_what_three_columns_show_is_no_merit_of_four() -> None:
+    every = np.array(list(itertools.product(range(2), repeat=4))).T
+    even = every[:, every.sum(axis=0) % 2 == 0]
+    assert scores_of_four(np.repeat(even, 2, axis=1), REPLACE).tolist() == [8, 8]  # |2 − 1| sixteen times, halved
+    first = every[:, every[0] == 0]
+    assert scores_of_four(np.repeat(first, 2, axis=1), REPLACE).tolist() == [0, 16]
+
+
+@given(
+    st.lists(st.tuples(*[st.integers(0, 1)] * 4), min_size=1, max_size=20),
+    st.tuples(*[st.integers(0, 1)] * 4),
+    st.sampled_from([1, 3]),
+)
+@settings(deadline=None)
+def test_one_row_moves_the_score_of_four_columns_by_no_more(
+    rows: list[tuple[int, ...]], other: tuple[int, ...], unit: int
+) -> None:
+    for privacy, changed in {ADD: [*rows, other], REPLACE: [*rows[:-1], other]}.items():
+        before, after = (scores_of_four(np.array(table).T, privacy, unit) for table in (rows, changed))
+        assert np.abs(before - after).max() <= distance_sensitivity(privacy.relation, unit=unit)
+
+
 def test_under_add_remove_the_number_of_rows_is_estimated_from_noisy_counts() -> None:
     counts = exact([(codes([(0, 0, 0)] * 5), None)])
     noise = 2**36
@@ -259,8 +310,8 @@ def test_it_prints_no_value_and_has_no_public_sums() -> None:
     assert {name for name in public if not callable(getattr(counts, name))} == {"sizes", "unit"}
 
 
-@pytest.mark.parametrize("columns", [(0, 1, 2, 0), (1, 1)])
-def test_a_block_has_up_to_three_different_columns(columns: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("columns", [(0, 1, 2, 0, 1), (0, 1, 2, 0), (1, 1)])
+def test_a_block_has_up_to_four_different_columns(columns: tuple[int, ...]) -> None:
     with pytest.raises(ParameterError, match=r"columns|column once"):
         plain(*columns)
 

@@ -18,7 +18,7 @@ from kernelease.release.measurements import Measurements
 from kernelease.release.verify import ON_TRUST
 from kernelease.seeds import PublicSeed
 from kernelease.table import UnitCap
-from tests.release.every_bundle import honest, patients, vectors
+from tests.release.every_bundle import SteadyNoise, honest, patients, vectors
 from tests.release.forging import failures, forged, written
 
 ADD, REPLACE = ke.Neighbours.ADD_REMOVE, ke.Neighbours.REPLACE_ONE
@@ -265,6 +265,25 @@ def test_another_set_of_three_than_was_chosen() -> None:
     other = dataclasses.replace(first, index=(first.index + 1) % first.step.coordinates)
     files = written(forged(release, measured=dataclasses.replace(noisy, selections=(other, *rest))))
     assert "steps" in failures(files, refit=True)
+
+
+def test_a_set_of_four_that_was_chosen_is_read_and_taken_again() -> None:
+    coins = np.random.default_rng(0).integers(0, 2, (5, 2000)).astype(bool)
+    coins[3] = coins[0] ^ coins[1] ^ coins[2]
+    names = [f"c{i}" for i in range(5)]
+    release = ke.release(
+        pa.table(dict(zip(names, coins, strict=True))),
+        schema=ke.Schema.parse("\n".join(f'[columns.{name}]\ntype = "boolean"' for name in names)),
+        privacy=ke.Privacy(epsilon=8.0, delta=1e-6),
+        method=ke.Interactions(solver=MixtureSolver(components=40, steps=20), triples=2),
+        noise=SteadyNoise(),
+    )
+    assert (0, 1, 2, 3) in [block.block.columns for block in blocks_of(release).blocks]
+    assert not failures(written(release), refit=True)
+    three = "c0 == true and c1 == true and c2 == true"
+    some, none = (release.count(f"{three} and c3 == {last}") for last in ("true", "false"))
+    assert some.interval()[0] > 200.0  # of 250
+    assert none.interval()[1] < 30.0
 
 
 def test_points_of_stage_two_that_do_not_follow_from_stage_one() -> None:

@@ -38,6 +38,16 @@ def promised(neighbours: str, privacy: Privacy) -> Release:
     return fit(measure(generated_table(1_000), schema=schema, privacy=privacy, seed=0))
 
 
+def twins() -> Release:
+    """Two numbers that are nearly equal, and so measured in fine cells, too."""
+    draw = np.random.default_rng(6)
+    start = draw.integers(0, 100, 10_000)
+    table = pa.table({"start": start, "end": np.minimum(start + (draw.random(10_000) < 0.2), 99), "late": start > 40})
+    numbers = (Integer(name=name, min=0, max=99) for name in ("start", "end"))
+    schema = Schema(name="twins", columns=(*numbers, Boolean(name="late")), neighbours="add-remove")
+    return fit(measure(table, schema=schema, privacy=Privacy(epsilon=1.0, delta=1e-6), seed=0))
+
+
 def signed(release: Release, folder: Path) -> Path:
     """A signed bundle of it."""
     keys = make_key(folder)

@@ -119,6 +119,15 @@ def test_other_promises_are_answered_alike(
         assert answered >= 5
 
 
+def test_pairs_that_have_details_are_answered_as_in_python(tmp_path: Path, reader: Reader) -> None:
+    release = releases.twins()
+    assert len(release.measured.details) > 0
+    with reader.opened(report_release(release, tmp_path / "page.html"), "ask") as shown:
+        for about in ("end > 98", "start > 98", "late == true"):
+            _ask(shown, "probability", about, "", "")
+            assert _answers(shown, "") == _expected(release, "probability", about, "", ""), about
+
+
 def test_a_filter_shows_what_python_says_of_the_chosen_rows(page: Path, people, reader: Reader, capsys) -> None:
     with reader.opened(page, "pairs") as shown:
         overlay = shown.locator("#filter-chart .brush .overlay")

@@ -33,6 +33,7 @@ from kernelease.table import (
     Date,
     Datetime,
     Encoder,
+    Hierarchy,
     Integer,
     Number,
     Ordinal,
@@ -85,12 +86,22 @@ def pairs(sizes: tuple[int, ...], width: int) -> list[Block]:
     ]
 
 
+def larger(sizes: tuple[int, ...]) -> list[Block]:
+    """Neighbouring columns, three in six cells of each and four in three."""
+    sets = [tuple(range(i, i + k)) for k in (3, 4) for i in range(len(sizes) - k + 1)]
+    cells = {3: 6, 4: 3}
+    return [
+        Block(columns=s, groups=tuple(np.arange(sizes[i]) * cells[len(s)] // max(6, sizes[i]) for i in s), share=0.0)
+        for s in sets
+    ]
+
+
 def totals(counts: ExactCounts) -> list[Any]:
-    """Single columns, pairs atom by atom, and pairs in cells."""
+    """Single columns, pairs atom by atom, and pairs and larger sets in cells."""
     found: list[Any] = [counts._count, *(single.tolist() for single in counts._singles.values())]
     for width in (1, 3):
         found += [table.tolist() for table in counts._exact(pairs(counts.sizes, width))]
-    return found
+    return found + [table.tolist() for table in counts._exact(larger(counts.sizes))]
 
 
 def released(counts: ExactCounts, schema: Schema) -> bytes:
@@ -176,6 +187,22 @@ def test_postgresql_counts_what_the_stream_counts(postgres: str, seed: int, rows
 
 
 needs_adult = pytest.mark.skipif(not ADULT.exists(), reason="the Adult data are not in ../shared/data/adult")
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "postgresql"])
+def test_codes_of_forty_thousand_leaves_fit(engine: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    values = tuple(f"{place // 200:03d}.{place % 200:03d}" for place in range(40_000))
+    schema = Schema((Hierarchy(name="code", values=values, prefix=3, nullable=True), Boolean(name="flag")))
+    draw = np.random.default_rng(0)
+    code = [values[place] for place in [0, 32_767, 32_768, 39_999, *draw.integers(0, 40_000, 400)]]
+    table = pa.table({"code": [*code, None, "?"], "flag": draw.random(406) < 0.5})
+    if engine == "duckdb":
+        source = in_duckdb(tmp_path / "codes.duckdb", table)
+    else:
+        source = in_postgresql(request.getfixturevalue("postgres"), table, "codes")
+    counts, expected = count_by_sql(source, schema), in_memory(open_source(table), schema)
+    assert counts._singles[0,].tolist() == expected._singles[0,].tolist()
+    assert released(counts, schema) == released(expected, schema)
 
 
 @needs_adult

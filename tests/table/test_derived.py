@@ -359,7 +359,7 @@ def _load(folder: Path, text: str, book: str = BOOK) -> Schema:
 
 def test_a_code_book(tmp_path: Path) -> None:
     schema = _load(tmp_path, BOOKED)
-    assert schema.sizes == (2,)
+    assert schema.sizes == (3,)
     for row in drawn(schema, 40).to_pylist():
         line = f"{row['code']},{row['chapter']},{row['weight']:g},{str(row['billed']).lower()}"
         assert line in BOOK

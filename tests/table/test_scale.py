@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.errors import SchemaError
+from kernelease.errors import CapacityError, SchemaError
 from kernelease.table import Hierarchy, Integer, Number
 from kernelease.table.atom_kernel import atom_kernel
 from kernelease.table.columns.hierarchy import MOST_VALUES
@@ -121,10 +121,36 @@ def test_what_is_no_hierarchy(changes: dict[str, Any], message: str) -> None:
 def test_a_hierarchy_of_fifty_thousand_values() -> None:
     values = tuple(f"{number // 250:03d}.{number % 250:03d}" for number in range(50_000))
     column = Hierarchy(name="x", values=values, prefix=3, other=True, nullable=True)
-    assert column.size == 202
+    assert column.size == 50_002
+    assert len(column.group_labels) == 202
+    assert column.atom_groups[[0, 249, 250, -3, -2, -1]].tolist() == [0, 0, 1, 199, 200, 201]
     codes = column.encode(pa.array([values[0], values[-1], "?", None]))
-    assert codes.tolist() == [0, 199, 200, 201]
-    drawn = column.decode(np.repeat([7, 200, 201], 1000), np.random.default_rng(0)).to_pylist()
-    assert {value[:3] for value in drawn[:1000]} == {"007"}
-    assert len(set(drawn[:1000])) > 230  # of 250, each as likely: fewer has a chance below 1e-9
-    assert set(drawn[1000:]) == {"__other__", None}
+    assert codes.tolist() == [0, 49_999, 50_000, 50_001]
+    again = column.decode(np.arange(column.size), np.random.default_rng(0))
+    assert again.to_pylist() == [*values, "__other__", None]
+    np.testing.assert_array_equal(column.encode(again)[:50_000], np.arange(50_000))
+
+
+def test_atoms_of_a_hierarchy_come_group_by_group() -> None:
+    column = Hierarchy(name="x", values=(3, 1, 17, 4), groups=("odd", "one", "odd", "one"), other=-1)
+    assert column.labels() == ("3", "17", "1", "4", "-1")
+    assert column.value_codes == (0, 2, 1, 3)
+    assert column.atom_groups.tolist() == [0, 0, 1, 1, 2]
+    assert column.encode(pa.array([17, 4, 99])).tolist() == [1, 3, 4]
+    assert column.decode(np.array([1, 3, 4]), np.random.default_rng(0)).to_pylist() == [17, 4, -1]
+    assert column.missing == 4
+
+
+def test_the_limits_of_a_hierarchy() -> None:
+    values = tuple(map(str, range(MOST_VALUES)))
+    with pytest.raises(SchemaError, match="65537 atoms are more than the limit of 65536") as error:
+        Hierarchy(name="x", values=values, prefix=1, nullable=True)
+    assert "type hierarchy" not in str(error.value)
+    with pytest.raises(SchemaError, match="4,097 groups are more than the limit of 4,096"):
+        Hierarchy(name="x", values=values[:5000], groups=tuple(min(place, 4096) for place in range(5000)))
+
+
+def test_a_kernel_refuses_thousands_of_leaves() -> None:
+    column = Hierarchy(name="x", values=tuple(map(str, range(5000))), prefix=1)
+    with pytest.raises(CapacityError, match="column 'x' has 5,000 values; a kernel takes at most 4,096"):
+        atom_kernel((column,))

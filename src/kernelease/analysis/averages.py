@@ -37,10 +37,11 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import ratio_source
 from kernelease.analysis.offset_estimator import offset_estimator
 from kernelease.analysis.ratio_estimator import RatioEstimator
-from kernelease.analysis.representatives import LEAST, cell_values, parts_of, representatives, weighted
+from kernelease.analysis.representatives import LEAST, cell_values, few, parts_of, representatives, weighted
 from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.derived.computed import Formula
 from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
@@ -219,7 +220,7 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     estimator = _best(evidence, estimand, measured)
     if estimator is None:
         return None
-    if len(estimator.marginal.columns) > 2 and not estimator.functions.exact:  # what pairs say of finer cells helps
+    if not estimator.functions.exact and _finer_elsewhere(evidence, estimator.marginal):
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
@@ -229,18 +230,38 @@ def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marg
     return replace(estimate, source=source)
 
 
+def _finer_elsewhere(evidence: Evidence, marginal: Marginal) -> bool:
+    """Whether fewer of its columns were measured in finer cells: pairs of three, or the leaves of groups."""
+    columns = (evidence.schema.columns[index] for index in marginal.columns)
+    return len(marginal.columns) > 2 or (
+        len(marginal.columns) == 2 and any(isinstance(column, Hierarchy) for column in columns)
+    )
+
+
 def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> RatioEstimator | None:
     """By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones."""
     offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand))
     if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
         return offset
-    every = [_ratio_estimator(evidence, estimand, marginal) for marginal in measured]
+    every = [_ratio_estimator(evidence, estimand, one) for one in _in_groups(evidence, estimand, measured)]
     counted = [one for one in every if one is not None]
     counted = _surely_narrower(evidence, counted)
     found = [*counted, offset] if offset is not None else counted
     if len(found) < 2:
         return found[0] if found else None
     return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
+
+
+def _in_groups(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> tuple[Marginal, ...]:
+    """The groups of a column of leaves where the question cuts none: they know as much of it, in fewer cells."""
+    index = measured[0].columns[0]
+    column = evidence.schema.columns[index]
+    if len(measured[0].columns) > 1 or not isinstance(column, Hierarchy) or evidence.chosen.parts:
+        return measured
+    assert evidence.tabulated is not None  # it is what was measured
+    found = evidence.tabulated.aligned((index,), {index: column.atom_groups})
+    estimator = None if found is None else _ratio_estimator(evidence, estimand, found)
+    return (found,) if found is not None and estimator is not None and estimator.functions.exact else measured
 
 
 def _surely_narrower(evidence: Evidence, found: list[RatioEstimator]) -> list[RatioEstimator]:
@@ -288,7 +309,7 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal)
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         column = evidence.schema.columns[index]
         points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST)
-        axes.append((column.name, points, groups))
+        axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
     functions = cell_values(axes, estimand.numerator, estimand.denominator)
     if functions.possible is None:
         return None

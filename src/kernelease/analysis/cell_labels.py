@@ -2,13 +2,35 @@
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.hierarchy import Hierarchy
 
 
 def cell_label(column: Column, atoms: Sequence[int]) -> str:
     """Some atoms of a column in words: a range of numbers or dates, or values with "or" between them."""
     labels = column.labels()
+    if isinstance(column, Hierarchy):
+        return " or ".join(_leaf_labels(column, labels, atoms))
     return (_range_label if column.ordered else " or ".join)([labels[atom] for atom in atoms])
+
+
+def _leaf_labels(column: Hierarchy, labels: Sequence[str], atoms: Sequence[int]) -> list[str]:
+    """The names of whole groups, and of the leaves of others.
+
+    >>> code = Hierarchy(name="code", values=("E10", "E11", "I10", "I11"), prefix=1)
+    >>> cell_label(code, (0, 1, 2))
+    'E or I10'
+    """
+    groups, names = column.atom_groups, column.group_labels
+    members, whole = np.bincount(groups), np.bincount(groups[list(atoms)], minlength=len(names))
+    found: dict[str, None] = {}
+    for atom in atoms:
+        group = int(groups[atom])
+        several = members[group] > 1 and whole[group] == members[group]
+        found[names[group] if several else labels[atom]] = None
+    return list(found)
 
 
 def _range_label(labels: Sequence[str]) -> str:

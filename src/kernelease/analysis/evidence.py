@@ -31,7 +31,8 @@ from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.columns.boolean import Boolean
-from kernelease.table.columns.column import NULL_LABEL, Column
+from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Column
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.columns.listed import Listed
 from kernelease.table.expressions.comparisons import Compared, Missing
 from kernelease.table.expressions.logic import Condition, Leaf
@@ -108,18 +109,22 @@ class Evidence:
     def groups(self, name: str, *sets: Iterable[str]) -> list[tuple[str, Condition]]:
         """The label and the condition of each value of a column; of numbers and dates, each cell.
 
-        Cells are as fine as the column was measured together with each of some sets of columns. The values of a derived
-        column are groups of those of the measured column that says them.
+        Cells are as fine as the column was measured together with each of some sets of columns; thousands of values in
+        groups are told by group. The values of a derived column are groups of those of the measured column that says
+        them.
         """
         if name in self.schema.structure.derivations:
             return self._derived_groups(name)
         column, index = self.column(name), self.schema.names.index(name)
         cells: Integers = np.arange(column.size)
+        if isinstance(column, Hierarchy) and column.size > MOST_ATOMS:  # too many to tell one by one
+            cells = column.atom_groups
         for one in sets:
             if measured := self.marginals(self.positions({name, *one})):
                 theirs = measured[0].groups[measured[0].columns.index(index)]
                 cells = common_coarsening(cells, theirs)[0][cells]
-        members = sorted(tuple(np.flatnonzero(cells == cell).tolist()) for cell in np.unique(cells))
+        ends = np.cumsum(np.bincount(cells))[:-1]
+        members = sorted(tuple(own.tolist()) for own in np.split(np.argsort(cells, kind="stable"), ends))
         return [(cell_label(column, atoms), InCell(column=column, atoms=atoms)) for atoms in members]
 
     def _derived_groups(self, name: str) -> list[tuple[str, Condition]]:

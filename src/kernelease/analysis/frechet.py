@@ -11,7 +11,6 @@ from typing import TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
@@ -21,12 +20,13 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.representatives import CellValues, Representatives, cell_values, representatives
+from kernelease.analysis.representatives import CellValues, Representatives, cell_values, outcomes, representatives
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.measured.block import MOST_COLUMNS
 from kernelease.table.columns.column import Column
-from kernelease.table.expressions.logic import Condition, Leaf
+from kernelease.table.expressions.logic import Condition
 
 MOST_POINTS = 20_000  # variables of a linear program
 PARTS = (16, 8, 4, 2)  # ranges that numbers are cut into: as many as fit
@@ -186,7 +186,7 @@ def _classes(
 def _known(evidence: Evidence, columns: tuple[int, ...]) -> list[Marginal]:
     """What was measured of some of the columns, in the round that has the least noise."""
     known = []
-    for size in (1, 2, 3):
+    for size in range(1, MOST_COLUMNS + 1):
         for part in itertools.combinations(columns, size):
             measured = evidence.marginals(part)
             if measured:
@@ -215,7 +215,7 @@ def atom_classes(
     """
     points = representatives(column, conditions)
     leaves = [leaf for condition in conditions for leaf in condition.leaves() if leaf.names == (column.name,)]
-    outcome = _outcomes(points, column, leaves)
+    outcome = outcomes(points, column, leaves)
     signature = np.zeros((column.size, int(outcome.max()) + 1 + 1), dtype=np.int64)
     signature[points.atoms, outcome] = 1
     signature[:, -1] = _ranges(column, parts)
@@ -236,14 +236,6 @@ def _outcomes_of_cells(outcomes: Integers, cells: Integers) -> Integers:
     held = np.zeros((int(cells.max()) + 1, outcomes.shape[1]), dtype=np.int64)
     np.maximum.at(held, cells, outcomes)
     return held[cells]
-
-
-def _outcomes(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> Integers:
-    """A number for each combination of outcomes (true, false, null) of the tests: (m,)."""
-    table = pa.table({column.name: points.values})
-    flags = [np.zeros(len(points.atoms), dtype=np.int64)]
-    flags += [np.asarray(pc.fill_null(pc.cast(leaf.test(table), pa.int8()), 2), dtype=np.int64) for leaf in leaves]
-    return np.unique(np.stack(flags, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
 
 
 def _ranges(column: Column, parts: int) -> Integers:

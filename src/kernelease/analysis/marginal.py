@@ -264,8 +264,9 @@ class Tabulation:
     """All noisy counts of a release, and the marginals of whatever columns were asked for: each is made once."""
 
     def __init__(self, noisy: NoisyBlocks) -> None:
-        self.counts = tuple(BlockCounts.of(block) for block in noisy.blocks)
-        self.sigmas = tuple(block.sigma for block in noisy.every)
+        told = noisy.without_details
+        self.counts = tuple(BlockCounts.of(block) for block in told.blocks)
+        self.sigmas = tuple(block.sigma for block in told.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
         self._marginals: dict[tuple[int, ...], tuple[MeasuredMarginal, ...]] = {}
         self._grouped: dict[tuple[int, bytes], MeasuredMarginal] = {}  # single columns in other cells than their own

@@ -17,6 +17,7 @@ from kernelease.analysis.representatives import (
     CellValues,
     about_middles,
     cell_values,
+    few,
     middles_and_halves,
     parts_of,
     representatives,
@@ -62,7 +63,7 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
         points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
         if column == index:
             points = about_middles(points, found.cells, found.middle, found.slack)
-        axes.append((declared.name, points, groups))
+        axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
     chosen = cell_values([axis for axis in axes if axis[0] != part.column.name], part.where, None) if axes[1:] else None
     functions = cell_values(axes, part, estimand.denominator)
     if functions.possible is None or (chosen is not None and not chosen.exact):

@@ -212,7 +212,7 @@ def moments_of(noisy: NoisyBlocks) -> Moments:
 
 @lru_cache(maxsize=KEPT)
 def _moments(noisy: Identity[NoisyBlocks]) -> Moments:
-    return Moments(noisy.held.moments, len(noisy.held.blocks))
+    return Moments(noisy.held.moments, len(noisy.held.without_details.blocks))
 
 
 def _laplace(noisy: NoisyBlock) -> bool:

@@ -17,7 +17,7 @@ from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import marginal_source
-from kernelease.analysis.representatives import LEAST, cell_values, extremes, representatives, weighted
+from kernelease.analysis.representatives import LEAST, cell_values, extremes, few, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table.columns.celled import Celled
@@ -77,7 +77,7 @@ def _flags(evidence: Evidence, marginal: Marginal, chosen: Indicator) -> tuple[F
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         one = evidence.schema.columns[index]
         points = weighted(representatives(one, chosen.conditions), evidence.shares(index) + LEAST)
-        axes.append((one.name, points, groups))
+        axes.append((one.name, few(points, one, groups, chosen.conditions), groups))
     functions = cell_values(axes, chosen, None)
     return functions.least(0.0)[0], functions.middle()[0], functions.greatest(0.0)[0]
 

@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernelease.analysis.estimands import Integrand, numbers_of
 from kernelease.analysis.inference import Interval
@@ -14,11 +16,12 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.comparisons import Compared
-from kernelease.table.expressions.logic import Condition
+from kernelease.table.expressions.logic import Condition, Leaf
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # in microseconds
@@ -43,12 +46,11 @@ class Representatives:
 
 def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Representatives:
     """The values that decide how conditions, and functions that are monotone in a cell, come out on each atom."""
-    if isinstance(column, Listed):  # several values of a hierarchy may share an atom
+    if isinstance(column, Hierarchy):
+        return _leaves(column)
+    if isinstance(column, Listed):
         values = column.every_value
-        special = range(column.value_atoms, column.size)
-        return Representatives(
-            atoms=np.array([*column.value_codes, *special]), values=values, weights=np.ones(len(values))
-        )
+        return Representatives(atoms=np.arange(column.size), values=values, weights=np.ones(len(values)))
     if not isinstance(column, Celled):
         every = np.arange(column.size)
         values = column.decode(every, np.random.default_rng(0))
@@ -70,6 +72,14 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
     )
 
 
+@lru_cache(maxsize=4)
+def _leaves(column: Hierarchy) -> Representatives:
+    """All of a hierarchy's, by group."""
+    every = np.arange(column.size)
+    values = column.decode(every, np.random.default_rng(0))
+    return Representatives(atoms=every, values=values, weights=np.ones(column.size))
+
+
 def about_middles(points: Representatives, cells: Integers, middle: Floats, slack: Floats) -> Representatives:
     """Two values, by its slack below and above the middle of a cell, in place of its numbers: (cells,), (cells,).
 
@@ -84,6 +94,53 @@ def about_middles(points: Representatives, cells: Integers, middle: Floats, slac
         values=pa.concat_arrays([points.values.take(pa.array(stays)).cast(pa.float64()), pa.array(numbers)]),
         weights=np.concatenate([points.weights[stays], weight, weight]),
     )
+
+
+def outcomes(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> Integers:
+    """A number for each combination of outcomes (true, false, null) of tests of a column: (m,)."""
+    flags = [np.zeros(len(points.atoms), dtype=np.int64), *_flags(points, column, leaves)]
+    return np.unique(np.stack(flags, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+
+
+def _flags(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> list[Integers]:
+    table = pa.table({column.name: points.values})
+    return [np.asarray(pc.fill_null(pc.cast(leaf.test(table), pa.int8()), 2), dtype=np.int64) for leaf in leaves]
+
+
+def few(
+    points: Representatives,
+    column: Column,
+    cells: Integers,
+    conditions: Iterable[Condition],
+    valued: frozenset[str] = frozenset(),
+) -> Representatives:
+    """Of leaves in groups, one for each cell (atoms,) and outcome of the tests, weighing as much as all of them.
+
+    Of columns whose values matter beside that, and of all others, every one.
+    """
+    if not isinstance(column, Hierarchy) or column.name in valued:
+        return points
+    tests = [leaf for condition in conditions for leaf in condition.leaves() if column.name in leaf.names]
+    if any(len(leaf.names) > 1 for leaf in tests):
+        return points
+    kind = cells[points.atoms]
+    for flag in _flags(points, column, tests):
+        kind = _renumbered(3 * kind + flag)
+    first = np.empty(int(kind.max()) + 1, dtype=np.int64)
+    first[kind[::-1]] = np.arange(len(kind))[::-1]
+    return Representatives(
+        atoms=points.atoms[first],
+        values=points.values.take(pa.array(first)),
+        weights=np.bincount(kind, points.weights).astype(np.float64),
+    )
+
+
+def _renumbered(kind: Integers) -> Integers:
+    """The same kinds as numbers without gaps, in their order: sorting thousands takes longer."""
+    used = np.zeros(int(kind.max()) + 1, dtype=np.int64)
+    used[kind] = 1
+    numbers: Integers = (np.cumsum(used) - 1)[kind]
+    return numbers
 
 
 def weighted(points: Representatives, shares: Floats) -> Representatives:

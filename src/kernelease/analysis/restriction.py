@@ -17,6 +17,7 @@ from kernelease.analysis.representatives import (
     CellValues,
     Representatives,
     cell_values,
+    few,
     representatives,
     weighted,
 )
@@ -131,8 +132,9 @@ def _placed(
 def _values(declared: Sequence[Column], noisy: NoisyBlocks, chosen: Indicator, marginal: Marginal) -> CellValues:
     """Whether rows are meant, in the cells of the condition's columns."""
     axes = [
-        (column.name, weighted(points, _shares(noisy, marginal.columns[place], column)), groups)
+        (column.name, few(held, column, groups, chosen.conditions), groups)
         for place, column, points, groups in _placed(declared, chosen, marginal)
+        for held in [weighted(points, _shares(noisy, marginal.columns[place], column))]
     ]
     return cell_values(axes, chosen, None)
 

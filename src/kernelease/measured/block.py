@@ -1,7 +1,7 @@
 """A contingency block: which counts, contrasts of counts, or sums of offsets within cells, to measure."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -11,14 +11,14 @@ from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.ramp import Ramp
 
-MOST_COLUMNS = 3  # of a block: no method counts more of them together
+MOST_COLUMNS = 4  # of a block: no method counts more of them together
 LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons' rows it fits 64 bits
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Block:
-    """Which sums to measure: over the rows of each cell of up to three columns, Σ Π_i t_i.
+    """Which sums to measure: over the rows of each cell of up to four columns, Σ Π_i t_i.
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:
     one-hot features of norm exactly 1; a block of no column is the number of rows. With ramps t_i is a public whole
@@ -38,7 +38,7 @@ class Block:
     def __post_init__(self) -> None:
         if len(self.columns) > MOST_COLUMNS or len(self.groups) != len(self.columns):
             raise ParameterError(
-                f"Block: needs up to three columns and a grouping for each, got {len(self.columns)} and "
+                f"Block: needs up to four columns and a grouping for each, got {len(self.columns)} and "
                 f"{len(self.groups)}."
             )
         if len(set(self.columns)) != len(self.columns):
@@ -84,6 +84,26 @@ def finest(blocks: Iterable[Block]) -> list[int]:
         if key not in most or block.cells > most[key][0]:
             most[key] = block.cells, place
     return sorted(place for _, place in most.values())
+
+
+def details(blocks: Iterable[Block]) -> list[int]:
+    """Positions of some blocks: of two columns, in more cells than an earlier one has of the same columns."""
+    most: dict[frozenset[int], int] = {}
+    places = []
+    for place, block in enumerate(blocks):
+        key = frozenset(block.columns)
+        if len(key) == 2 and block.cells > most.get(key, block.cells):
+            places.append(place)
+        most.setdefault(key, block.cells)
+    return places
+
+
+def refined(groups: Sequence[Integers]) -> Integers:
+    """The coarsest cells that tell apart what any of the groupings does: (atoms,)."""
+    found = groups[0]
+    for group in groups[1:]:
+        found = np.unique(found * (int(group.max()) + 1) + group, return_inverse=True)[1].reshape(-1)
+    return found
 
 
 def within(cells: Integers, group: Integers) -> Integers:

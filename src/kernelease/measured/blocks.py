@@ -1,14 +1,14 @@
 """Noisy contingency blocks and moments: the public side of counting."""
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.block import Block, details
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, digest, needed_by
 from kernelease.measured.recorded import RecordedNoise, Recording
@@ -119,6 +119,17 @@ class NoisyBlocks(Measured):
     def every(self) -> tuple[NoisyBlock, ...]:
         """Counts and moments, in the order in which they were measured."""
         return (*self.blocks, *self.moments)
+
+    @property
+    def details(self) -> tuple[NoisyBlock, ...]:
+        """Blocks that see two columns more finely than an earlier one: rows keep to them, within cells."""
+        return tuple(self.blocks[place] for place in details(block.block for block in self.blocks))
+
+    @property
+    def without_details(self) -> "NoisyBlocks":
+        """What models are fitted to, and questions answered from."""
+        left_out = set(details(block.block for block in self.blocks))
+        return replace(self, blocks=tuple(b for place, b in enumerate(self.blocks) if place not in left_out))
 
     @property
     def steps(self) -> tuple[Step, ...]:

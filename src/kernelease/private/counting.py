@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from kernelease.arrays import Integers
-from kernelease.measured.block import Block
+from kernelease.measured.block import Block, refined
 from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.private.private import Private
-from kernelease.table.columns.column import Codes
+from kernelease.table.columns.column import MOST_ATOMS, Codes
 from kernelease.table.reading.arrow import dense
 
 CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
@@ -192,16 +192,17 @@ def _set(block: Block) -> tuple[int, ...]:
 
 
 def _views(blocks: Sequence[Block], sizes: tuple[int, ...]) -> tuple[Codes, ...]:
-    """The grouping of each column that all blocks share; its atoms where they differ."""
+    """The grouping of each column that all blocks share; where they differ its atoms, or cells of many atoms."""
     given: dict[int, list[Integers]] = {}
     for block in blocks:
         for column, group in zip(block.columns, block.groups, strict=True):
             given.setdefault(column, []).append(group)
     views = []
     for column, size in enumerate(sizes):
-        first, *others = given.get(column, [np.arange(size)])
-        shared = all(np.array_equal(first, other) for other in others)
-        views.append((first if shared else np.arange(size)).astype(np.int32))
+        distinct = {id(group): group for group in given.get(column, [np.arange(size)])}
+        groups = list({group.tobytes(): group for group in distinct.values()}.values())
+        apart = np.arange(size) if size <= MOST_ATOMS else refined(groups)
+        views.append((groups[0] if len(groups) == 1 else apart).astype(np.int32))
     return tuple(views)
 
 

@@ -1,6 +1,6 @@
 """Exact contingency counts and moments of a table: the private side of the Interactions method."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.block import MOST_COLUMNS, Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, sensitivity_of
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, select
@@ -113,13 +113,14 @@ class ExactCounts(Private):
         Their places come back, and the selections as they were drawn: each is an index among those left by then.
 
         The score of a candidate is Σ |count − expected| over its cells, less its handicap: both are public integers in
-        units, so that one row moves a score by exactly `distance_sensitivity` at most. Each choice costs an equal part
-        of `share`, and candidates are chosen once. A `forest` is made of pairs that join columns which no chosen pairs
-        join yet; where none is left, no more is chosen or charged.
+        units, so that one row moves a score by exactly `distance_sensitivity` at most. Of four columns it is half of
+        what their distance has beyond that of any three of them: what three show is theirs to show. Each choice
+        costs an equal part of `share`, and candidates are chosen once. A `forest` is made of pairs that join columns
+        which no chosen pairs join yet; where none is left, no more is chosen or charged.
         """
         step = distance_sensitivity(budget.neighbours, unit=self.unit)
         scores = [
-            int(np.abs(table - guess).sum()) - handicap
+            _distance(table - guess) - handicap
             for table, guess, handicap in zip(self._exact(candidates), expected, handicaps, strict=True)
         ]
         trees = Forest([candidate.columns for candidate in candidates], len(self.sizes))
@@ -145,19 +146,29 @@ class ExactCounts(Private):
     def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
         """The exact grouped counts, centred ones, or sums of weights, of each block, in its shape."""
         weighted = [block for block in blocks if block.weighted]
-        several = [block for block in blocks if not block.weighted and len(block.columns) > 1]
         weighed = iter(self._weigher(weighted) if weighted else [])
-        joint = iter(self._counter(several) if several else [])
+        few, four = (self._joint(blocks, sizes) for sizes in (range(2, MOST_COLUMNS), [MOST_COLUMNS]))
 
         def table(block: Block) -> NDArray[Any]:
             if block.weighted:
                 return next(weighed)
             if not block.columns:
                 return np.array(self._singles[0,].sum())
-            counts = next(joint) if len(block.columns) > 1 else block_of(self._singles, block)
+            if len(block.columns) == 1:
+                counts = block_of(self._singles, block)
+            else:
+                counts = next(four if len(block.columns) == MOST_COLUMNS else few)
             return centred(counts) if block.centred else counts
 
         return [table(block) for block in blocks]
+
+    def _joint(self, blocks: Sequence[Block], sizes: Container[int]) -> Iterator[Integers]:
+        """The tables of counts of so many columns, in a pass of their own.
+
+        Cells of four columns are coarser. In one pass with others they would be counted as fine as these.
+        """
+        wanted = [block for block in blocks if not block.weighted and len(block.columns) in sizes]
+        return iter(self._counter(wanted) if wanted else [])
 
 
 def centred(counts: Integers) -> BigIntegers:
@@ -166,6 +177,18 @@ def centred(counts: Integers) -> BigIntegers:
     for axis, size in enumerate(counts.shape):
         table = size * table - table.sum(axis=axis, keepdims=True)
     return table
+
+
+def _distance(away: Integers) -> int:
+    """Σ |away| over the cells of a table; of four columns, half of what that is beyond the same of any three of them.
+
+    A row moves Σ |away| by at most as much in sums along an axis as in the table, so their difference by twice that,
+    and half of it, rounded down, by once.
+    """
+    whole = int(np.abs(away).sum())
+    if away.ndim < MOST_COLUMNS:
+        return whole
+    return (whole - max(int(np.abs(away.sum(axis=axis)).sum()) for axis in range(away.ndim))) // 2
 
 
 def _what(block: Block) -> str:

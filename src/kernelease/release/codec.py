@@ -82,6 +82,7 @@ _ARRAY_TYPES = {
     "bool": np.bool_,
 }
 _LARGEST_ARRAY = 2**28  # characters of base64: 192 MiB
+_LONG, _MOST_RUNS = 4096, 1 / 8  # integers from which on an array of few runs is written as these; runs of all
 
 
 def to_json(value: Any) -> Any:
@@ -114,7 +115,7 @@ def from_json(value: Any) -> Any:
     content = {name: item for name, item in value.items() if name != "tag"}
     if tag == "float":
         return _special_float(content.get("value"))
-    if tag in ("array", "integers", "objects"):
+    if tag in ("array", "runs", "integers", "objects"):
         return _array_from_json(tag, content)
     if not isinstance(tag, str) or tag not in _CLASSES:
         raise BundleError(f"Unknown tag {str(tag)[:60]!r}: this bundle is damaged, or newer than this kernelease.")
@@ -141,19 +142,43 @@ def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     if array.dtype == object:
         kind = "integers" if all(type(item) is int for item in array.ravel()) else "objects"
         return {"tag": kind, "shape": list(array.shape), "values": [to_json(item) for item in array.ravel()]}
-    data = base64.b64encode(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()).decode()
-    return {"tag": "array", "dtype": array.dtype.name, "shape": list(array.shape), "data": data}
+    if array.dtype == np.int64 and array.ndim == 1 and len(array) > _LONG:
+        starts = np.flatnonzero(np.diff(array, prepend=~array[:1]))
+        if len(starts) < _MOST_RUNS * len(array):
+            return {"tag": "runs", "length": len(array), "starts": _data(starts), "values": _data(array[starts])}
+    return {"tag": "array", "dtype": array.dtype.name, "shape": list(array.shape), "data": _data(array)}
+
+
+def _data(array: np.ndarray[Any, Any]) -> str:
+    return base64.b64encode(np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<")).tobytes()).decode()
+
+
+def _from_data(data: Any, dtype: Any) -> Any:
+    if len(data) > _LARGEST_ARRAY:
+        raise BundleError("An array in this bundle is larger than allowed.")
+    little = np.dtype(dtype).newbyteorder("<")
+    return np.frombuffer(base64.b64decode(data, validate=True), dtype=little).astype(little.newbyteorder("="))
+
+
+def _runs_from_json(content: dict[str, Any]) -> Any:
+    """Integers from where each run of the same begins: the first at 0, the others in order."""
+    starts, values = (_from_data(content[name], np.int64) for name in ("starts", "values"))
+    length = content["length"]
+    if type(length) is not int or length * 8 > _LARGEST_ARRAY or len(starts) != len(values) or not len(starts):
+        raise ValueError("runs")
+    members = np.diff(starts, append=length)
+    if starts[0] != 0 or members.min() < 1:
+        raise ValueError("runs")
+    return np.repeat(values, members)
 
 
 def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
     try:
+        if tag == "runs":
+            return _runs_from_json(content)
         shape = tuple(int(size) for size in content["shape"])
         if tag == "array":
-            dtype = np.dtype(_ARRAY_TYPES[content["dtype"]]).newbyteorder("<")
-            if len(content["data"]) > _LARGEST_ARRAY:
-                raise BundleError("An array in this bundle is larger than allowed.")
-            flat = np.frombuffer(base64.b64decode(content["data"], validate=True), dtype=dtype)
-            return flat.astype(dtype.newbyteorder("=")).reshape(shape)
+            return _from_data(content["data"], _ARRAY_TYPES[content["dtype"]]).reshape(shape)
         values = np.empty(len(content["values"]), dtype=object)
         values[:] = [_scalar(item, tag) for item in content["values"]]
         return values.reshape(shape)

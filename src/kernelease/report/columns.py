@@ -11,10 +11,12 @@ from kernelease.analysis.evidence import Answers
 from kernelease.analysis.marginal import tabulation
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import declared_levels
 from kernelease.release.release import Release
 from kernelease.report.figures import figure, number, numbers
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.hierarchy import Hierarchy
 from kernelease.table.expressions.tokens import spell_name
 from kernelease.table.schema import Schema
 
@@ -28,18 +30,32 @@ def column_records(release: Release, schema: Schema, codes: Integers) -> list[di
     """Every column: its declaration, the synthetic shares of its atoms, its statistics with intervals."""
     counted = isinstance(release.measured, NoisyBlocks)
     answers = release.answers() if counted else None
+    shown = shown_codes(schema, codes)
     return [
         {
-            **_declared(column),
-            "synthetic": numbers(_shares(codes[:, index], release.weights, column.size)),
+            **(declared := _declared(column)),
+            "synthetic": numbers(_shares(shown[:, index], release.weights, len(declared["labels"]))),
             **(_statistics(release, column, answers) if answers is not None else {}),
         }
         for index, column in enumerate(schema)
     ]
 
 
+def shown_codes(schema: Schema, codes: Integers) -> Integers:
+    """Codes as the page has them, (rows, columns): of values in groups, the groups."""
+    levels = declared_levels(schema.columns)
+    if all(groups is None for groups in levels):
+        return codes
+    shown = [own if groups is None else groups[own] for own, groups in zip(codes.T, levels, strict=True)]
+    return np.stack(shown, axis=1)
+
+
 def _declared(column: Column) -> dict[str, Any]:
-    """Labels, and what a condition compares: the least and greatest value of each cell, or the values themselves."""
+    """Labels, and what a condition compares: the least and greatest value of each cell, or the values themselves.
+
+    Of values in groups the page has the groups: thousands of bars show nothing, and a question about a single value is
+    for the command line.
+    """
     shown: dict[str, Any] = {
         "name": column.name,
         "spelled": spell_name(column.name),
@@ -51,6 +67,8 @@ def _declared(column: Column) -> dict[str, Any]:
     if isinstance(column, Celled):
         low, high = column.bounds()
         return {**shown, "low": _exact(low), "high": _exact(high)}
+    if isinstance(column, Hierarchy) and declared_levels([column])[0] is not None:
+        return {**shown, "labels": list(column.group_labels), "values": []}
     return {**shown, "values": column.decode(np.arange(column.size), np.random.default_rng(0)).to_pylist()}
 
 

@@ -10,7 +10,9 @@ from kernelease.analysis.contrasts import NoisyContrasts
 from kernelease.analysis.marginal import MeasuredMarginal, tabulation
 from kernelease.analysis.views import NoisySums, along
 from kernelease.arrays import Floats, Integers
+from kernelease.measured.block import within
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import Levels, levels_of
 from kernelease.report.figures import number, numbers
 
 MOST_CELLS = 60_000  # of all marginals together: about a megabyte; the page shows a command for what is beyond
@@ -19,35 +21,48 @@ MOST_CELLS = 60_000  # of all marginals together: about a megabyte; the page sho
 def marginal_records(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> list[dict[str, Any]]:
     """The marginals of every column, then of every pair, as long as there is room: the smallest first.
 
-    Each has its cells (for each column, the cell of each atom), the noisy sums that speak of them, and how the
-    synthetic rows, by their codes (rows, columns) and weights (rows,), fill them. Those of one set of columns come
-    together, in the order of their rounds: an answer looks at all of them.
+    Each has its cells (for each column, the cell of each atom, or of each group of leaves), the noisy sums that speak
+    of them, and how the synthetic rows, by their codes (rows, columns) and weights (rows,), fill them. Those of one set
+    of columns come together, in the order of their rounds: an answer looks at all of them.
     """
-    every = sorted(_every(noisy), key=lambda rounds: (len(rounds[0].columns), _size(rounds)))
+    levels = levels_of(noisy)
+    every = sorted(_every(noisy, levels), key=lambda rounds: (len(rounds[0].columns), _size(rounds)))
     return [
-        _record(marginal, codes, weights)
+        _record(marginal, levels, codes, weights)
         for rounds, used in zip(every, itertools.accumulate(map(_size, every)), strict=True)
         if used <= MOST_CELLS
         for marginal in rounds
     ]
 
 
-def _every(noisy: NoisyBlocks) -> Iterator[tuple[MeasuredMarginal, ...]]:
-    counts = tabulation(noisy)
+def _every(noisy: NoisyBlocks, levels: Levels) -> Iterator[tuple[MeasuredMarginal, ...]]:
     for size in (1, 2):
         for columns in itertools.combinations(range(noisy.width), size):
-            if rounds := counts.marginals(columns):
+            if rounds := shown_marginals(noisy, columns, levels):
                 yield rounds
+
+
+def shown_marginals(noisy: NoisyBlocks, columns: tuple[int, ...], levels: Levels) -> tuple[MeasuredMarginal, ...]:
+    """The marginals of some columns; of a single one whose atoms are leaves in groups, that of the groups."""
+    groups = levels[columns[0]]
+    if len(columns) > 1 or groups is None:
+        return tabulation(noisy).marginals(columns)
+    found = tabulation(noisy).aligned(columns, {columns[0]: groups})
+    return () if found is None else (found,)
 
 
 def _size(rounds: tuple[MeasuredMarginal, ...]) -> int:
     return sum(marginal.size for marginal in rounds)
 
 
-def _record(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> dict[str, Any]:
+def _record(marginal: MeasuredMarginal, levels: Levels, codes: Integers, weights: Floats) -> dict[str, Any]:
+    groups = [
+        own if (level := levels[column]) is None else within(level, own)
+        for column, own in zip(marginal.columns, marginal.groups, strict=True)
+    ]
     return {
         "columns": list(marginal.columns),
-        "groups": [group.tolist() for group in marginal.groups],
+        "groups": [group.tolist() for group in groups],
         "laplace": marginal.laplace,
         "views": [told for view in marginal.views for told in _views(view)],
         "synthetic": numbers(synthetic_shares(marginal, codes, weights)),

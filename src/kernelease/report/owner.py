@@ -9,7 +9,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import BundleError, ParameterError
+from kernelease.measured.levels import declared_levels
 from kernelease.release.release import Release
+from kernelease.report.columns import shown_codes
 from kernelease.report.figures import number, numbers
 from kernelease.sources.opening import open_declared
 from kernelease.table.encode import Encoder
@@ -37,9 +39,10 @@ def owner_record(release: Release, data: Any, *, query: str | None = None) -> di
     schema = release.schema
     if schema is None:
         raise ParameterError("A private table is compared with a release of a table; this one is of vectors.")
-    real = _codes(schema, data, query)
-    synthetic = Encoder(schema).encode(release.rows).astype(np.int64)
-    sizes = [column.size for column in schema]
+    real = shown_codes(schema, _codes(schema, data, query))
+    synthetic = shown_codes(schema, Encoder(schema).encode(release.rows).astype(np.int64))
+    levels = declared_levels(schema.columns)
+    sizes = [c.size if own is None else int(own.max()) + 1 for c, own in zip(schema, levels, strict=True)]
     singles = [_distance(real, synthetic, release.weights, sizes, (place,)) for place in range(len(sizes))]
     pairs = [
         _distance(real, synthetic, release.weights, sizes, pair)

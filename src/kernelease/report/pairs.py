@@ -9,10 +9,11 @@ import numpy as np
 from kernelease.analysis.marginal import MeasuredMarginal, tabulation
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import levels_of
 from kernelease.release.release import Release
 from kernelease.report.association import association
 from kernelease.report.figures import number
-from kernelease.report.marginals import synthetic_shares
+from kernelease.report.marginals import shown_marginals, synthetic_shares
 from kernelease.table.schema import Schema
 
 MOST_SHOWN = 40  # cells in which rows and measurements disagree: enough to see where
@@ -63,10 +64,10 @@ def _compared(
     noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats
 ) -> Iterator[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]:
     """Each marginal with the counts of the rows and the estimated ones, and their distance in standard errors."""
-    counts = tabulation(noisy)
+    levels = levels_of(noisy)
     for size in (1, 2):
         for columns in itertools.combinations(range(len(schema)), size):
-            for marginal in counts.marginals(columns)[:1]:
+            for marginal in shown_marginals(noisy, columns, levels)[:1]:
                 rows = synthetic_shares(marginal, codes, weights) * noisy.rows
                 scores = (rows - marginal.counts) / np.sqrt(np.maximum(marginal.variances(), 1e-12))
                 yield marginal, (rows, marginal.counts), scores

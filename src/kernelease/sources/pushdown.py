@@ -29,6 +29,7 @@ from kernelease.table.encode import finer_columns
 from kernelease.table.schema import Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
+_INT2 = 2**15  # codes from which on two bytes with a sign are too few
 _SETTINGS = (
     "SELECT current_setting('server_encoding'), current_setting('client_encoding'), "
     "CAST(current_setting('server_version_num') AS int4)"
@@ -304,11 +305,14 @@ class _Postgresql(_Engine):
         return [_postgresql_type(field, enums) for field in self.source.schema]
 
     def _codes(self, cursor: Any, schema: Schema, views: Sequence[Codes]) -> str:
-        kinds = self._kinds(cursor)
-        atoms = _atoms(PostgresqlDialect(), self.source.names(), kinds, schema)
+        declared = self._kinds(cursor)
+        atoms, count = _atoms(PostgresqlDialect(), self.source.names(), declared, schema), len(declared)
         cells = [_cell(atom, view, "ARRAY") for atom, view in zip(atoms, views, strict=True)]
-        chosen = ", ".join(f"CAST({cell} AS int2) AS a{i}" for i, cell in enumerate(cells))
-        return f"SELECT {chosen} FROM (\n{self.source.query}\n) AS kernelease_rows({_places(len(kinds))})"
+        kinds = ["int2" if view.max() < _INT2 else "int4" for view in views]
+        chosen = ", ".join(
+            f"CAST({cell} AS {kind}) AS a{i}" for i, (cell, kind) in enumerate(zip(cells, kinds, strict=True))
+        )
+        return f"SELECT {chosen} FROM (\n{self.source.query}\n) AS kernelease_rows({_places(count)})"
 
 
 def _postgresql_type(field: pa.Field, enums: frozenset[str]) -> str:

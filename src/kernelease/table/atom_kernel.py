@@ -2,10 +2,11 @@
 
 from collections.abc import Sequence
 
+from kernelease.errors import CapacityError
 from kernelease.kernels.atom_product import AtomProduct
 from kernelease.kernels.categorical import Similarity
 from kernelease.kernels.kernel import Kernel
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import MOST_ATOMS, Column
 from kernelease.table.likeness import CONTRAST, likeness
 
 
@@ -19,6 +20,11 @@ def atom_kernel(columns: Sequence[Column]) -> Kernel:
 
 
 def _column_kernel(column: Column) -> Similarity:
+    if column.size > MOST_ATOMS:
+        raise CapacityError(
+            f"column {column.name!r} has {column.size:,} values; a kernel takes at most {MOST_ATOMS:,}. Release it by "
+            "its counts, the default method, or declare its groups as a category."
+        )
     matrix = (1.0 - CONTRAST) + CONTRAST * likeness(column)
     return Similarity(
         values=tuple(float(code) for code in range(column.size)),

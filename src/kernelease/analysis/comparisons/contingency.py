@@ -12,6 +12,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.privacy.step import Law
+from kernelease.table.columns.column import MOST_ATOMS
 
 TableKey: TypeAlias = tuple[tuple[int, bytes], ...]
 """Columns and the grouping of their atoms: what two releases must share to be compared."""
@@ -46,16 +47,23 @@ def contingency_tables(
     """The table of every set of columns that some block holds; `among` limits the columns.
 
     Blocks that were selected in sight of the private rows (of a later round) are left out where others are there: how
-    they would vary with another sample of rows is not known. `every_round` takes them all.
+    they would vary with another sample of rows is not known. `every_round` takes them all. Of thousands of leaves in
+    groups there are the groups.
     """
-    planned = [block for block in noisy.blocks if every_round or block.round == 0]
+    blocks = noisy.without_details.blocks
+    planned = [block for block in blocks if every_round or block.round == 0]
     tables: dict[TableKey, ContingencyTable] = {}
-    for block in planned or noisy.blocks:
+    for block in (one for one in planned or blocks if not _of_many_leaves(one)):
         for one in _subsets(block, among, noisy.rows):
             known = tables.get(one.key)
             if known is None or known.centred == one.centred:
                 tables[one.key] = one if known is None else _combined(known, one)
     return tables
+
+
+def _of_many_leaves(block: NoisyBlock) -> bool:
+    """Whether it counts so many values of one column that only their groups, which were counted, too, are compared."""
+    return len(block.block.columns) == 1 and block.block.cells > MOST_ATOMS
 
 
 def _subsets(block: NoisyBlock, among: frozenset[int] | None, rows: float) -> list[ContingencyTable]:

@@ -23,6 +23,7 @@ from kernelease.analysis.marginal import DENSE, Marginal, MeasuredMarginal, tabu
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import levels_of
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 
@@ -271,8 +272,14 @@ def _directions(stacked: Floats) -> Floats:
 
 
 def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> MeasuredMarginal | None:
-    """The marginal of the planned round; none where only blocks that were chosen in sight of the rows hold it."""
+    """The marginal of the planned round; none where only blocks that were chosen in sight of the rows hold it.
+
+    Leaves in groups are compared by group.
+    """
     planned = any(block.round == 0 and set(columns) <= set(block.block.columns) for block in noisy.blocks)
+    groups = levels_of(noisy)[columns[0]] if len(columns) == 1 else None
+    if planned and groups is not None:
+        return tabulation(noisy).aligned(columns, {columns[0]: groups})
     return tabulation(noisy).marginals(columns)[0] if planned else None
 
 

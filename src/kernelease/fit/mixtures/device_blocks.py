@@ -1,6 +1,7 @@
 """All measured counts as one product of matrices on a GPU: few large operations, where `terms` has many small ones."""
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
@@ -13,6 +14,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.objective import LAST_TRUST, Objective
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
+from kernelease.measured.block import MOST_COLUMNS
 
 Array: TypeAlias = Any  # CuPy's, which has no types of its own
 
@@ -20,7 +22,7 @@ Array: TypeAlias = Any  # CuPy's, which has no types of its own
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Rows:
-    """One term: each row is a joint cell of at most two cells, `members` (2, rows), with which last cells are counted.
+    """One term: each row is a joint cell of at most three, `members` (3, rows), with which last cells are counted.
 
     The cell of probability 1 stands for a column that is not there.
     """
@@ -33,13 +35,16 @@ class _Rows:
     @classmethod
     def of(cls, term: Term, width: int) -> "_Rows":
         if isinstance(term, Singles):
-            return cls._placed(np.full((2, 1), width - 1), slice(0, len(term.target)), width, term, term.trust)
+            return cls._placed(
+                np.full((MOST_COLUMNS - 1, 1), width - 1), slice(0, len(term.target)), width, term, term.trust
+            )
         if isinstance(term, Pairs):
             cells = len(term.target)
-            third = np.full(cells, width - 1 if term.cell is None else term.cell)
-            return cls._placed(np.stack([np.arange(cells), third]), slice(0, cells), width, term, term.trust)
+            members = np.full((MOST_COLUMNS - 1, cells), width - 1)
+            members[0], members[1] = np.arange(cells), width - 1 if term.cell is None else term.cell
+            return cls._placed(members, slice(0, cells), width, term, term.trust)
         if isinstance(term, Set):
-            members = np.full((2, len(term.target)), width - 1)
+            members = np.full((MOST_COLUMNS - 1, len(term.target)), width - 1)
             grid = np.meshgrid(*(np.arange(p.start, p.stop) for p in term.places[:-1]), indexing="ij")
             for axis, cells_of in enumerate(grid):
                 members[axis] = cells_of.ravel()
@@ -71,6 +76,7 @@ class DeviceBlocks:
             for name in ("target", "precision", "trust")
         )
         members = np.concatenate([each.members for each in rows], axis=1)
+        members = members[(members < width - 1).any(axis=1) | (np.arange(len(members)) == 0)]  # others multiply by 1
         self._members = [xp.asarray(each) for each in members]
         self._folds = [xp.asarray(np.eye(width, dtype=np.float32)[each]) for each in members]
         self._squares = xp.zeros_like(self._target)
@@ -78,16 +84,16 @@ class DeviceBlocks:
     def add(self, q: Array, w: Array, slope: Array, height: Array, chi_squared: Array) -> None:
         """Add χ² (1,) and its slopes to what is there, as `terms.Term.add` does."""
         xp = cupy()
-        one, other = (xp.take(q, member, axis=1) for member in self._members)
-        joint = one * other
+        parts = [xp.take(q, member, axis=1) for member in self._members]
+        joint = math.prod(parts[1:], start=parts[0])
         misfit = joint.T @ (q * w[:, None])
         pull = _pull()(misfit, self._target, self._precision, self._trust, misfit, self._squares)[0]
         chi_squared += self._squares.sum()
         onto, back = joint @ pull, q @ pull.T
         height += (onto * q).sum(axis=1)
         slope += onto
-        for factor, fold in zip((other, one), self._folds, strict=True):
-            slope += (back * factor) @ fold
+        for place, fold in enumerate(self._folds):
+            slope += math.prod((part for other, part in enumerate(parts) if other != place), start=back) @ fold
 
     def sums(self, lasts: Array) -> Single:
         """χ² of each joint cell at the last step, over groups of last cells (X, groups): (J, groups)."""

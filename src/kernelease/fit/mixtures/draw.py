@@ -3,7 +3,7 @@
 Independent draws of n rows are off by √n in every count. Rounded numbers of rows meet single columns; swaps of values
 between rows leave these as they are, and are made wherever they bring counts nearer to what the mixture expects. A
 mixture says more of its rows than was measured: which values of many columns go together in each component. Rows that
-may swap with any other row forget that, and keep what the mixture was fitted to: pairs, and the sets of three that were
+may swap with any other row forget that, and keep what the mixture was fitted to: pairs, and the larger sets that were
 measured.
 """
 
@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
+from kernelease.fit.mixtures.details import in_detail
 from kernelease.fit.mixtures.mixture import Mixture
 
 WORK = 500_000_000  # limit: counts looked up, in all: about two seconds
 MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
 MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
 ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
-MOST_PLACES = 50_000_000  # limit: rows times sets of three: where each row is in each of them is held in memory
+MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each row is in each of them is held in memory
 # research: Tables: rows that swap with any other. Swaps that are judged together: so many, or this part of all rows
 _FEWEST, _PARTS = 16, 256
 
@@ -34,7 +35,7 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, w
 
     Components get numbers of rows in proportion to their weights, and each column's atoms in proportion to their
     probabilities, so that every single column is met to within a row or so. Swaps then bring pairs of columns near the
-    mixture's own, as often as a table of that size affords.
+    mixture's own, as often as a table of that size affords. Details follow, and leaves, in each group on its own.
     """
     if count < 1:
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
@@ -42,6 +43,11 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, w
     components = np.repeat(np.arange(len(members)), members)
     rows = _rows(mixture, members, generator)
     rows = swapped(rows, components, mixture, generator, sweeps=_sweeps(max(count, whole or 0), len(rows)))
+    if mixture.details:
+        rows = in_detail(rows, mixture.details, mixture.cells, generator)
+    for column, leaves in enumerate(mixture.leaves):
+        if leaves is not None:
+            rows[column] = leaves.drawn(rows[column], generator)
     return rows[:, generator.permutation(count)]
 
 
@@ -102,18 +108,17 @@ def swapped(
     """The same rows, (columns, n), after sweeps of swaps: with any other row, or within components (n,).
 
     Two rows of one component may swap without leaving the model, as columns are independent within it. Rows of two
-    components may where all that was measured is watched: in cells as fine as the mixture's, with all sets of three.
+    components may where all that was measured is watched: in cells as fine as the mixture's, with all larger sets.
     """
     columns, count = rows.shape
     if sweeps == 0 or columns < 2:
         return rows
-    most = max(2, min(MOST_CELLS, ALL_CELLS // columns))
-    cells = [_cells(mixture, column, most) for column in range(columns)]
     told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
-    anywhere = all(map(_refines, cells, told_apart)) and len(mixture.triples) * count <= MOST_PLACES
+    cells = _watched(mixture, told_apart)
+    anywhere = all(map(_refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
     pairs = _Pairs.of(rows, mixture, cells)
-    sets = [_Sets.of(rows, mixture)] if anywhere and mixture.triples else []
+    sets = [_Sets.of(rows, mixture)] if anywhere and mixture.sets else []
     for _ in range(sweeps):
         for column in generator.permutation(columns):
             _sweep(result[column], int(column), _partners(result[column], among, generator), pairs, sets)
@@ -127,13 +132,13 @@ def _sweep(
     beside = pairs.beside(column)
     for first, second in partners:
         changes = [(beside, pairs.changes(column, first, second))]
-        changes += [(three.excess, three.changes(column, values, first, second)) for three in sets]
+        changes += [(larger.excess, larger.changes(column, values, first, second)) for larger in sets]
         keep = np.sum([excess.gain(change) for excess, change in changes], axis=0) < 0.0
         left, right = first[keep], second[keep]
         for excess, change in changes:
             excess.apply(change, keep)
-        for three, (_, change) in zip(sets, changes[1:], strict=True):
-            three.swap(column, change, keep, left, right)
+        for larger, (_, change) in zip(sets, changes[1:], strict=True):
+            larger.swap(column, change, keep, left, right)
         pairs.swap(column, left, right)
         values[left], values[right] = values[right], values[left]
     pairs.put_back(column, beside)
@@ -240,7 +245,7 @@ class _Pairs:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Part:
-    """A column's part in the sets of three that it is in."""
+    """A column's part in the sets of three or four that it is in."""
 
     sets: Integers  # (k,)
     cells: Integers  # (k, atoms): the cell of each atom, times the distance of cells in the flat table
@@ -249,7 +254,7 @@ class _Part:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sets:
-    """The sets of three that were measured. Cells of all their tables are numbered together."""
+    """The sets of three or four that were measured. Cells of all their tables are numbered together."""
 
     parts: tuple[_Part, ...]  # of each column
     at: Integers  # (n, sets): where each row is
@@ -259,7 +264,7 @@ class _Sets:
     def of(cls, rows: Integers, mixture: Mixture) -> "_Sets":
         parts: list[list[tuple[int, Integers]]] = [[] for _ in rows]
         at, expected, begin = [], [], 0
-        for number, block in enumerate(mixture.triples):
+        for number, block in enumerate(mixture.sets):
             distances = [int(np.prod(block.shape[axis + 1 :])) for axis in range(len(block.shape))]
             cells = [distance * group for distance, group in zip(distances, block.groups, strict=True)]
             for column, own in zip(block.columns, cells, strict=True):
@@ -305,15 +310,20 @@ def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
     return counts
 
 
-def _cells(mixture: Mixture, column: int, most: int) -> Integers:
-    """A column's atoms, or the cells that the mixture tells apart, or cells of about equal mass: at most so many."""
-    marginal = mixture.marginal(column)
-    if len(marginal) <= most:
-        return np.arange(len(marginal))
-    if mixture.cells and int(mixture.cells[column].max()) < most:
-        return mixture.cells[column]
-    below = np.cumsum(marginal) - marginal / 2
-    return np.unique(np.floor(below / below[-1] * (most - 1)), return_inverse=True)[1].astype(np.int64)
+def _watched(mixture: Mixture, told_apart: Sequence[Integers]) -> list[Integers]:
+    """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be."""
+    most = max(2, min(MOST_CELLS, ALL_CELLS // len(told_apart)))
+    few = sum(int(cells.max()) + 1 for cells in told_apart) <= ALL_CELLS
+    return [
+        np.arange(len(cells)) if len(cells) <= most else cells if few else _even(mixture.marginal(column), most)
+        for column, cells in enumerate(told_apart)
+    ]
+
+
+def _even(distribution: Floats, count: int) -> Integers:
+    """At most so many cells of about the same mass: (atoms,)."""
+    below = np.cumsum(distribution) - distribution / 2
+    return np.unique(np.floor(below / below[-1] * (count - 1)), return_inverse=True)[1].astype(np.int64)
 
 
 def _refines(fine: Integers, coarse: Integers) -> bool:

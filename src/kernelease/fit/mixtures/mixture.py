@@ -1,7 +1,7 @@
 """A mixture of products, fitted to noisy contingency blocks by gradient steps on a few matrix products.
 
 Component m holds a distribution over the cells of each column and a weight. The model of a pair of columns is
-Σ_m w_m p_m q_mᵀ, of a set of three the like. Everything here is public.
+Σ_m w_m p_m q_mᵀ, of a larger set the like. Everything here is public.
 """
 
 import dataclasses
@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_limits
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Adam, Single
+from kernelease.fit.mixtures.details import Detail
+from kernelease.fit.mixtures.leaves import Leaves, leaves_of
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.schedule import Schedule
@@ -22,6 +24,7 @@ from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.solution import Outcome
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
@@ -39,7 +42,11 @@ _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody kn
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mixture:
-    """w (M,) and, for each column, p (M, atoms): a distribution over rows of atoms."""
+    """w (M,) and, for each column, p (M, atoms): a distribution over rows of atoms.
+
+    Of a column whose atoms are `leaves` in groups, p is over the groups: within one, all components have the same
+    shares. Cells, triples and what is asked of the mixture are in terms of groups, too.
+    """
 
     weights: Floats
     columns: tuple[Floats, ...]
@@ -47,7 +54,9 @@ class Mixture:
     outcome: Outcome
     misfits: tuple[Misfit, ...] = ()  # of every block of several columns
     cells: tuple[Integers, ...] = ()  # of each column's atoms: within one, components have them in the same proportions
-    triples: tuple[Block, ...] = ()  # the sets of three columns that were measured
+    sets: tuple[Block, ...] = ()  # those of more than two columns that were measured
+    details: tuple[Detail, ...] = ()  # of pairs, within cells
+    leaves: tuple[Leaves | None, ...] = ()  # of each column, where it has some
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:
@@ -115,12 +124,16 @@ class MixtureSolver:
         self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT, *, stage: str = "fitting"
     ) -> Mixture:
         """The mixture whose blocks are nearest to the noisy ones. `stage` is what to call it meanwhile."""
-        objective = Objective.of(noisy)
+        levels = levels_of(noisy)
+        grouped = in_groups(noisy, levels)
+        details = tuple(Detail.of(block, noisy.rows) for block in grouped.details)
+        fitted = grouped.without_details
+        objective = Objective.of(fitted, details)
         components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
         progress.stage(stage, steps)
         generator = seed.generator("mixture start")
         prior = [objective.prior[place].astype(np.float64) for place in objective.places]
-        logits = blurred_rows(noisy, prior, objective.cells, components, generator)
+        logits = blurred_rows(fitted, prior, objective.cells, components, generator)
         if components == 1:
             logits = np.log(objective.prior)[None].copy()
         weight_logits = np.zeros(components, dtype=np.float32)
@@ -143,7 +156,9 @@ class MixtureSolver:
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
             misfits=objective.misfits(q, w),
             cells=objective.cells,
-            triples=tuple(block.block for block in noisy.blocks if len(block.block.columns) > 2),
+            sets=tuple(block.block for block in fitted.blocks if len(block.block.columns) > 2),
+            details=details,
+            leaves=leaves_of(noisy, levels, objective.columns),
         )
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:

@@ -10,11 +10,12 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.adam import Single
+from kernelease.fit.mixtures.details import Detail
 from kernelease.fit.mixtures.groupings import Groupings
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
-from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
-from kernelease.measured.block import finest
+from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term, multiplied_out
+from kernelease.measured.block import finest, refined
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, without_means
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
@@ -47,6 +48,7 @@ class Objective:
     places: tuple[slice, ...]  # of each column: its cells among all
     groupings: Groupings
     blocks: tuple[NoisyBlock, ...]  # of several columns
+    values: tuple[Floats, ...]  # of each block
     trusts: tuple[tuple[Single, ...], ...]  # of each block: where its terms hold the trust in it
     terms: tuple[Term, ...]
     prior: Single  # (C,) the single columns' distributions over cells
@@ -55,14 +57,14 @@ class Objective:
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
 
     @classmethod
-    def of(cls, noisy: NoisyBlocks) -> "Objective":
-        """The objective of all blocks."""
+    def of(cls, noisy: NoisyBlocks, details: Sequence[Detail] = ()) -> "Objective":
+        """The objective of all blocks; `details` add to what is known of their pairs."""
         columns = one_ways(noisy)
         several = [block for block in noisy.blocks if len(block.block.columns) > 1]
         cells = tuple(_cells(several, column, size) for column, size in enumerate(noisy.sizes))
         places = _places([int(group.max()) + 1 for group in cells])
         groupings = Groupings.of(several, cells, places)
-        layout = _Layout(noisy=noisy, columns=columns, cells=cells, places=places, groupings=groupings)
+        layout = _Layout(noisy=noisy, columns=columns, cells=cells, places=places, groupings=groupings, details=details)
         terms = layout.singles(), *layout.joint(several)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
         return cls(
@@ -71,6 +73,7 @@ class Objective:
             places=places,
             groupings=groupings,
             blocks=tuple(several),
+            values=tuple(block.values for block in several),
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
@@ -128,12 +131,11 @@ class Objective:
     def misfits(self, q: Single, w: Single) -> tuple[Misfit, ...]:
         """χ² per number of every block of several columns."""
         wide, result = self.groupings.extend(q), []
-        for block in self.blocks:
+        for block, values in zip(self.blocks, self.values, strict=True):
             columns, groups = block.block.columns, block.block.groups
             parts = [wide[:, self.groupings.place(c, g)] for c, g in zip(columns, groups, strict=True)]
-            joint = parts[0] if len(parts) == 2 else (parts[0][:, :, None] * parts[1][:, None]).reshape(len(q), -1)
-            model = ((joint * w[:, None]).T @ parts[-1]).reshape(block.block.shape)
-            chi_squared = _chi_squared(block, self.rows * model.astype(np.float64))
+            model = ((multiplied_out(parts[:-1]) * w[:, None]).T @ parts[-1]).reshape(block.block.shape)
+            chi_squared = _chi_squared(block, values, self.rows * model.astype(np.float64))
             result.append(Misfit(columns=columns, numbers=block.block.numbers, chi_squared=chi_squared))
         return tuple(result)
 
@@ -188,6 +190,7 @@ class _Layout:
     cells: tuple[Integers, ...]
     places: tuple[slice, ...]
     groupings: Groupings
+    details: Sequence[Detail] = ()
     trusts: dict[int, list[Single]] = field(default_factory=dict)  # of each block, by its id
 
     def singles(self) -> Singles:
@@ -203,7 +206,7 @@ class _Layout:
         )
 
     def joint(self, blocks: Sequence[NoisyBlock]) -> list[Term]:
-        """Pairs as one matrix; triples that share a column as one matrix for each of its cells; the rest one by one."""
+        """Pairs as one matrix; threes that share a column as one matrix for each of its cells; the rest one by one."""
         hub = _hub(blocks, self.cells)
         pairs = [block for block in blocks if len(block.block.columns) == 2 and self._whole(block, (0, 1))]
         if len({block.block.centred for block in pairs}) > 1:  # one matrix is of one kind
@@ -237,9 +240,24 @@ class _Layout:
             target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
         inside = None if hub is None or cell is None else self.places[hub].start + cell
         centred = bool(blocks) and blocks[0].block.centred
+        for detail in self.details:
+            if inside is None and detail.centred == centred:
+                self._add(detail, target, precision)
         widths = [place.stop - place.start for place in self.places]
         centre = np.repeat(1.0 / np.array(widths), widths).astype(np.float32) if centred else None
         return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
+
+    def _add(self, detail: Detail, target: Single, precision: Single) -> None:
+        """Add what a detail says, summed over cells, to what is known of its pair, in place."""
+        if detail.columns[0] > detail.columns[1]:
+            detail = detail.turned()
+        one, other = detail.columns
+        here = self.places[one], self.places[other]
+        if precision[here].any():
+            alone = self.columns[one].shares, self.columns[other].shares
+            shares, variance = detail.summed((self.cells[one], self.cells[other]), alone)
+            precision[here] += 1.0 / variance
+            target[here] += (shares - target[here]) / (variance * precision[here])
 
     def _set(self, block: NoisyBlock) -> Set:
         order = np.argsort(block.block.shape, kind="stable")  # the widest last: the others are multiplied out
@@ -263,7 +281,7 @@ def trust(block: NoisyBlock, columns: Sequence[OneWay], rows: float) -> float:
     """
     groups = zip(block.block.columns, block.block.groups, strict=True)
     product: Floats = functools.reduce(np.multiply.outer, [_sums(g, columns[c].distribution) for c, g in groups])
-    squared = _chi_squared(block, rows * product)
+    squared = _chi_squared(block, block.values, rows * product)
     sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.numbers))
     power = _TRUST * min(1.0, _CERTAIN * block.sigma / rows) ** 2
     return float(np.clip(sure**power, _LEAST_TRUST, _MOST_TRUST))
@@ -273,14 +291,14 @@ def _sums(groups: Integers, distribution: Floats) -> Floats:
     return np.bincount(groups, distribution).astype(np.float64)
 
 
-def _chi_squared(block: NoisyBlock, expected: Floats) -> float:
-    """χ² per number of a block against expected counts, in its shape."""
+def _chi_squared(block: NoisyBlock, values: Floats, expected: Floats) -> float:
+    """χ² per number of a block's values against expected counts, in its shape."""
     model = without_means(expected) if block.block.centred else expected
-    return float(np.sum((block.values - model) ** 2)) / (block.block.numbers * block.sigma**2)
+    return float(np.sum((values - model) ** 2)) / (block.block.numbers * block.sigma**2)
 
 
 def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:
-    """The last column of most triples, where it splits so many of them that matrices pay."""
+    """The last column of most sets of three, where it splits so many of them that matrices pay."""
     last = [block.block.columns[-1] for block in blocks if len(block.block.columns) == 3]
     if not last:
         return None
@@ -296,10 +314,7 @@ def _cells(blocks: Sequence[NoisyBlock], column: int, size: int) -> Integers:
     if not groups:
         return np.zeros(size, dtype=np.int64)
     distinct = {group.tobytes(): group for group in groups}
-    if len(distinct) == 1:
-        return groups[0]
-    refined: Integers = np.unique(np.stack(list(distinct.values())), axis=1, return_inverse=True)[1].reshape(-1)
-    return refined
+    return groups[0] if len(distinct) == 1 else refined(list(distinct.values()))
 
 
 def _places(widths: Sequence[int]) -> tuple[slice, ...]:

@@ -43,7 +43,7 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
     fine = [block for block in blocks if block.block.cells == noisy.sizes[column]]
     if not fine:
         raise ParameterError(f"Column {column} was not measured atom by atom: no distribution can be made of it.")
-    counts, variance = _mean(fine, noisy.rows)
+    counts, variance = mean_counts(fine, noisy.rows)
     per_atom = [(1, variance)]  # the variance of a sum over the number of its atoms, from so many atoms on
     for alike in _alike([block for block in blocks if block.block.cells < noisy.sizes[column]]):
         counts, (atoms, reduced) = _reconciled(counts, variance, alike, noisy.rows)
@@ -61,7 +61,7 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
     return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
 
 
-def _mean(blocks: Sequence[NoisyBlock], rows: float) -> tuple[Floats, float]:
+def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> tuple[Floats, float]:
     """Blocks of the same cells as one: their mean, weighted by precision, and its variance."""
     precision = sum(block.sigma**-2.0 for block in blocks)
     total = sum((block.counts(rows) * block.sigma**-2.0 for block in blocks), np.zeros(blocks[0].block.shape))
@@ -83,7 +83,7 @@ def _reconciled(
 
     With them, how many atoms a coarse cell has at most and the variance that its sum then has, over that number.
     """
-    values, coarse_variance = _mean(coarse, rows)
+    values, coarse_variance = mean_counts(coarse, rows)
     cells = coarse[0].block.groups[0]
     members = np.bincount(cells)
     sums = np.bincount(cells, counts)

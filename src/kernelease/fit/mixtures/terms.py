@@ -11,6 +11,7 @@ which is why the slope can be divided by it.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -111,7 +112,7 @@ class Pairs(Term):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Set(Term):
-    """One block of two or three columns. `places[i]` are its cells of column i among those of all columns.
+    """One block of two to four columns. `places[i]` are its cells of column i among those of all columns.
 
     Where it is `centred`, probabilities less their mean over a column's cells take the place of probabilities.
     """
@@ -125,7 +126,7 @@ class Set(Term):
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
         *first, last = (q[:, p] - np.float32(self.centred / (p.stop - p.start)) for p in self.places)
-        joint = first[0] if len(first) == 1 else (first[0][:, :, None] * first[1][:, None, :]).reshape(len(q), -1)
+        joint = multiplied_out(first)
         misfit = joint.T @ (last * w[:, None])
         misfit -= self.target
         pull = (np.float32(self.precision) * self.trust) * misfit
@@ -133,10 +134,26 @@ class Set(Term):
         onto = joint @ pull
         height += np.einsum("mc,mc->m", onto, last)
         slope[:, self.places[-1]] += onto
-        if len(first) == 1:
-            slope[:, self.places[0]] += back
-        else:
-            grid = back.reshape(len(q), first[0].shape[1], first[1].shape[1])
-            slope[:, self.places[0]] += np.einsum("mab,mb->ma", grid, first[1])
-            slope[:, self.places[1]] += np.einsum("mab,ma->mb", grid, first[0])
+        for place, part in zip(self.places, _onto_each(back, first), strict=False):
+            slope[:, place] += part
         return self.precision * float(np.vdot(misfit, misfit))
+
+
+def multiplied_out(parts: Sequence[Single]) -> Single:
+    """Of each component, the products of its numbers in every cell of some columns: (M, a), (M, b), … → (M, a·b·…)."""
+    joint = parts[0]
+    for part in parts[1:]:
+        joint = (joint[:, :, None] * part[:, None, :]).reshape(len(joint), -1)
+    return joint
+
+
+def _onto_each(back: Single, parts: Sequence[Single]) -> list[Single]:
+    """The transpose, for each column by itself: what is asked of joint cells, times the numbers of all others."""
+    *before, last = parts
+    if not before:
+        return [back]
+    grid, joint = back.reshape(len(back), -1, last.shape[1]), multiplied_out(before)
+    return [
+        *_onto_each(np.einsum("mab,mb->ma", grid, last), before),
+        np.einsum("mab,ma->mb", grid, joint),
+    ]

@@ -1,4 +1,4 @@
-"""Tables: noisy counts of columns, pairs and chosen sets of three, and a mixture of products that matches them."""
+"""Tables: noisy counts of columns, pairs and chosen larger sets, and a mixture of products that matches them."""
 
 import warnings
 from collections.abc import Sequence
@@ -15,15 +15,18 @@ from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block, finest
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.levels import declared_levels
 from kernelease.measured.measured import Measured
-from kernelease.methods.interactions import moments, selection
+from kernelease.methods.interactions import details, moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
-from kernelease.methods.interactions import triples as triple_blocks
+from kernelease.methods.interactions import sets as set_blocks
+from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.pairing import Pairing, seen
 from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.resolution import Noise, atoms_seen
 from kernelease.methods.interactions.rounds import Rounds
+from kernelease.methods.interactions.sets import Cells
 from kernelease.methods.interactions.shares import SIZE, Shares
 from kernelease.methods.interactions.singles import LONG, POWER, centres, first_look, number_of_rows, single_blocks
 from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
@@ -89,16 +92,17 @@ class FittedTable:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Interactions(Method):
-    """Count single columns; then pairs, in cells that can be seen through the noise; then sets of three; fit; draw.
+    """Count single columns; then pairs, in cells that can be seen through the noise; then larger sets; fit; draw.
 
     Last come sums of the offsets of numbers and dates within their cells, for means and products of numbers.
 
     The cells of pairs follow from the noisy counts of single columns, and sets of three are chosen privately where the
-    fit of pairs is farthest from the table. Where all pairs would drown in noise, a forest of them is chosen privately,
-    and the model fitted to it suggests others. A `target` is a column to predict: pairs with it get a larger share;
-    where noise is small and it has few classes, every pair is counted per class of it instead, which costs no more
-    noise, only more cells.
-    `triples` is how many sets of three are chosen (None: as many as the budget can show; 0: none).
+    fit of pairs is farthest from the table, or sets of four that show what no three of them do. Where all pairs would
+    drown in noise, a forest of them is chosen privately, and the model fitted to it suggests others.
+
+    A `target` is a column to predict: pairs with it get a larger share; where noise is small and it has few classes,
+    every pair is counted per class of it instead, which costs no more noise, only more cells.
+    `triples` is how many sets of three or four are chosen (None: as many as the budget can show; 0: none).
     """
 
     uses_kernel: ClassVar[bool] = False
@@ -121,12 +125,15 @@ class Interactions(Method):
 
     def reserve(self, columns: Sequence[Column]) -> Reserve:
         """The most noisy numbers of each round, whatever the counts turn out to be."""
+        atoms = sum(leaves(columns))
+        columns = grouped(columns)
         sizes = [column.size for column in columns]
         return Reserve(
-            singles=4 * sum(sizes),
+            singles=4 * (sum(sizes) + atoms),
             pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
-            triples=triple_blocks.most_numbers(sizes, self.triples),
+            triples=set_blocks.most_numbers(sizes, self.triples),
             moments=moments.most_numbers(columns),
+            details=details.most_numbers(sizes),
         )
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
@@ -155,7 +162,8 @@ class Interactions(Method):
         """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
         level = count_noise(budget.privacy, budget.total)
         ordered = tuple(column.in_order for column in columns)
-        rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns))
+        rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns), levels=declared_levels(columns))
+        columns = grouped(columns)
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
@@ -166,15 +174,19 @@ class Interactions(Method):
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
             self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_moments(rounds, columns, level)
-        return rounds.noisy
+        return rounds.measured
 
     def _measure_singles(
         self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool
     ) -> None:
-        """Every column, for so much: a first look, then each for as much as it needs by what is seen of it."""
+        """Every column, for so much: a first look, then each for as much as it needs by what is seen of it.
+
+        Leaves are left to the last look: once is enough for them.
+        """
         first = first_look(len(columns), pure=rounds.pure)
         centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
-        rounds.count(single_blocks(columns, first * share, centred=centred, interactions=interactions))
+        once = rounds.leaves if first == 1.0 else ()
+        rounds.count(single_blocks(columns, first * share, centred=centred, interactions=interactions, leaves=once))
         if first < 1.0:
             self._measure_again(rounds, columns, (1.0 - first) * share, noise, interactions=interactions)
 
@@ -185,7 +197,10 @@ class Interactions(Method):
         distributions = [one.distribution for one in one_ways(noisy)]
         needs = atoms_seen(distributions, noisy.rows, share, noise, POWER)
         centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
-        rounds.count(single_blocks(columns, share, centred=centred, interactions=interactions, needs=needs))
+        again = rounds.leaves
+        rounds.count(
+            single_blocks(columns, share, centred=centred, interactions=interactions, needs=needs, leaves=again)
+        )
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -209,25 +224,27 @@ class Interactions(Method):
         seed: PublicSeed,
         progress: Progress,
     ) -> None:
-        """Pairs, and sets of three where all pairs can be seen; single columns once more where none can."""
+        """Pairs, and larger sets where all pairs can be seen; single columns once more where none can."""
         if shares.most is not None:
             self._measure_chosen(rounds, columns, shares, noise, seed, progress)
             return
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        pairs = self.pairing(columns, distributions, noisy.rows, shares, noise).every()
+        pairing = self.pairing(columns, distributions, noisy.rows, shares, noise)
+        pairs = pairing.every()
         if not pairs:
             self._measure_again(rounds, columns, rounds.left, noise)
             return
         self._expect(progress, rounds.noisy, pairs, noise)
-        cells = triple_blocks.triple_cells(noisy, pairs, count=shares.count, share=shares.triples, noise=noise)
-        if not triple_blocks.any_sets(cells, pairs):
+        cells = Cells.of(noisy, distributions, pairs, count=shares.count, share=shares.triples, noise=noise)
+        if not cells.any_sets(pairs):
             rounds.count(with_share(pairs, rounds.left))
             return
         rounds.count(pairs)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
-        self._measure_triples(rounds, mixture, cells, shares, noise)
+        rounds.count(pairing.details(mixture, pairs), stage=1)
+        self._measure_sets(rounds, mixture, cells, shares, noise)
 
     def _measure_chosen(
         self,
@@ -270,16 +287,14 @@ class Interactions(Method):
         if len(more) < NEARLY_ALL * (most - len(sets)):
             self._measure_again(rounds, columns, rounds.left, noise)
 
-    def _measure_triples(
-        self, rounds: Rounds, mixture: Mixture, cells: Sequence[Integers], shares: Shares, noise: Noise
-    ) -> None:
+    def _measure_sets(self, rounds: Rounds, mixture: Mixture, cells: Cells, shares: Shares, noise: Noise) -> None:
         noisy, unit = rounds.noisy, rounds.unit
-        blocks, most = triple_blocks.candidates(noisy, mixture, cells, count=shares.count, share=shares.triples)
+        blocks, most = set_blocks.candidates(noisy, mixture, cells, count=shares.count, share=shares.triples)
         if len(blocks) > most:
             blocks = rounds.choose(
                 blocks,
-                triple_blocks.expected_counts(mixture, blocks, noisy.rows, unit),
-                triple_blocks.handicaps(blocks, noise, unit),
+                set_blocks.expected_counts(mixture, blocks, noisy.rows, unit),
+                set_blocks.handicaps(blocks, cells, noise, unit),
                 count=most,
                 share=shares.choice,
             )
@@ -314,6 +329,7 @@ class Interactions(Method):
         privacy is pure, since in L1 a row moves an interaction farther than a count; nor where noise is so small that
         all pairs are counted per class of a target.
         """
+        columns = grouped(columns)
         if privacy.pure:
             return self._shares(columns, privacy, total, rows, interactions=False)
         shares = self._shares(columns, privacy, total, rows, interactions=True)

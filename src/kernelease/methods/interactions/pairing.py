@@ -7,17 +7,22 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
+from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.measured.block import Block
+from kernelease.methods.interactions.details import any_merged, detail_blocks
 from kernelease.methods.interactions.pairs import (
     blocks_of,
     in_few_cells_too,
     interaction_noise,
     pair_blocks,
     pair_cells,
+    with_share,
 )
 from kernelease.methods.interactions.resolution import Noise
 from kernelease.methods.interactions.shares import Shares
 from kernelease.table.columns.column import Column
+
+TAKEN = 0.5  # research: Tables: details of pairs. Of the share of sets, the most that details have with their own
 
 
 def seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
@@ -42,9 +47,9 @@ class Pairing:
     split: bool = False
 
     def every(self) -> tuple[Block, ...]:
-        """A block for each pair."""
+        """A block for each pair, with what was set aside for details where there can be none."""
         splits = self.split and not self.shares.interactions
-        return pair_blocks(
+        blocks = pair_blocks(
             self.columns,
             self.distributions,
             rows=self.rows,
@@ -53,6 +58,23 @@ class Pairing:
             target=self.target if splits else None,
             favoured=None if splits else self.target,
             centred=self.shares.interactions,
+        )
+        if not blocks or self.shares.details == 0.0 or any_merged(blocks, self.distributions):
+            return blocks
+        return with_share(blocks, self.shares.pairs + self.shares.details)
+
+    def details(self, mixture: Mixture, pairs: Sequence[Block]) -> tuple[Block, ...]:
+        """Those of the pairs that nearly determine each other by a first fit, once more in finer cells."""
+        if self.shares.details == 0.0 or not any_merged(pairs, self.distributions):
+            return ()
+        return detail_blocks(
+            self.columns,
+            self.distributions,
+            mixture,
+            pairs,
+            rows=self.rows,
+            shares=(self.shares.details, self.shares.details + TAKEN * self.shares.triples),
+            noise=seen(self.columns, self.shares, self.noise),
         )
 
     def cells(self) -> list[Integers]:

@@ -25,6 +25,8 @@ POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
 # research: Tables: cells of categories. Of the share of a cell of an ordered column, and cells of one column at most
 FINER, MOST_OF_ONE = 0.05, 128
+# research: Tables: details of pairs. Of the noise of a pair's count: atoms of fewer rows are grouped in their own order
+UNSEEN = 1.0
 # research: Tables: pairs in few cells, too. The least share of a cell, of an ordered column and of others
 FEW_ORDERED, FEW = 0.25, 0.1
 # research: Tables: pairs in few cells, too. The part of a pair's share where the noise of a count is of all rows, which
@@ -54,10 +56,10 @@ def pair_blocks(
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
     count = noise(share / len(sets))
-    least = math.sqrt(visible * count / rows)
+    least, unseen = math.sqrt(visible * count / rows), UNSEEN * count
     while least <= 0.5:
         cells = [
-            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count)
+            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count, unseen)
             for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
         ]
         if _few(cells):
@@ -146,6 +148,15 @@ def in_few_cells_too(
     return tuple(result)
 
 
+def finest_cells(pairs: Sequence[Block]) -> dict[int, Integers]:
+    """The cells of each column of the pairs."""
+    cells: dict[int, Integers] = {}
+    for block in pairs:
+        for column, group in zip(block.columns, block.groups, strict=True):
+            cells[column] = max(cells.get(column, group), group, key=width)
+    return cells
+
+
 def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
     """The same blocks with another share for all of them together."""
     scale = share / sum(block.share for block in blocks)
@@ -194,7 +205,7 @@ def _cells(column: Column, rows: Floats, least: float, noise: float) -> Integers
     return parted(cells, rows, (lowest, highest), noise)
 
 
-def _finer(column: Column, rows: Floats, least: float, noise: float) -> Integers:
+def _finer(column: Column, rows: Floats, least: float, noise: float, unseen: float) -> Integers:
     """The same; where atoms have no order, of `FINER` of so many rows, and at most `MOST_OF_ONE` of them.
 
     Neighbours in an order are alike, and lose little in one cell. Atoms that have nothing but their weight in common
@@ -203,7 +214,7 @@ def _finer(column: Column, rows: Floats, least: float, noise: float) -> Integers
     if column.in_order:
         return _cells(column, rows, least, noise)
     share = FINER * least
-    while width(cells := cells_of(rows, share, 0)) > MOST_OF_ONE:
+    while width(cells := cells_of(rows, share, 0, unseen=unseen)) > MOST_OF_ONE:
         share *= 1.1
     return cells
 

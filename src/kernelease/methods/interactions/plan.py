@@ -15,6 +15,7 @@ from kernelease import html
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block, finest
 from kernelease.measured.blocks import sensitivity_of
+from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.resolution import Noise, width
 from kernelease.methods.interactions.shares import SIZE
@@ -138,7 +139,11 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     measured = pairs if most is None else min(most, pairs)
     blocks_measured = _measured(blocks, measured)
     looks = 1 if first_look(len(schema), pure=promised.pure) == 1.0 else 2  # at single columns
-    numbers = sum(block.cells * (looks if len(block.columns) == 1 else 1) for block in blocks_measured)
+    once = leaves(schema.columns)  # the leaves of a column in groups are looked at once
+    numbers = sum(
+        block.cells * (looks if len(block.columns) == 1 and block.cells != once[block.columns[0]] else 1)
+        for block in blocks_measured
+    )
     work = _workload(schema, blocks_measured, promised, rows, chosen, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
     return Plan(
@@ -160,15 +165,16 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
     """Single columns and pairs as they would be measured if every column were uniform.
 
     The real cells follow from noisy counts, and so does what a column gets in the second look at it; both looks are one
-    block here. Where pairs are chosen, all are here that could be. Sets of three are
+    block here. Where pairs are chosen, all are here that could be. Details and larger sets are
     chosen later, and are left out.
     """
-    columns, total = schema.columns, method.reserve(schema.columns).total(privacy)
-    noise, shares = count_noise(privacy, total), method.shares(schema.columns, privacy, total, rows)
+    columns, total = grouped(schema.columns), method.reserve(schema.columns).total(privacy)
+    noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows)
+    counted = leaves(schema.columns)
     centred = centres(len(columns), privacy.relation, pure=privacy.pure)
     if len(columns) == 1 or shares.most == 0:
-        return single_blocks(columns, shares.singles, centred=centred)
-    singles = single_blocks(columns, shares.singles, centred=centred, interactions=shares.interactions)
+        return single_blocks(columns, shares.singles, centred=centred, leaves=counted)
+    singles = single_blocks(columns, shares.singles, centred=centred, interactions=shares.interactions, leaves=counted)
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     pairing = method.pairing(columns, uniform, rows, shares, noise)
     if shares.most is None:
@@ -264,7 +270,7 @@ def _workload(
         signal=rows / float(np.median(pairs)) if pairs else 0.0,
         classes=1
         if method.target is None or any(block.centred and len(block.columns) > 1 for block in blocks)
-        else schema.column(method.target).size,
+        else grouped([schema.column(method.target)])[0].size,
         solver=method.solver,
     )
 

@@ -25,11 +25,12 @@ class Reserve:
     pairs: int
     triples: int
     moments: int = 0
+    details: int = 0
 
     @property
     def numbers(self) -> int:
         """Of all rounds."""
-        return self.singles + self.pairs + self.triples + self.moments
+        return self.singles + self.pairs + self.triples + self.moments + self.details
 
     def total(self, privacy: Privacy, unit: int = 1) -> Loss:
         """The budget with room for all numbers; `CapacityError` where its noise can't be drawn."""

@@ -38,11 +38,12 @@ def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise
     return needs
 
 
-def cells_of(distribution: Floats, least: float, ordered: int) -> Integers:
+def cells_of(distribution: Floats, least: float, ordered: int, *, unseen: float = 0.0) -> Integers:
     """Atoms grouped into cells that hold a share of at least `least` each, as far as they can: (atoms,).
 
     An atom as heavy as that is a cell of its own. Of the first `ordered` atoms only neighbours share a cell; what
-    follows them (NULL, say) keeps cells of its own. Atoms without an order share a cell with others of their weight.
+    follows them (NULL, say) keeps cells of its own. Atoms without an order share a cell with others of their weight;
+    those lighter than `unseen`, whose weight is noise, with their neighbours: cells that noise chose are too light.
 
     >>> cells_of(np.array([0.1, 0.1, 0.5, 0.12, 0.1, 0.08]), 0.2, 6).tolist()
     [0, 0, 1, 2, 2, 2]
@@ -50,7 +51,7 @@ def cells_of(distribution: Floats, least: float, ordered: int) -> Integers:
     [2, 0, 2, 1]
     """
     if ordered == 0:
-        return _unordered(distribution, least)
+        return _unordered(distribution, least, unseen)
     cells = _ordered(distribution[:ordered], least)
     special = np.arange(len(distribution) - ordered) + int(cells.max()) + 1
     return np.concatenate([cells, special]).astype(np.int64)
@@ -69,13 +70,14 @@ def _ordered(distribution: Floats, least: float) -> Integers:
     return cells
 
 
-def _unordered(distribution: Floats, least: float) -> Integers:
+def _unordered(distribution: Floats, least: float, unseen: float) -> Integers:
     cells = np.zeros(len(distribution), dtype=np.int64)
     heavy = np.flatnonzero(distribution >= least)
     cells[heavy] = np.arange(len(heavy))
     light = np.flatnonzero(distribution < least)
     cell, held = len(heavy), 0.0
-    for atom in light[np.argsort(-distribution[light], kind="stable")]:
+    weights = np.where(distribution[light] > unseen, distribution[light], 0.0)
+    for atom in light[np.argsort(-weights, kind="stable")]:
         cells[atom] = cell
         held += distribution[atom]
         if held >= least:

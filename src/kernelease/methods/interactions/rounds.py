@@ -6,6 +6,7 @@ from typing import final
 from kernelease.arrays import Integers
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.levels import Levels, in_groups, of_atoms
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
@@ -17,9 +18,12 @@ _ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a
 
 @final
 class Rounds:
-    """All that was measured and chosen so far, in order."""
+    """All that was measured and chosen so far, in order.
 
-    __slots__ = ("_aside", "_blocks", "_budget", "_counts", "_moments", "_noise", "_ordered", "_selections")
+    What is to be measured, and what is known, is in terms of groups where a column's atoms are leaves in groups.
+    """
+
+    __slots__ = ("_aside", "_blocks", "_budget", "_counts", "_levels", "_moments", "_noise", "_ordered", "_selections")
 
     def __init__(
         self,
@@ -29,9 +33,11 @@ class Rounds:
         ordered: tuple[int, ...],
         *,
         aside: float = 0.0,
+        levels: Levels | None = None,
     ) -> None:
         self._counts, self._budget, self._noise, self._ordered = counts, budget, noise, ordered
         self._aside = aside
+        self._levels: Levels = (None,) * len(ordered) if levels is None else levels
         self._blocks: list[NoisyBlock] = []
         self._moments: list[NoisyBlock] = []
         self._selections: list[Selection] = []
@@ -70,8 +76,18 @@ class Rounds:
         return self._counts.unit
 
     @property
+    def leaves(self) -> tuple[int, ...]:
+        """Of each column, how many leaves are in its groups; 0 where it has no such levels."""
+        return tuple(0 if groups is None else len(groups) for groups in self._levels)
+
+    @property
     def noisy(self) -> NoisyBlocks:
-        """What is known."""
+        """What is known of columns, and of groups where a column has leaves."""
+        return in_groups(self.measured, self._levels)
+
+    @property
+    def measured(self) -> NoisyBlocks:
+        """All that was measured."""
         return joined(
             self._blocks,
             self._counts,
@@ -83,11 +99,13 @@ class Rounds:
 
     def weigh(self, blocks: Sequence[Block]) -> None:
         """Measure moments, each for its share. No counts follow: the order of measuring is that of the record."""
-        self._moments += self._counts.privatise(blocks, self._budget, noise=self._noise)
+        self._moments += self._counts.privatise(of_atoms(blocks, self._levels), self._budget, noise=self._noise)
 
     def count(self, blocks: Sequence[Block], *, stage: int = 0) -> None:
         """Measure blocks, each for its share."""
-        self._blocks += self._counts.privatise(blocks, self._budget, noise=self._noise, stage=stage)
+        self._blocks += self._counts.privatise(
+            of_atoms(blocks, self._levels), self._budget, noise=self._noise, stage=stage
+        )
 
     def choose(
         self,
@@ -101,7 +119,7 @@ class Rounds:
     ) -> tuple[Block, ...]:
         """The candidates that a private choice finds farthest from what is expected of them."""
         chosen, picks = self._counts.choose(
-            candidates,
+            of_atoms(candidates, self._levels),
             expected,
             handicaps,
             self._budget,

@@ -14,12 +14,13 @@ LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS, MORE_FOR_MORE = 0.15, 0.3, 
 MANY_COLUMNS, MOST_OF_ALL = 16, 0.75
 # research: Tables: interactions in place of counts. Times what they have beside counts of pairs
 SINGLES_BESIDE_INTERACTIONS = 1.3
-# research: Tables: all pairs, and sets of three. What a set of three gets of the budget, over what a pair gets
+# research: Tables: all pairs, and sets of three. What a larger set gets of the budget, over what a pair gets
 TRIPLE = 0.5
+DETAILS = 0.03  # research: Tables: details of pairs. Of the share of pairs, for details of some
 # research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
 SINGLES_BESIDE_TARGET = 0.75
 CHOICE = 0.02  # research: Tables: one constant at a time. Of the budget for choosing them
-FEWEST_TRIPLES, MOST_TRIPLES = 4, 40  # research: Tables: one constant at a time. Sets of three
+FEWEST_TRIPLES, MOST_TRIPLES = 4, 40  # research: Tables: one constant at a time. Sets of three or four
 # research: Tables: one constant at a time. Of a forest of pairs and for its counts, where pairs are chosen
 FOREST_CHOICE, FOREST = 0.05, 0.08
 
@@ -34,10 +35,11 @@ class Shares:
     pairs: float
     choice: float
     triples: float
-    count: int  # of the sets of three
+    count: int  # of the sets of three or four
     forest: float = 0.0  # of the pairs that are chosen first
     most: int | None = None  # pairs that are measured, where they are chosen; None: all
     interactions: bool = False  # whether pairs are measured as interactions
+    details: float = 0.0  # of some pairs; where there are none, of the sets
 
     @classmethod
     def rule(
@@ -53,7 +55,7 @@ class Shares:
         """Shares by the number of columns and the `signal`: rows over the noise of all atoms' counts together.
 
         Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
-        small, they are cheap: their share falls as 1/√signal. Pairs and sets of three part the rest: there are more
+        small, they are cheap: their share falls as 1/√signal. Pairs and larger sets part the rest: there are more
         such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
         """
         size = 0.0 if known_rows else SIZE
@@ -71,14 +73,16 @@ class Shares:
         choice = CHOICE if count else 0.0
         sets, together = TRIPLE * count, 1.0 - size - singles - choice
         third = together * sets / (columns * (columns - 1) / 2 + sets)
+        details = DETAILS * (together - third) if interactions and count else 0.0
         return cls(
             size=size,
             singles=singles,
-            pairs=1.0 - size - singles - choice - third,
+            pairs=1.0 - size - singles - choice - third - details,
             choice=choice,
             triples=third,
             count=count,
             interactions=interactions,
+            details=details,
         )
 
     def beside(self, aside: float) -> "Shares":
@@ -92,13 +96,14 @@ class Shares:
             choice=self.choice * left,
             triples=self.triples * left,
             forest=self.forest * left,
+            details=self.details * left,
         )
 
     def chosen(self, most: int) -> "Shares":
-        """The same where at most so many pairs can be seen: they are chosen, and there are no sets of three."""
+        """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
         if most == 0:
             return dataclasses.replace(
-                self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0
+                self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
             )
         return dataclasses.replace(
             self,
@@ -108,6 +113,7 @@ class Shares:
             triples=0.0,
             count=0,
             most=most,
+            details=0.0,
         )
 
 

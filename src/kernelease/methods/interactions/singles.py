@@ -17,6 +17,7 @@ COARSE = 1.0 / 3.0  # research: Tables: one constant at a time. Of a long column
 # research: Tables: interactions in place of counts. Beside interactions also shorter ones, of more ordered atoms than
 # that, which get less for it
 SHORTER, SHORTER_COARSE = 40, 0.15
+LEAVES = 2.0  # research: Tables: leaves of a hierarchy. Of the share of a column's groups, for its leaves
 
 
 def single_blocks(
@@ -26,6 +27,7 @@ def single_blocks(
     centred: bool,
     interactions: bool = False,
     needs: Sequence[float] | None = None,
+    leaves: Sequence[int] = (),
 ) -> tuple[Block, ...]:
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
@@ -33,11 +35,16 @@ def single_blocks(
     pairs show such sums, too, and `interactions` do not: beside these, shorter columns are measured in runs as well.
     A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all. Where
     they are `centred`, noise is less, and the number of rows has to be known from elsewhere.
+
+    A column whose atoms are groups of `leaves`, so many (0: none), has a block of these, too, for a part beside
+    that of the groups. It is not centred: of so many counts the mean says next to nothing.
     """
     sizes = [column.size for column in columns] if needs is None else needs
+    beside = [LEAVES if count else 0.0 for count in leaves] or [0.0] * len(columns)
     powers = np.array(sizes, dtype=np.float64) ** POWER
+    whole = float((powers * (1.0 + np.array(beside))).sum())
     blocks = []
-    for index, (column, part) in enumerate(zip(columns, share * powers / powers.sum(), strict=True)):
+    for index, (column, part) in enumerate(zip(columns, share * powers / whole, strict=True)):
         ordered = column.in_order
         coarse = COARSE if ordered > LONG else SHORTER_COARSE if interactions and ordered > SHORTER else 0.0
         fine = part * (1.0 - coarse)
@@ -46,6 +53,9 @@ def single_blocks(
         if coarse > 0.0:
             runs = _runs(column.size, ordered)
             blocks.append(Block(columns=(index,), groups=(runs,), share=float(part - fine), centred=several))
+        if beside[index] > 0.0:
+            every = np.arange(leaves[index])
+            blocks.append(Block(columns=(index,), groups=(every,), share=float(beside[index] * part)))
     return tuple(blocks)
 
 

@@ -80,6 +80,7 @@ def fitted_cells(blocks: Sequence[Block]) -> int:
 
 def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver, rows: int | None = None) -> Workload:
     """What a fit of these measurements has to do, and to draw so many rows of it."""
+    noisy = noisy.without_details
     return Workload(
         rows=noisy.rows if rows is None else rows,
         columns=len(noisy.sizes),

@@ -141,7 +141,7 @@ function keyOf(column, value, sign) {
   if (column.low === undefined) {
     if (!column.ordered && !["==", "!="].includes(sign)) throw new Unreadable(`“${short(column.name)}” knows == and != only.`);
     const found = column.values.findIndex((one) => one === value);
-    if (found < 0 && column.type === "hierarchy") throw new NotHere("Groups of a hierarchy are answered by the command line.");
+    if (found < 0 && column.type === "hierarchy") throw new NotHere("Values of a hierarchy are answered by the command line.");
     if (found < 0 || value === null) throw new Unreadable(`“${short(String(value))}” is not one of the values of “${short(column.name)}”.`);
     return found;
   }

@@ -27,7 +27,7 @@ function columnsOf(...conditions) {
 /** The share of rows with `event` among those with `where`, or (`total`) how many there are. Null: no such row can be. */
 function shareOf(event, where, total = false) {
   const conditions = [event, where].filter(Boolean), columns = columnsOf(...conditions);
-  if (columns.length > 2) throw new NotHere("Three columns are answered by the command line.");
+  if (columns.length > 2) throw new NotHere("More than two columns are answered by the command line.");
   const rounds = marginalsOf(columns);
   if (rounds.length === 0) throw new NotHere("These columns were not measured together, or not sent with this page.");
   const hits = conditions.length === 0 ? null : joined(conditions, true);
@@ -48,7 +48,7 @@ function sharpest(found) {
 /** The groups of a column, as finely as it was measured with others: label and condition of each. */
 function groupsOf(column, others = []) {
   const columns = [...new Set([column, ...others])].sort((one, other) => one - other);
-  if (columns.length > 2) throw new NotHere("Three columns are answered by the command line.");
+  if (columns.length > 2) throw new NotHere("More than two columns are answered by the command line.");
   const rounds = marginalsOf(columns);
   const groups = rounds.length === 0
     ? DATA.columns[column].labels.map((_, atom) => atom) : rounds[0].groups[rounds[0].columns.indexOf(column)];

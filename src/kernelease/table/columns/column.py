@@ -42,6 +42,8 @@ class Column(ABC):
     """Whether the legal atoms have an order that means something."""
     family: ClassVar[str]
     """Columns of one family can be compared in a constraint."""
+    most_atoms: ClassVar[int] = MOST_ATOMS
+    """The limit of its size."""
 
     def __post_init__(self) -> None:
         if not is_name(self._given("name")):
@@ -57,12 +59,11 @@ class Column(ABC):
         if self.null_when is not None and not isinstance(self._given("null_when"), str):
             raise self.error("null_when", f"null_when must be a condition in text, got {self.null_when!r}.")
         self._check()
-        if self.size > MOST_ATOMS:
-            remedy = " Values in groups are of type hierarchy." if self._size_key == "values" else ""
-            raise self.error(
-                self._size_key,
-                f"{self.size} atoms are more than the limit of {MOST_ATOMS}. Declare fewer, coarser ones.{remedy}",
-            )
+        if self.size > self.most_atoms:
+            listed = self._size_key == "values" and self.most_atoms == MOST_ATOMS
+            remedy = " Values in groups are of type hierarchy." if listed else ""
+            limit = f"{self.size} atoms are more than the limit of {self.most_atoms}."
+            raise self.error(self._size_key, f"{limit} Declare fewer, coarser ones.{remedy}")
 
     @property
     def source_name(self) -> str:

@@ -1,0 +1,42 @@
+"""The products of a GPU, made by NumPy in its place: the same χ² and slopes as the terms of the processor."""
+
+import types
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernelease.fit.mixtures import device_blocks
+from kernelease.fit.mixtures.device_blocks import DeviceBlocks
+from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from tests.fit.test_mixture import LAYOUTS
+
+
+def pulled(count: Any, target: Any, precision: Any, trust: Any, pull: Any, squared: Any) -> tuple[Any, Any]:
+    away = count - target
+    squared[:] = precision * away * away
+    pull[:] = precision * away * trust
+    return pull, squared
+
+
+@pytest.fixture
+def by_numpy(monkeypatch: pytest.MonkeyPatch) -> None:
+    array = types.SimpleNamespace(asarray=np.asarray, take=np.take, zeros_like=np.zeros_like)
+    monkeypatch.setattr(device_blocks, "cupy", lambda: array)
+    monkeypatch.setattr(device_blocks, "_pull", lambda: pulled)
+
+
+@pytest.mark.usefixtures("by_numpy")
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if "interactions" not in name])
+def test_products_of_up_to_four_columns_are_those_of_the_terms(layout: str) -> None:
+    objective, generator = Objective.of(LAYOUTS[layout]()), np.random.default_rng(1)
+    q = objective.normalise(generator.normal(size=(7, objective.size)).astype(np.float32))
+    w = softmax_weights(generator.normal(size=7).astype(np.float32))
+    wide = np.concatenate([objective.groupings.extend(q), np.ones((7, 1), dtype=np.float32)], axis=1)
+    found, wanted = ([np.zeros_like(wide), np.zeros_like(w), np.zeros(1)] for _ in range(2))
+    DeviceBlocks(objective.terms, wide.shape[1]).add(wide, w, *found)
+    for term in objective.terms:
+        wanted[2] += term.add(wide, w, wanted[0], wanted[1])
+    found[0][:, -1] = 0.0  # what stands for a column that is not there has no slope
+    for one, other in zip(found, wanted, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * float(np.abs(other).max()))
