@@ -23,6 +23,7 @@ import pandas as pd
 
 import kernelease as ke
 from benchmarks.machine import described
+from benchmarks.moments import LIMIT, apart
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 TABLES = SHARED / "data" / "tables"
@@ -57,6 +58,12 @@ def _run(name: str, privacy: ke.Privacy, run: int) -> dict[str, float]:
     seconds = time.process_time() - start
     with tempfile.TemporaryDirectory() as folder:
         scores = _scores(name, release.to_csv(Path(folder, "rows.csv"), weights=False))
+    away = apart(release)
+    if away:
+        scores |= {
+            f"means and deviations beyond {LIMIT:g} standard errors": sum(z > LIMIT for z in away.values()),
+            f"farthest of {len(away)}": max(away.values()),
+        }
     return {**scores, "CPU s": seconds, "MB": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3}
 
 

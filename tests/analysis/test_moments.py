@@ -13,7 +13,6 @@ from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
-from kernelease.analysis.products import covariance_of, number_term, product
 from kernelease.analysis.regression import regression
 from kernelease.table.columns.celled import Celled
 
@@ -195,33 +194,3 @@ def test_without_moments_the_gap_is_back() -> None:
     bare = dataclasses.replace(told, measured=dataclasses.replace(told.measured, moments=()))
     for name in ("hours of M", "slope", "correlation"):
         assert answers(bare)[name].margin() > 3.0 * answers(told)[name].margin(), name
-
-
-@pytest.mark.parametrize("column", ["wage", "age", "hours"])
-def test_synthetic_rows_have_the_mean_and_the_deviation_that_were_measured(column: str) -> None:
-    """Within three standard errors of the best estimate, by the noise that is known of it: skewed, zeros, ordinary."""
-    measured = ke.measure(
-        TABLE, schema=SCHEMA, privacy=ke.Privacy(epsilon=1.0, delta=1e-6), seed=3, noise=ke.SeededNoise(3)
-    )
-    rows = np.asarray(ke.fit(measured).rows.column(column).to_pandas(), dtype=np.float64)
-    told = Evidence(schema=SCHEMA, measured=measured.measured)
-    best = mean(told, column)
-    assert isinstance(best, Estimate)
-    assert abs(np.nanmean(rows) - float(best)) < 3.0 * best.parts.noise + best.parts.bias
-    value, error = _variance(told, column)
-    assert abs(np.nanvar(rows) - value) < 3.0 * error
-
-
-def _variance(told: Evidence, column: str) -> tuple[float, float]:
-    """E[x²] − E[x]² over the rows that have the number, and its standard error."""
-    term = number_term(told, told.column(column))
-    assert term.column is not None
-    marginal = told.marginals((term.column,))[0]
-    flags = (~np.isnan(told.column(column).centres())).astype(np.float64)
-    present = dataclasses.replace(term, name="", middle=flags, half=np.zeros_like(flags), number=None)
-    sums = [product(told, terms, marginal) for terms in ([present], [term], [term, term])]
-    n, first, second = (one.value for one in sums)
-    gradient = np.array([-second / n**2 + 2 * first**2 / n**3, -2 * first / n**2, 1 / n])
-    assert told.tabulated is not None
-    covariance = covariance_of([[(1.0, one)] for one in sums], told.tabulated.sigmas)
-    return second / n - (first / n) ** 2, math.sqrt(float(gradient @ covariance @ gradient)) + sums[2].bias / n

@@ -10,6 +10,7 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
+from kernelease.analysis.deviation import standard_deviation
 from kernelease.analysis.estimands import NUMERIC, NumericValue
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
@@ -20,6 +21,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Codes
 
+SPREAD = ("integer", "number")  # columns that have a deviation
 _HEADER = ("what", "rows", "estimate", "standard errors apart")
 
 
@@ -37,7 +39,7 @@ class Compared:
 @final
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """The means of numbers, and of each column and pair the cell that is farthest off; `tests` is how many cells."""
+    """Means and deviations of numbers, and the cell of each column and pair that is farthest off; `tests` are all."""
 
     items: tuple[Compared, ...]
     tests: int
@@ -66,9 +68,8 @@ class Agreement:
         lines = [_HEADER, *self.lines]
         widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADER))]
         shown = ["  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        first = (
-            f"Beyond the noise in {len(self.lines)} of {len(self.items)} means, columns and pairs; trust the estimates:"
-        )
+        among = f"{len(self.lines)} of {len(self.items)} means, deviations, columns and pairs"
+        first = f"Beyond the noise in {among}; trust the estimates:"
         return "\n".join([first, *shown])
 
     def __repr__(self) -> str:
@@ -79,13 +80,14 @@ class Agreement:
 
 
 def agreement(evidence: Evidence, mean: Callable[[Evidence, str], Estimate | Groups]) -> Agreement:
-    """Compare all that was counted: means, columns, and pairs. `mean` estimates that of a column."""
+    """Compare all that was measured: means, deviations, columns, and pairs. `mean` estimates that of a column."""
     if evidence.rows is None or evidence.weights is None or not evidence.counted:
         raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
     shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
     drawn = float(shares @ shares)  # 1/n for n rows of equal weight
     codes = [column.encode(evidence.rows.column(column.name)) for column in evidence.schema.columns]
-    items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence)]
+    items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence, NUMERIC)]
+    items += [_deviation(evidence, index, shares) for index in _numeric(evidence, SPREAD)]
     tests, count = len(items), len(codes)
     for columns in [(i,) for i in range(count)] + list(itertools.combinations(range(count), 2)):
         measured = evidence.marginals(columns)
@@ -95,25 +97,45 @@ def agreement(evidence: Evidence, mean: Callable[[Evidence, str], Estimate | Gro
     return Agreement(tuple(items), tests)
 
 
-def _numeric(evidence: Evidence) -> list[int]:
-    return [index for index, column in enumerate(evidence.schema.columns) if column.tag in NUMERIC]
+def _numeric(evidence: Evidence, tags: Sequence[str]) -> list[int]:
+    return [index for index, column in enumerate(evidence.schema.columns) if column.tag in tags]
 
 
 def _mean(
     evidence: Evidence, index: int, shares: Floats, mean: Callable[[Evidence, str], Estimate | Groups]
 ) -> Compared:
+    name = evidence.schema.names[index]
+    estimate = mean(evidence, name)
+    assert isinstance(estimate, Estimate)  # nothing was grouped
+    numbers, weights = _known(evidence, index, shares)
+    found = float(weights @ numbers)
+    return _compared(f"mean of {name}", found, estimate, numbers - found, weights)
+
+
+def _deviation(evidence: Evidence, index: int, shares: Floats) -> Compared:
+    name = evidence.schema.names[index]
+    numbers, weights = _known(evidence, index, shares)
+    squares = (numbers - float(weights @ numbers)) ** 2
+    found = math.sqrt(float(weights @ squares))
+    influence = (squares - found**2) / (2.0 * found) if found > 0.0 else np.zeros_like(squares)
+    return _compared(f"standard deviation of {name}", found, standard_deviation(evidence, name), influence, weights)
+
+
+def _known(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floats]:
+    """The numbers of a column of the rows, and weights of those that have one, which add up to 1."""
     column = evidence.schema.columns[index]
-    estimate = mean(evidence, column.name)
-    assert isinstance(estimate, Estimate) and evidence.rows is not None  # noqa: PT018  # nothing was grouped
+    assert evidence.rows is not None  # whoever compares has looked
     numbers = NumericValue(column, evidence.where(None)).of(evidence.rows)
-    known = ~np.asarray(evidence.rows.column(column.name).is_null())
-    weights = shares * known
-    total = max(float(weights.sum()), 1e-300)
-    found = float(weights @ numbers) / total
-    spread = float(weights @ (numbers - found) ** 2) / total * float(weights @ weights) / total**2
-    error = math.sqrt(estimate.standard_error**2 + spread)
+    weights = shares * ~np.asarray(evidence.rows.column(column.name).is_null())
+    return numbers, weights / max(float(weights.sum()), 1e-300)
+
+
+def _compared(what: str, found: float, estimate: Estimate, influence: Floats, weights: Floats) -> Compared:
+    """With the error of drawing rows beside that of the estimate, whose bias is left out."""
+    drawn = float(weights @ influence**2) * float(weights @ weights)
+    error = math.sqrt(estimate.standard_error**2 + drawn)
     apart = math.copysign(max(0.0, abs(found - estimate.value) - estimate.parts.bias), found - estimate.value)
-    return Compared(what=f"mean of {column.name}", rows=found, estimate=estimate.value, z=_over(apart, error))
+    return Compared(what=what, rows=found, estimate=estimate.value, z=_over(apart, error))
 
 
 def _farthest(evidence: Evidence, marginal: Marginal, codes: Sequence[Codes], shares: Floats, drawn: float) -> Compared:

@@ -12,7 +12,7 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, product
+from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, present_term, product
 from kernelease.analysis.sources import Source
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -138,7 +138,7 @@ def _turned(correlation: float, angle: float) -> float:
 def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Product]:
     """n, x, y, x², y², xy over the rows that have both numbers."""
     x, y = terms
-    flags = [_known(evidence, term) for term in terms]
+    flags = [present_term(evidence, term) for term in terms]
     known = [flag for flag in flags if flag is not None]
     both = [product(evidence, [*one, *known], marginal) for one in ([], [x, y])]
     first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
@@ -155,14 +155,6 @@ def _power(evidence: Evidence, term: Term, power: int, flags: list[Term | None],
         return whole
     missing = replace(other, middle=1.0 - other.middle)
     return whole.less(product(evidence, [*[term] * power, missing], marginal))
-
-
-def _known(evidence: Evidence, term: Term) -> Term | None:
-    """1 where a column has a number, if it may have none."""
-    assert term.column is not None  # numbers are of a column
-    missing = np.isnan(evidence.schema.columns[term.column].centres())
-    flags = (~missing).astype(np.float64)
-    return Term(name="", column=term.column, middle=flags, half=np.zeros_like(flags)) if missing.any() else None
 
 
 def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:

@@ -28,6 +28,7 @@ from kernelease.analysis.operations import (
     exponential,
     logarithm,
     logit,
+    square_root,
 )
 from kernelease.analysis.sources import Source, combined, correlation_of, deviations
 from kernelease.errors import ParameterError
@@ -169,6 +170,11 @@ class Estimate:
     def log(self) -> "Estimate":
         """The natural logarithm; `np.log` calls it, too."""
         return self._mapped("log", logarithm, 1.0 / self.value if self.value > 0.0 else math.inf)
+
+    def sqrt(self) -> "Estimate":
+        """The square root of what can't be negative; `np.sqrt` calls it, too."""
+        slope = 0.5 / math.sqrt(self.value) if self.value > 0.0 else math.inf
+        return self._mapped("square root", square_root, slope)
 
     def exp(self) -> "Estimate":
         """The exponential."""

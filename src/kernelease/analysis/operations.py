@@ -201,6 +201,11 @@ def logarithm(value: float) -> float:
     return math.log(value) if value > 0.0 else -math.inf
 
 
+def square_root(value: float) -> float:
+    """√x for positive x; 0 below."""
+    return math.sqrt(max(0.0, value))
+
+
 def exponential(value: float) -> float:
     """exp x; ∞ where it is too large to be told."""
     return math.exp(value) if value < 700.0 else math.inf

@@ -167,6 +167,14 @@ def number_term(evidence: Evidence, column: Column) -> Term:
     )
 
 
+def present_term(evidence: Evidence, term: Term) -> Term | None:
+    """1 where a column has a number, if it may have none."""
+    assert term.column is not None  # numbers are of a column
+    missing = np.isnan(evidence.schema.columns[term.column].centres())
+    flags = (~missing).astype(np.float64)
+    return Term(name="", column=term.column, middle=flags, half=np.zeros_like(flags)) if missing.any() else None
+
+
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Axis:

@@ -15,10 +15,10 @@ def query(
         str,
         typer.Argument(
             metavar="QUESTION",
-            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, histogram COLUMN, survival COLUMN "
-            "TIMES, gini COLUMN, entropy COLUMN, crosstab A B, correlation A B, regression, logistic or poisson "
-            "FORMULA, trend COLUMN OVER, odds-ratio, risk-ratio or risk-difference EVENT EXPOSURE, standardised-rate "
-            "EVENT STRATA.",
+            help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, standard-deviation COLUMN, "
+            "histogram COLUMN, survival COLUMN TIMES, gini COLUMN, entropy COLUMN, crosstab A B, correlation A B, "
+            "regression, logistic or poisson FORMULA, trend COLUMN OVER, odds-ratio, risk-ratio or risk-difference "
+            "EVENT EXPOSURE, standardised-rate EVENT STRATA.",
         ),
     ],
     operands: Annotated[

@@ -1,11 +1,13 @@
-"""What an analyst asks of a release about how a column is distributed: quantiles, shares, inequality."""
+"""What an analyst asks of a release about how a column is distributed: quantiles, shares, spread, inequality."""
 
 from collections.abc import Sequence
 from typing import overload
 
 from kernelease.analysis.asking import estimated
 from kernelease.analysis.averages import average, probability
+from kernelease.analysis.deviation import standard_deviation
 from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.histogram import shares
 from kernelease.analysis.inequality import entropy, gini
@@ -16,7 +18,7 @@ from kernelease.release.released import Released
 
 
 class Distributions:
-    """Quantiles, histograms, survival, and how unequal a column is; `where` and `by` are as for means."""
+    """Quantiles, spread, histograms, survival, and how unequal a column is; `where` and `by` are as for means."""
 
     __slots__ = ()
 
@@ -53,6 +55,37 @@ class Distributions:
     ) -> Estimate | Groups:
         """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
         return quantile(evidence_of(self, target), column, share, where=where, by=by)
+
+    @overload
+    def standard_deviation(
+        self: Released, column: str, *, where: str | None = None, by: None = None, target: Target | str = Target.TABLE
+    ) -> Estimate: ...
+
+    @overload
+    def standard_deviation(
+        self: Released,
+        column: str,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str],
+        target: Target | str = Target.TABLE,
+    ) -> Groups: ...
+
+    def standard_deviation(
+        self: Released,
+        column: str,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str] | None = None,
+        target: Target | str = Target.TABLE,
+    ) -> Estimate | Groups:
+        """How far a number is from its mean, a root mean square."""
+
+        def answer(rows: Evidence) -> Estimate:
+            return standard_deviation(rows, column)
+
+        evidence = evidence_of(self, target)
+        return estimated(evidence, [(column,)], answer, what="standard deviation", where=where, by=by)
 
     @overload
     def gini(

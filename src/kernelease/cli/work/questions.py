@@ -114,6 +114,9 @@ QUESTIONS: dict[str, Question] = {
     "quantile": Question(
         least=2, most=2, example="a column and a share: quantile hours 0.9", answer=_quantile, listed=True
     ),
+    "standard-deviation": Question(
+        least=1, most=1, example="a column of numbers: standard-deviation age", answer=_method("standard_deviation")
+    ),
     "histogram": Question(least=1, most=1, example="a column: histogram ward", answer=_method("histogram")),
     "survival": Question(
         least=2, most=MANY, example="a column and times: survival stay 1 3 7", answer=_survival, listed=True

@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.fit.mixtures.bounds import Bounds, kept
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
@@ -74,6 +75,10 @@ class FittedTable:
             return draw_rows(self.mixture, number, generator, whole=wanted).T
 
         return domain.drawn(draw, wanted, generator)
+
+    def keeping(self, bounds: Sequence[Bounds]) -> "FittedTable":
+        """The same with numbers whose means and variances are within bounds."""
+        return replace(self, mixture=kept(self.mixture, bounds))
 
     def poorly_held(self, names: Sequence[str]) -> str:
         """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
