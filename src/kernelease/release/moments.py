@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from kernelease.analysis.averages import mean
-from kernelease.analysis.deviation import variance
+from kernelease.analysis.deviation import mean_and_variance
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.products import number_term
@@ -24,14 +23,14 @@ def bounds_of(schema: Schema, measured: Measured) -> tuple[Bounds, ...]:
 
 def _bounds(evidence: Evidence, index: int) -> Bounds:
     column = evidence.schema.columns[index]
-    term, estimate = number_term(evidence, column), mean(evidence, column.name)
-    assert isinstance(estimate, Estimate)  # nothing was grouped
+    term = number_term(evidence, column)
+    mean, variance = mean_and_variance(evidence, column.name)
     return Bounds(
         column=index,
         numbers=np.where(np.isnan(column.centres()), np.nan, term.middle + term.centre),
         within=term.half**2 / 3.0,
-        mean=_ends(estimate),
-        variance=_ends(variance(evidence, column.name)),
+        mean=_ends(mean),
+        variance=_ends(variance),
     )
 
 
