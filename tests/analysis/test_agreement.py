@@ -5,6 +5,7 @@ import pytest
 
 from kernelease.analysis.agreement import agreement
 from kernelease.analysis.averages import average, mean
+from kernelease.analysis.deviation import standard_deviation
 from kernelease.analysis.histogram import shares
 from kernelease.analysis.regression import regression
 from kernelease.analysis.standardised import judged
@@ -20,7 +21,7 @@ def beside(rows, sigma=5.0):
 
 def test_rows_of_the_same_distribution_agree():
     """Of one table with fixed noise, so that there is no false alarm."""
-    found = agreement(beside(people(3000, seed=4)), mean)
+    found = agreement(beside(people(3000, seed=4)), mean, standard_deviation)
     assert not found.disagreements
     assert "agree within the noise" in str(found)
 
@@ -28,7 +29,7 @@ def test_rows_of_the_same_distribution_agree():
 def test_rows_that_were_changed_are_found():
     rows = people(3000, seed=4)
     old = rows.column("age").to_numpy()
-    found = agreement(beside(rows.set_column(0, "age", [np.minimum(old + 6, 65)])), mean)
+    found = agreement(beside(rows.set_column(0, "age", [np.minimum(old + 6, 65)])), mean, standard_deviation)
     names = [item.what for item in found.disagreements]
     assert "mean of age" in names
     assert any(name.startswith("share of age") for name in names)
@@ -38,9 +39,17 @@ def test_rows_that_were_changed_are_found():
     assert repr(found) == str(found)
 
 
+def test_numbers_that_were_spread_are_found():
+    rows = people(3000, seed=4)
+    old = rows.column("age").to_numpy()
+    wider = np.clip(np.round(old.mean() + 1.3 * (old - old.mean())), 18, 65).astype(old.dtype)
+    found = agreement(beside(rows.set_column(0, "age", [wider])), mean, standard_deviation)
+    assert "standard deviation of age" in [item.what for item in found.disagreements]
+
+
 def test_there_must_be_rows():
     with pytest.raises(ParameterError, match="needs synthetic rows"):
-        agreement(simple(TABLE), mean)
+        agreement(simple(TABLE), mean, standard_deviation)
 
 
 def test_a_histogram_adds_up():

@@ -10,7 +10,6 @@ from typing import final
 import numpy as np
 from scipy.special import ndtri
 
-from kernelease.analysis.deviation import standard_deviation
 from kernelease.analysis.estimands import NUMERIC, NumericValue
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
@@ -79,15 +78,19 @@ class Agreement:
         return f"<pre>{html.escape(str(self))}</pre>"
 
 
-def agreement(evidence: Evidence, mean: Callable[[Evidence, str], Estimate | Groups]) -> Agreement:
-    """Compare all that was measured: means, deviations, columns, and pairs. `mean` estimates that of a column."""
+def agreement(
+    evidence: Evidence,
+    mean: Callable[[Evidence, str], Estimate | Groups],
+    deviation: Callable[[Evidence, str], Estimate],
+) -> Agreement:
+    """Compare all that was measured: means, deviations, columns, and pairs; `mean` and `deviation` estimate them."""
     if evidence.rows is None or evidence.weights is None or not evidence.counted:
         raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
     shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
     drawn = float(shares @ shares)  # 1/n for n rows of equal weight
     codes = [column.encode(evidence.rows.column(column.name)) for column in evidence.schema.columns]
     items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence, NUMERIC)]
-    items += [_deviation(evidence, index, shares) for index in _numeric(evidence, SPREAD)]
+    items += [_deviation(evidence, index, shares, deviation) for index in _numeric(evidence, SPREAD)]
     tests, count = len(items), len(codes)
     for columns in [(i,) for i in range(count)] + list(itertools.combinations(range(count), 2)):
         measured = evidence.marginals(columns)
@@ -112,13 +115,15 @@ def _mean(
     return _compared(f"mean of {name}", found, estimate, numbers - found, weights)
 
 
-def _deviation(evidence: Evidence, index: int, shares: Floats) -> Compared:
+def _deviation(
+    evidence: Evidence, index: int, shares: Floats, deviation: Callable[[Evidence, str], Estimate]
+) -> Compared:
     name = evidence.schema.names[index]
     numbers, weights = _known(evidence, index, shares)
     squares = (numbers - float(weights @ numbers)) ** 2
     found = math.sqrt(float(weights @ squares))
     influence = (squares - found**2) / (2.0 * found) if found > 0.0 else np.zeros_like(squares)
-    return _compared(f"standard deviation of {name}", found, standard_deviation(evidence, name), influence, weights)
+    return _compared(f"standard deviation of {name}", found, deviation(evidence, name), influence, weights)
 
 
 def _known(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floats]:

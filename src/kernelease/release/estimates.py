@@ -5,6 +5,7 @@ from typing import Any, overload
 
 from kernelease.analysis.agreement import Agreement, agreement
 from kernelease.analysis.averages import count, crosstab, expectation, mean, probability
+from kernelease.analysis.deviation import standard_deviation
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Answers, answers
@@ -167,7 +168,7 @@ class Estimates:
 
     def check(self: Released) -> Agreement:
         """Where the synthetic rows and the estimates disagree by more than the noise: trust the estimates there."""
-        return agreement(evidence_of(self, Target.TABLE), mean)
+        return agreement(evidence_of(self, Target.TABLE), mean, standard_deviation)
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
