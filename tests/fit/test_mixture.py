@@ -123,7 +123,7 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
     assert kinds["interactions as a matrix"] == [Singles, Pairs]
     assert kinds["interactions beside triples"] == [Singles, Pairs, Set, Set, Set, Set]
     assert kinds["few interactions one by one"] == [Singles, Set, Set]
-    assert kinds["interactions in few cells, too"] == [Singles, Pairs, Set, Set, Set]
+    assert kinds["interactions in few cells, too"] == [Singles, Pairs]
     assert kinds["pairs per class"] == [Singles, Pairs, Pairs]
 
 

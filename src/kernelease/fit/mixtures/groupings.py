@@ -24,9 +24,9 @@ class Groupings:
 
     @classmethod
     def of(cls, blocks: Sequence[NoisyBlock], cells: tuple[Integers, ...], places: tuple[slice, ...]) -> "Groupings":
-        """All groupings that some block has and that are not the columns' own cells."""
+        """All groupings that some block has and that are not the columns' own cells: those of pairs first."""
         coarse, one_hot, end = {}, {}, places[-1].stop
-        for block in blocks:
+        for block in sorted(blocks, key=lambda block: len(block.block.columns)):
             for column, group in zip(block.block.columns, block.block.groups, strict=True):
                 key = (column, group.tobytes())
                 if key not in coarse and not np.array_equal(group, cells[column]):
@@ -37,6 +37,12 @@ class Groupings:
     def place(self, column: int, group: Integers) -> slice:
         """Where a block's cells of a column are."""
         return self.coarse.get((column, group.tobytes()), self.places[column])
+
+    @property
+    def means(self) -> Single:
+        """The mean probability of a column's cells, or groups of them, for each of these: (X,)."""
+        widths = [place.stop - place.start for place in (*self.places, *self.coarse.values())]
+        return np.repeat(1.0 / np.array(widths), widths).astype(np.float32)
 
     def extend(self, q: Single) -> Single:
         """Cells, and the sums over groups of them: (M, C) → (M, X)."""

@@ -208,7 +208,7 @@ class _Layout:
     def joint(self, blocks: Sequence[NoisyBlock]) -> list[Term]:
         """Pairs as one matrix; threes that share a column as one matrix for each of its cells; the rest one by one."""
         hub = _hub(blocks, self.cells)
-        pairs = [block for block in blocks if len(block.block.columns) == 2 and self._whole(block, (0, 1))]
+        pairs = [block for block in blocks if len(block.block.columns) == 2]
         if len({block.block.centred for block in pairs}) > 1:  # one matrix is of one kind
             pairs = [block for block in pairs if block.block.centred]
         split = [block for block in blocks if hub is not None and self._splits(block, hub)]
@@ -222,14 +222,20 @@ class _Layout:
         """Whether the block's cells along these axes are exactly the columns' own."""
         return all(np.array_equal(block.block.groups[a], self.cells[block.block.columns[a]]) for a in axes)
 
+    def _both(self, block: NoisyBlock) -> tuple[slice, slice]:
+        """Where the cells of a block's first two columns are."""
+        first, second = map(self.groupings.place, block.block.columns[:2], block.block.groups[:2])
+        return first, second
+
     def _splits(self, block: NoisyBlock, hub: int) -> bool:
         return len(block.block.columns) == 3 and block.block.columns[-1] == hub and self._whole(block, (0, 1, 2))
 
     def _matrix(self, blocks: Sequence[NoisyBlock], hub: int | None = None, cell: int | None = None) -> Pairs:
-        target = np.zeros((self.places[-1].stop,) * 2, dtype=np.float32, order="F")
+        places = [self._both(block) for block in blocks]
+        size = max([self.places[-1].stop, *(place.stop for both in places for place in both)])
+        target = np.zeros((size, size), dtype=np.float32, order="F")
         precision, trusts = np.zeros_like(target), np.ones_like(target)
-        for block in blocks:
-            first, second = (self.places[column] for column in block.block.columns[:2])
+        for block, (first, second) in zip(blocks, places, strict=True):
             shares = block.values / self.noisy.rows if cell is None else block.values[:, :, cell] / self.noisy.rows
             if first.start > second.start:
                 first, second, shares = second, first, shares.T
@@ -243,8 +249,7 @@ class _Layout:
         for detail in self.details:
             if inside is None and detail.centred == centred:
                 self._add(detail, target, precision)
-        widths = [place.stop - place.start for place in self.places]
-        centre = np.repeat(1.0 / np.array(widths), widths).astype(np.float32) if centred else None
+        centre = self.groupings.means[:size] if centred else None
         return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
     def _add(self, detail: Detail, target: Single, precision: Single) -> None:
