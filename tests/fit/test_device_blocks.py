@@ -9,6 +9,7 @@ import pytest
 from kernelease.fit.mixtures import device_blocks
 from kernelease.fit.mixtures.device_blocks import DeviceBlocks
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.stacks import apart
 from tests.fit.test_mixture import LAYOUTS
 
 
@@ -34,8 +35,8 @@ def test_products_of_up_to_four_columns_are_those_of_the_terms(layout: str) -> N
     w = softmax_weights(generator.normal(size=7).astype(np.float32))
     wide = np.concatenate([objective.groupings.extend(q), np.ones((7, 1), dtype=np.float32)], axis=1)
     found, wanted = ([np.zeros_like(wide), np.zeros_like(w), np.zeros(1)] for _ in range(2))
-    DeviceBlocks(objective.terms, wide.shape[1]).add(wide, w, *found)
-    for term in objective.terms:
+    DeviceBlocks(apart(objective.terms), wide.shape[1]).add(wide, w, *found)
+    for term in apart(objective.terms):
         wanted[2] += term.add(wide, w, wanted[0], wanted[1])
     found[0][:, -1] = 0.0  # what stands for a column that is not there has no slope
     for one, other in zip(found, wanted, strict=True):

@@ -9,6 +9,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.details import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
+from kernelease.fit.mixtures.stacks import Stack, apart, stacked
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles
 from kernelease.fit.solution import Outcome
 from kernelease.measured.block import Block
@@ -114,7 +115,7 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
 
 
 def test_each_layout_takes_the_terms_it_is_named_for() -> None:
-    kinds = {name: [type(term) for term in Objective.of(make()).terms] for name, make in LAYOUTS.items()}
+    kinds = {name: [type(term) for term in apart(Objective.of(make()).terms)] for name, make in LAYOUTS.items()}
     assert kinds["pairs as a matrix"] == [Singles, Pairs]
     assert kinds["pairs and triples one by one"] == [Singles, Pairs, Set, Set, Set, Set]
     assert kinds["a set of four, too"] == [Singles, Pairs, Set, Set, Set, Set, Set]
@@ -125,6 +126,30 @@ def test_each_layout_takes_the_terms_it_is_named_for() -> None:
     assert kinds["few interactions one by one"] == [Singles, Set, Set]
     assert kinds["interactions in few cells, too"] == [Singles, Pairs]
     assert kinds["pairs per class"] == [Singles, Pairs, Pairs]
+
+
+def test_a_stack_of_sets_has_their_gradients_and_misfit() -> None:
+    objective, generator = Objective.of(LAYOUTS["a set of four in other cells"]()), np.random.default_rng(1)
+    q = objective.normalise(generator.normal(size=(7, objective.size)).astype(np.float32))
+    w, wide = softmax_weights(generator.normal(size=7).astype(np.float32)), objective.groupings.extend(q)
+    sets = [term for term in objective.terms if isinstance(term, Set)]
+    assert {len(one.places) for one in sets} == {3, 4}
+    together, each = ((np.zeros_like(wide), np.zeros_like(w)) for _ in range(2))
+    misfit = Stack.of(sets, wide.shape[1]).add(wide, w, *together)
+    assert misfit == pytest.approx(sum(one.add(wide, w, *each) for one in sets), rel=1e-4)
+    for one, other in zip(together, each, strict=True):
+        np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * float(np.abs(other).max()))
+
+
+def test_three_small_sets_of_like_shape_are_a_stack_and_two_are_not() -> None:
+    objective = Objective.of(LAYOUTS["pairs and triples one by one"]())
+    one = next(term for term in objective.terms if isinstance(term, Set))
+    two, three = (
+        stacked([dataclasses.replace(one) for _ in range(count)], objective.groupings.width) for count in (2, 3)
+    )
+    assert [type(term) for term in two] == [Set, Set]
+    assert [type(term) for term in three] == [Stack]
+    assert len(apart(three)) == 3
 
 
 def fitted(noisy: NoisyBlocks) -> Mixture:

@@ -13,6 +13,7 @@ from kernelease.cuda.device import cupy
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.objective import LAST_TRUST, Objective
+from kernelease.fit.mixtures.stacks import apart
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term
 from kernelease.measured.block import MOST_COLUMNS
 
@@ -126,7 +127,7 @@ class Held:
     @classmethod
     def of(cls, trust: Single, objective: Objective) -> "Held":
         """By the array that holds the trust in the block: a set's own, or a part of a matrix of pairs."""
-        for term in objective.terms:
+        for term in apart(objective.terms):
             if isinstance(term, Set) and term.trust is trust:
                 return cls(term=term, rows=slice(0, len(term.target)), last=term.places[-1])
             if isinstance(term, Pairs) and trust.base is term.trust:

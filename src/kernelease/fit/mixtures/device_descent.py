@@ -16,6 +16,7 @@ from kernelease.fit.mixtures.adam import LEAST, LONG_MEMORY, MEMORY, Single
 from kernelease.fit.mixtures.device_blocks import DeviceBlocks, Held
 from kernelease.fit.mixtures.objective import FLOOR, Objective, leaning
 from kernelease.fit.mixtures.schedule import GAIN, MOST_CHANGE, Schedule
+from kernelease.fit.mixtures.stacks import apart
 from kernelease.fit.mixtures.terms import Pairs, Set, Term
 from kernelease.progress import Progress
 
@@ -47,7 +48,7 @@ class DeviceDescent:
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
         self._held = [[Held.of(trust, objective) for trust in trusts] for trusts in objective.trusts]
-        kinds = [[term for term in objective.terms if term.centred is kind] for kind in (False, True)][:parts]
+        kinds = [[term for term in apart(objective.terms) if term.centred is kind] for kind in (False, True)][:parts]
         batches = [(kind, few) for kind, terms in enumerate(kinds) for few in _batches(terms)]
         self._counts = [DeviceBlocks(few, width) for _, few in batches]
         self._kinds = [kind for kind, _ in batches]  # of probabilities: as they are, or less their means

@@ -8,7 +8,7 @@ measured.
 """
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -28,6 +28,7 @@ ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memo
 MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each row is in each of them is held in memory
 # research: Tables: rows that swap with any other. Swaps that are judged together: so many, or this part of all rows
 _FEWEST, _PARTS = 16, 256
+_BATCHES = 8  # limit: whose places are looked up at once: few enough to stay in the processor's cache
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
@@ -121,51 +122,79 @@ def swapped(
     sets = [_Sets.of(rows, mixture)] if anywhere and mixture.sets else []
     for _ in range(sweeps):
         for column in generator.permutation(columns):
-            _sweep(result[column], int(column), _partners(result[column], among, generator), pairs, sets)
+            _sweep(result[column], int(column), _Partners.of(result[column], among, generator), pairs, sets)
     return result
 
 
-def _sweep(
-    values: Integers, column: int, partners: list[tuple[Integers, Integers]], pairs: "_Pairs", sets: list["_Sets"]
-) -> None:
+def _sweep(values: Integers, column: int, partners: "_Partners", pairs: "_Pairs", sets: list["_Sets"]) -> None:
     """Swap the values (n,) of a column between partners, in place, wherever that helps."""
     beside = pairs.beside(column)
-    for first, second in partners:
-        changes = [(beside, pairs.changes(column, first, second))]
-        changes += [(larger.excess, larger.changes(column, values, first, second)) for larger in sets]
-        keep = np.sum([excess.gain(change) for excess, change in changes], axis=0) < 0.0
+    tables = _Excess.joined([beside, *(larger.excess for larger in sets)])
+    for first, second in partners.parts():
+        changes = [pairs.changes(column, first, second)]
+        changes += [larger.changes(column, values, first, second) for larger in sets]
+        keep = tables.swap(
+            _Changes.joined(changes, [beside.size, *(larger.excess.size for larger in sets)]), partners.batch
+        )
         left, right = first[keep], second[keep]
-        for excess, change in changes:
-            excess.apply(change, keep)
-        for larger, (_, change) in zip(sets, changes[1:], strict=True):
+        for larger, change in zip(sets, changes[1:], strict=True):
             larger.swap(column, change, keep, left, right)
         pairs.swap(column, left, right)
         values[left], values[right] = values[right], values[left]
+    start = 0
+    for part in (beside, *(larger.excess for larger in sets)):
+        part.excess.reshape(-1)[:] = tables.excess[start : (start := start + part.size)]
     pairs.put_back(column, beside)
 
 
-def _partners(
-    values: Integers, components: Integers, generator: np.random.Generator
-) -> list[tuple[Integers, Integers]]:
-    """Batches of disjoint pairs of rows of the same component whose values differ, in random order."""
-    order = np.argsort(components + generator.random(len(values)))
-    first, second = order[:-1], order[1:]
-    every_other = np.arange(len(first)) % 2 == generator.integers(2)
-    pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
-    chosen = generator.permutation(np.flatnonzero(pairs))
-    batch = max(_FEWEST, len(values) // _PARTS)
-    parts = [chosen[start : start + batch] for start in range(0, len(chosen), batch)]
-    return [(first[part], second[part]) for part in parts]
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Partners:
+    """Disjoint pairs of rows, in random order, of which a `batch` is judged at a time."""
+
+    first: Integers
+    second: Integers
+    batch: int
+
+    @classmethod
+    def of(cls, values: Integers, components: Integers, generator: np.random.Generator) -> "_Partners":
+        """Pairs of rows of the same component whose values differ."""
+        order = np.argsort(components + generator.random(len(values)))
+        first, second = order[:-1], order[1:]
+        every_other = np.arange(len(first)) % 2 == generator.integers(2)
+        pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
+        chosen = generator.permutation(np.flatnonzero(pairs))
+        return cls(first=first[chosen], second=second[chosen], batch=max(_FEWEST, len(values) // _PARTS))
+
+    def parts(self) -> Iterator[tuple[Integers, Integers]]:
+        """Several batches at once: where a swap is in the tables does not depend on other swaps of its column."""
+        size = _BATCHES * self.batch
+        for start in range(0, len(self.first), size):
+            yield self.first[start : start + size], self.second[start : start + size]
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Changes:
-    """Which counts fall and rise if each of a batch of swaps is made: flat places, (batch, tables) each."""
+    """Which counts fall and rise if each of some swaps is made: flat places, (swaps, 2 · tables) each."""
 
-    fall: tuple[Integers, Integers]
-    rise: tuple[Integers, Integers]
-    same: NDArray[np.bool_]  # (batch, tables): whether rise and fall cancel, and nothing changes
+    fall: Integers
+    rise: Integers
+    same: NDArray[np.bool_]  # (swaps, 2 · tables): whether rise and fall cancel, and nothing changes
+
+    @classmethod
+    def of(cls, fall: Sequence[Integers], rise: Sequence[Integers], same: NDArray[np.bool_]) -> "_Changes":
+        return cls(fall=np.hstack(fall), rise=np.hstack(rise), same=np.hstack([same, same]))
+
+    @classmethod
+    def joined(cls, changes: Sequence["_Changes"], sizes: Sequence[int]) -> "_Changes":
+        """In tables of so many cells, one after the other."""
+        starts = np.cumsum([0, *sizes[:-1]])
+        return cls(
+            fall=np.hstack([start + each.fall for start, each in zip(starts, changes, strict=True)]),
+            rise=np.hstack([start + each.rise for start, each in zip(starts, changes, strict=True)]),
+            same=np.hstack([each.same for each in changes]),
+        )
 
 
 @final
@@ -181,19 +210,39 @@ class _Excess:
         weight = (1.0 / np.maximum(expected, 1.0)).astype(np.float32)
         return cls(excess=counts - expected, weight=weight)
 
-    def gain(self, changes: _Changes) -> Single:
-        """By how much Σ weight · excess² changes: (batch,)."""
-        falls, rises = ((self.weight * (1 + sign * self.excess)).ravel() for sign in (-2, 2))
-        moved = sum(falls.take(place) for place in changes.fall) + sum(rises.take(place) for place in changes.rise)
-        change: Single = np.where(changes.same, np.float32(0.0), moved).sum(axis=1)
-        return change
+    @classmethod
+    def joined(cls, parts: Sequence["_Excess"]) -> "_Excess":
+        """A copy of all tables, flat, one after the other."""
+        return cls(
+            excess=np.concatenate([part.excess.ravel() for part in parts]),
+            weight=np.concatenate([part.weight.ravel() for part in parts]),
+        )
 
-    def apply(self, changes: _Changes, keep: NDArray[np.bool_]) -> None:
-        """Move the counts, for the swaps that are made. Where nothing changes, rise and fall cancel."""
-        flat = self.excess.reshape(-1)
+    @property
+    def size(self) -> int:
+        """How many cells there are."""
+        return self.excess.size
+
+    def swap(self, changes: _Changes, batch: int) -> NDArray[np.bool_]:
+        """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
+
+        A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
+        """
+        moved = self.weight.take(changes.fall) + self.weight.take(changes.rise)
+        least = np.where(changes.same, np.float32(0.0), moved).sum(axis=1)
+        twice = 2 * self.weight
+        slope, keep = twice * self.excess, np.empty(len(least), dtype=np.bool_)
+        for start in range(0, len(least), batch):
+            now = slice(start, start + batch)
+            fall, rise = changes.fall[now], changes.rise[now]
+            gain = least[now] + (slope.take(rise) - slope.take(fall)).sum(axis=1)
+            keep[now] = gain < 0.0
+            for places, shift in ((fall, np.subtract), (rise, np.add)):
+                made = places[keep[now]].ravel()
+                shift.at(slope, made, twice.take(made))
         for places, change in ((changes.fall, -1.0), (changes.rise, 1.0)):
-            for place in places:
-                np.add.at(flat, place[keep].ravel(), np.float32(change))
+            np.add.at(self.excess, places[keep].ravel(), np.float32(change))
+        return keep
 
 
 @final
@@ -234,7 +283,7 @@ class _Pairs:
         one, other = (table[:, [column]] - place.start for table in (here, there))
         same, width = (here == there) | (one == other), place.stop - place.start
         here, there = here * width, there * width
-        return _Changes(fall=(here + one, there + other), rise=(here + other, there + one), same=same)
+        return _Changes.of((here + one, there + other), (here + other, there + one), same)
 
     def swap(self, column: int, left: Integers, right: Integers) -> None:
         """Make swaps."""
@@ -284,14 +333,12 @@ class _Sets:
         part = self.parts[column]
         here, there = self.at[np.ix_(first, part.sets)], self.at[np.ix_(second, part.sets)]
         apart = (part.cells[:, values[second]] - part.cells[:, values[first]]).T
-        return _Changes(
-            fall=(here, there), rise=(here + apart, there - apart), same=(apart == 0) | (here + apart == there)
-        )
+        return _Changes.of((here, there), (here + apart, there - apart), (apart == 0) | (here + apart == there))
 
     def swap(self, column: int, changes: _Changes, keep: NDArray[np.bool_], left: Integers, right: Integers) -> None:
         """Make swaps."""
         sets = self.parts[column].sets
-        self.at[np.ix_(left, sets)], self.at[np.ix_(right, sets)] = changes.rise[0][keep], changes.rise[1][keep]
+        self.at[np.ix_(left, sets)], self.at[np.ix_(right, sets)] = np.hsplit(changes.rise[keep], 2)
 
 
 def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:

@@ -39,6 +39,11 @@ class Groupings:
         return self.coarse.get((column, group.tobytes()), self.places[column])
 
     @property
+    def width(self) -> int:
+        """X: cells of all columns, and groups of them."""
+        return sum(place.stop - place.start for place in (*self.places, *self.coarse.values()))
+
+    @property
     def means(self) -> Single:
         """The mean probability of a column's cells, or groups of them, for each of these: (X,)."""
         widths = [place.stop - place.start for place in (*self.places, *self.coarse.values())]

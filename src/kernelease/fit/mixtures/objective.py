@@ -14,6 +14,7 @@ from kernelease.fit.mixtures.details import Detail
 from kernelease.fit.mixtures.groupings import Groupings
 from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
+from kernelease.fit.mixtures.stacks import stacked
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term, multiplied_out
 from kernelease.measured.block import finest, refined
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, without_means
@@ -49,6 +50,8 @@ class Objective:
     groupings: Groupings
     blocks: tuple[NoisyBlock, ...]  # of several columns
     values: tuple[Floats, ...]  # of each block
+    held: tuple[tuple[slice, ...], ...]  # of each block: where the cells of its columns are
+    counted: tuple[int, ...]  # of each block: its numbers
     trusts: tuple[tuple[Single, ...], ...]  # of each block: where its terms hold the trust in it
     terms: tuple[Term, ...]
     prior: Single  # (C,) the single columns' distributions over cells
@@ -65,7 +68,7 @@ class Objective:
         places = _places([int(group.max()) + 1 for group in cells])
         groupings = Groupings.of(several, cells, places)
         layout = _Layout(noisy=noisy, columns=columns, cells=cells, places=places, groupings=groupings, details=details)
-        terms = layout.singles(), *layout.joint(several)
+        terms = layout.singles(), *stacked(layout.joint(several), groupings.width)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
         return cls(
             columns=columns,
@@ -74,6 +77,8 @@ class Objective:
             groupings=groupings,
             blocks=tuple(several),
             values=tuple(block.values for block in several),
+            held=tuple(tuple(map(groupings.place, each.block.columns, each.block.groups)) for each in several),
+            counted=tuple(block.block.numbers for block in several),
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
@@ -130,13 +135,21 @@ class Objective:
 
     def misfits(self, q: Single, w: Single) -> tuple[Misfit, ...]:
         """χ² per number of every block of several columns."""
-        wide, result = self.groupings.extend(q), []
-        for block, values in zip(self.blocks, self.values, strict=True):
-            columns, groups = block.block.columns, block.block.groups
-            parts = [wide[:, self.groupings.place(c, g)] for c, g in zip(columns, groups, strict=True)]
-            model = ((multiplied_out(parts[:-1]) * w[:, None]).T @ parts[-1]).reshape(block.block.shape)
-            chi_squared = _chi_squared(block, values, self.rows * model.astype(np.float64))
-            result.append(Misfit(columns=columns, numbers=block.block.numbers, chi_squared=chi_squared))
+        wide = {False: self.groupings.extend(q)}
+        wide[True] = wide[False] - self.groupings.means
+        pairs = {
+            kind: (wide[kind] * w[:, None]).T @ wide[kind] for kind in {block.block.centred for block in self.blocks}
+        }
+        result = []
+        for block, values, places, numbers in zip(self.blocks, self.values, self.held, self.counted, strict=True):
+            if len(places) == 2:
+                model = pairs[block.block.centred][places]
+            else:
+                *first, last = (wide[False][:, place] for place in places)
+                model = ((multiplied_out(first) * w[:, None]).T @ last).reshape(values.shape)
+            away = (values - self.rows * model.astype(np.float64)).ravel()
+            chi_squared = float(away @ away) / (numbers * block.sigma**2)
+            result.append(Misfit(columns=block.block.columns, numbers=numbers, chi_squared=chi_squared))
         return tuple(result)
 
     def lean(self, q: Single, w: Single) -> None:
@@ -235,7 +248,8 @@ class _Layout:
         size = max([self.places[-1].stop, *(place.stop for both in places for place in both)])
         target = np.zeros((size, size), dtype=np.float32, order="F")
         precision, trusts = np.zeros_like(target), np.ones_like(target)
-        for block, (first, second) in zip(blocks, places, strict=True):
+        for block, both in zip(blocks, places, strict=True):
+            first, second = both
             shares = block.values / self.noisy.rows if cell is None else block.values[:, :, cell] / self.noisy.rows
             if first.start > second.start:
                 first, second, shares = second, first, shares.T
