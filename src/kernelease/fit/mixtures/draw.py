@@ -118,33 +118,32 @@ def swapped(
     cells = _watched(mixture, told_apart)
     anywhere = all(map(_refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
-    pairs = _Pairs.of(rows, mixture, cells)
-    sets = [_Sets.of(rows, mixture)] if anywhere and mixture.sets else []
+    tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells)]
+    if anywhere and mixture.sets:
+        tables.append(_Sets.of(rows, mixture))
     for _ in range(sweeps):
         for column in generator.permutation(columns):
-            _sweep(result[column], int(column), _Partners.of(result[column], among, generator), pairs, sets)
+            _sweep(result[column], int(column), _Partners.of(result[column], among, generator), tables)
     return result
 
 
-def _sweep(values: Integers, column: int, partners: "_Partners", pairs: "_Pairs", sets: list["_Sets"]) -> None:
+def _sweep(values: Integers, column: int, partners: "_Partners", tables: "list[_Pairs | _Sets]") -> None:
     """Swap the values (n,) of a column between partners, in place, wherever that helps."""
-    beside = pairs.beside(column)
-    tables = _Excess.joined([beside, *(larger.excess for larger in sets)])
+    parts, before = [each.beside(column) for each in tables], values.copy()
+    excess = _Excess.joined(parts)
+    starts = np.cumsum([0, *(part.excess.size for part in parts)])
+    steps = np.hstack([each.steps(column) for each in tables])
     for first, second in partners.parts():
-        changes = [pairs.changes(column, first, second)]
-        changes += [larger.changes(column, values, first, second) for larger in sets]
-        keep = tables.swap(
-            _Changes.joined(changes, [beside.size, *(larger.excess.size for larger in sets)]), partners.batch
+        here, there = (
+            np.hstack([start + each.at(column, some) for start, each in zip(starts, tables, strict=False)])
+            for some in (first, second)
         )
+        apart = steps.take(values[second], axis=0) - steps.take(values[first], axis=0)
+        keep = excess.swap(_Changes.of(here, there, apart), partners.batch)
         left, right = first[keep], second[keep]
-        for larger, change in zip(sets, changes[1:], strict=True):
-            larger.swap(column, change, keep, left, right)
-        pairs.swap(column, left, right)
         values[left], values[right] = values[right], values[left]
-    start = 0
-    for part in (beside, *(larger.excess for larger in sets)):
-        part.excess.reshape(-1)[:] = tables.excess[start : (start := start + part.size)]
-    pairs.put_back(column, beside)
+    for each, changed in zip(tables, np.split(excess.excess, starts[1:-1]), strict=True):
+        each.put_back(column, changed, before, values)
 
 
 @final
@@ -180,20 +179,16 @@ class _Changes:
 
     fall: Integers
     rise: Integers
-    same: NDArray[np.bool_]  # (swaps, 2 · tables): whether rise and fall cancel, and nothing changes
+    same: NDArray[np.bool_]  # (swaps, tables): whether rise and fall cancel, and nothing changes
 
     @classmethod
-    def of(cls, fall: Sequence[Integers], rise: Sequence[Integers], same: NDArray[np.bool_]) -> "_Changes":
-        return cls(fall=np.hstack(fall), rise=np.hstack(rise), same=np.hstack([same, same]))
-
-    @classmethod
-    def joined(cls, changes: Sequence["_Changes"], sizes: Sequence[int]) -> "_Changes":
-        """In tables of so many cells, one after the other."""
-        starts = np.cumsum([0, *sizes[:-1]])
+    def of(cls, here: Integers, there: Integers, apart: Integers) -> "_Changes":
+        """Of rows that are at these places, and swap values whose places are so far apart: (swaps, tables) each."""
+        moved = here + apart
         return cls(
-            fall=np.hstack([start + each.fall for start, each in zip(starts, changes, strict=True)]),
-            rise=np.hstack([start + each.rise for start, each in zip(starts, changes, strict=True)]),
-            same=np.hstack([each.same for each in changes]),
+            fall=np.hstack([here, there]),
+            rise=np.hstack([moved, there - apart]),
+            same=(apart == 0) | (moved == there),
         )
 
 
@@ -218,18 +213,15 @@ class _Excess:
             weight=np.concatenate([part.weight.ravel() for part in parts]),
         )
 
-    @property
-    def size(self) -> int:
-        """How many cells there are."""
-        return self.excess.size
-
     def swap(self, changes: _Changes, batch: int) -> NDArray[np.bool_]:
         """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
 
         A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
         """
         moved = self.weight.take(changes.fall) + self.weight.take(changes.rise)
-        least = np.where(changes.same, np.float32(0.0), moved).sum(axis=1)
+        halves = moved[:, : changes.same.shape[1]] + moved[:, changes.same.shape[1] :]
+        halves[changes.same] = 0.0
+        least = halves.sum(axis=1)
         twice = 2 * self.weight
         slope, keep = twice * self.excess, np.empty(len(least), dtype=np.bool_)
         for start in range(0, len(least), batch):
@@ -250,6 +242,7 @@ class _Excess:
 class _Pairs:
     """All pairs of columns. Cells of all columns are numbered together: `excess` is symmetric, (C, C)."""
 
+    cells: tuple[Integers, ...]  # of each column: the cell of each atom
     places: tuple[slice, ...]  # of each column: its cells among all
     table: Integers  # (n, columns): the cells of each row
     excess: _Excess
@@ -262,33 +255,34 @@ class _Pairs:
         expected = rows.shape[1] * ((q * mixture.weights[:, None].astype(np.float32)).T @ q)
         table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
         places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
-        return cls(places=places, table=table, excess=_Excess.of(_pair_counts(table, places), expected))
+        excess = _Excess.of(_pair_counts(table, places), expected)
+        return cls(cells=tuple(cells), places=places, table=table, excess=excess)
 
     def beside(self, column: int) -> _Excess:
-        """The tables of a column beside all others, (C, cells of the column), to be put back; itself weighs nothing."""
+        """The tables of a column beside all others, (C, cells of the column); itself weighs nothing."""
         place = self.places[column]
         weight = np.ascontiguousarray(self.excess.weight[:, place])
         weight[place] = 0.0
         return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
 
-    def put_back(self, column: int, beside: _Excess) -> None:
-        """What became of it."""
-        place = self.places[column]
-        self.excess.excess[:, place], self.excess.excess[place] = beside.excess, beside.excess.T
+    def at(self, column: int, rows: Integers) -> Integers:
+        """Where some rows are in these tables: (rows, columns)."""
+        place, table = self.places[column], self.table.take(rows, axis=0)
+        own = table[:, [column]] - place.start
+        table *= place.stop - place.start
+        table += own
+        return table
 
-    def changes(self, column: int, first: Integers, second: Integers) -> _Changes:
-        """In the tables of a column beside all others."""
-        place = self.places[column]
-        here, there = self.table[first], self.table[second]  # (batch, columns)
-        one, other = (table[:, [column]] - place.start for table in (here, there))
-        same, width = (here == there) | (one == other), place.stop - place.start
-        here, there = here * width, there * width
-        return _Changes.of((here + one, there + other), (here + other, there + one), same)
+    def steps(self, column: int) -> Integers:
+        """How far the places of a column's values are from the first: (atoms, columns)."""
+        return np.repeat(self.cells[column][:, None], len(self.places), axis=1)
 
-    def swap(self, column: int, left: Integers, right: Integers) -> None:
-        """Make swaps."""
-        cells = self.table[:, column]
-        cells[left], cells[right] = cells[right], cells[left]
+    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the column's values."""
+        place = self.places[column]
+        beside = excess.reshape(-1, place.stop - place.start)
+        self.excess.excess[:, place], self.excess.excess[place] = beside, beside.T
+        self.table[:, column] += self.cells[column][after] - self.cells[column][before]
 
 
 @final
@@ -306,7 +300,7 @@ class _Sets:
     """The sets of three or four that were measured. Cells of all their tables are numbered together."""
 
     parts: tuple[_Part, ...]  # of each column
-    at: Integers  # (n, sets): where each row is
+    at_all: Integers  # (n, sets): where each row is
     excess: _Excess
 
     @classmethod
@@ -324,21 +318,28 @@ class _Sets:
         counts = np.bincount(np.concatenate(at), minlength=begin).astype(np.float32)
         return cls(
             parts=tuple(_part(own, mixture.columns[column].shape[1]) for column, own in enumerate(parts)),
-            at=np.stack(at, axis=1),
+            at_all=np.stack(at, axis=1),
             excess=_Excess.of(counts, np.concatenate(expected).astype(np.float32)),
         )
 
-    def changes(self, column: int, values: Integers, first: Integers, second: Integers) -> _Changes:
-        """In the tables of the sets that a column is in."""
-        part = self.parts[column]
-        here, there = self.at[np.ix_(first, part.sets)], self.at[np.ix_(second, part.sets)]
-        apart = (part.cells[:, values[second]] - part.cells[:, values[first]]).T
-        return _Changes.of((here, there), (here + apart, there - apart), (apart == 0) | (here + apart == there))
+    def beside(self, column: int) -> _Excess:
+        """All tables: those without the column do not change."""
+        return self.excess
 
-    def swap(self, column: int, changes: _Changes, keep: NDArray[np.bool_], left: Integers, right: Integers) -> None:
-        """Make swaps."""
-        sets = self.parts[column].sets
-        self.at[np.ix_(left, sets)], self.at[np.ix_(right, sets)] = np.hsplit(changes.rise[keep], 2)
+    def at(self, column: int, rows: Integers) -> Integers:
+        """Where some rows are in the tables of the sets that a column is in: (rows, k)."""
+        return self.at_all.take(rows, axis=0).take(self.parts[column].sets, axis=1)
+
+    def steps(self, column: int) -> Integers:
+        """How far the places of a column's values are from the first: (atoms, k)."""
+        return self.parts[column].cells.T
+
+    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the column's values."""
+        self.excess.excess[:] = excess
+        (rows,) = np.nonzero(before != after)
+        steps = self.steps(column)
+        self.at_all[np.ix_(rows, self.parts[column].sets)] += steps[after[rows]] - steps[before[rows]]
 
 
 def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:
