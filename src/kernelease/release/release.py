@@ -17,7 +17,7 @@ from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.measured import Measured
-from kernelease.methods.interactions.interactions import FittedTable
+from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.associations import Associations

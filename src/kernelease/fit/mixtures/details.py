@@ -151,7 +151,7 @@ def _exchanged(
     if len(atoms) < 2 or len(others) < 2:
         return values
     table = _balanced(ratios[np.ix_(fine[atoms], others)], numbers, members)
-    dealt = _whole(table.T / members[:, None], members, numbers, generator)
+    dealt = whole(table.T / members[:, None], members, numbers, generator)
     owners = np.repeat(np.arange(len(others)), members)
     shuffled = np.repeat(np.tile(atoms, len(others)), dealt.ravel())[np.argsort(owners + generator.random(len(owners)))]
     result = np.empty_like(values)
@@ -168,7 +168,7 @@ def _balanced(ratios: Floats, rows: Integers, columns: Integers) -> Floats:
     return table
 
 
-def _whole(shares: Floats, members: Integers, numbers: Integers, generator: np.random.Generator) -> Integers:
+def whole(shares: Floats, members: Integers, numbers: Integers, generator: np.random.Generator) -> Integers:
     """Whole numbers near shares · members, (others, atoms), whose sums are exactly `members` and `numbers`."""
     marks = np.floor(np.cumsum(shares * members[:, None], axis=1) + generator.random((len(members), 1))).astype(
         np.int64

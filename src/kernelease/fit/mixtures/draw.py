@@ -20,6 +20,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.details import in_detail
 from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.unheld import moved
 
 WORK = 500_000_000  # limit: counts looked up, in all: about two seconds
 MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
@@ -30,13 +31,18 @@ MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each 
 _FEWEST, _PARTS = 16, 256
 _BATCHES = 8  # limit: whose places are looked up at once: few enough to stay in the processor's cache
 
+# research: Tables: rows that hold what a mixture can't. Of the swaps that are judged together, those that may be made
+_TAKEN = 0.3
+_LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
+
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
     """`count` rows of atoms, (columns, count), for a table of `whole` rows, if they are a part of one.
 
     Components get numbers of rows in proportion to their weights, and each column's atoms in proportion to their
     probabilities, so that every single column is met to within a row or so. Swaps then bring pairs of columns near the
-    mixture's own, as often as a table of that size affords. Details follow, and leaves, in each group on its own.
+    mixture's own, as often as a table of that size affords, and pairs that the mixture can't hold are moved to what was
+    measured of them. Details follow, and leaves, in each group on its own.
     """
     if count < 1:
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
@@ -44,6 +50,7 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, w
     components = np.repeat(np.arange(len(members)), members)
     rows = _rows(mixture, members, generator)
     rows = swapped(rows, components, mixture, generator, sweeps=_sweeps(max(count, whole or 0), len(rows)))
+    rows = _with_unheld(rows, mixture, generator)
     if mixture.details:
         rows = in_detail(rows, mixture.details, mixture.cells, generator)
     for column, leaves in enumerate(mixture.leaves):
@@ -98,6 +105,22 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
 
 
+def _with_unheld(rows: Integers, mixture: Mixture, generator: np.random.Generator) -> Integers:
+    """The same rows with pairs that the mixture can't hold moved to what was measured of them, the worst first.
+
+    A column that is in one of these stays where it is, beside which the next ones are moved.
+    """
+    placed: set[int] = set()
+    for pair in mixture.unheld_pairs:
+        wanted = pair.toward(rows.shape[1] * mixture.joint(pair.columns, pair.groups), pair.groups)
+        if pair.columns[0] not in placed:
+            rows = moved(rows, pair.columns, pair.groups, wanted, generator)
+        elif pair.columns[1] not in placed:
+            rows = moved(rows, pair.columns[::-1], pair.groups[::-1], wanted.T, generator)
+        placed.update(pair.columns)
+    return rows
+
+
 def _sweeps(count: int, columns: int) -> int:
     """How often all columns of so many rows are swapped: less often in a larger table."""
     return min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
@@ -118,7 +141,7 @@ def swapped(
     cells = _watched(mixture, told_apart)
     anywhere = all(map(_refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
-    tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells)]
+    tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells, anywhere=anywhere)]
     if anywhere and mixture.sets:
         tables.append(_Sets.of(rows, mixture))
     for _ in range(sweeps):
@@ -128,9 +151,14 @@ def swapped(
 
 
 def _sweep(values: Integers, column: int, partners: "_Partners", tables: "list[_Pairs | _Sets]") -> None:
-    """Swap the values (n,) of a column between partners, in place, wherever that helps."""
+    """Swap the values (n,) of a column between partners, in place, wherever that helps.
+
+    Of two columns that nearly determine each other most swaps break the same few pairs of cells, and few mend them:
+    each swap is judged as if a part of those beside it had been made.
+    """
     parts, before = [each.beside(column) for each in tables], values.copy()
     excess = _Excess.joined(parts)
+    ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(column) for each in tables])
     starts = np.cumsum([0, *(part.excess.size for part in parts)])
     steps = np.hstack([each.steps(column) for each in tables])
     for first, second in partners.parts():
@@ -139,7 +167,7 @@ def _sweep(values: Integers, column: int, partners: "_Partners", tables: "list[_
             for some in (first, second)
         )
         apart = steps.take(values[second], axis=0) - steps.take(values[first], axis=0)
-        keep = excess.swap(_Changes.of(here, there, apart), partners.batch)
+        keep = excess.swap(_Changes.of(here, there, apart), partners.batch, ahead)
         left, right = first[keep], second[keep]
         values[left], values[right] = values[right], values[left]
     for each, changed in zip(tables, np.split(excess.excess, starts[1:-1]), strict=True):
@@ -213,8 +241,10 @@ class _Excess:
             weight=np.concatenate([part.weight.ravel() for part in parts]),
         )
 
-    def swap(self, changes: _Changes, batch: int) -> NDArray[np.bool_]:
+    def swap(self, changes: _Changes, batch: int, ahead: Single) -> NDArray[np.bool_]:
         """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
+
+        `ahead` is by how much others of the batch are likely to raise each count.
 
         A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
         """
@@ -223,7 +253,7 @@ class _Excess:
         halves[changes.same] = 0.0
         least = halves.sum(axis=1)
         twice = 2 * self.weight
-        slope, keep = twice * self.excess, np.empty(len(least), dtype=np.bool_)
+        slope, keep = twice * (self.excess + ahead), np.empty(len(least), dtype=np.bool_)
         for start in range(0, len(least), batch):
             now = slice(start, start + batch)
             fall, rise = changes.fall[now], changes.rise[now]
@@ -246,17 +276,26 @@ class _Pairs:
     places: tuple[slice, ...]  # of each column: its cells among all
     table: Integers  # (n, columns): the cells of each row
     excess: _Excess
+    drifts: Single  # (C, C): by how much a swap of a column's values, one of its cells each, is likely to raise counts
 
     @classmethod
-    def of(cls, rows: Integers, mixture: Mixture, cells: Sequence[Integers]) -> "_Pairs":
+    def of(cls, rows: Integers, mixture: Mixture, cells: Sequence[Integers], *, anywhere: bool) -> "_Pairs":
         ends = np.cumsum([int(own.max()) + 1 for own in cells])
         starts = np.concatenate([[0], ends[:-1]])
         q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
-        expected = rows.shape[1] * ((q * mixture.weights[:, None].astype(np.float32)).T @ q)
+        weights = mixture.weights.astype(np.float32)
+        expected = rows.shape[1] * ((q * weights[:, None]).T @ q)
         table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
         places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
+        for pair in mixture.unheld_pairs:
+            own = [cells[column] for column in pair.columns]
+            if all(map(_refines, own, pair.groups)):
+                one, other = (places[column] for column in pair.columns)
+                expected[one, other] = pair.toward(expected[one, other].astype(np.float64), own)
+                expected[other, one] = expected[one, other].T
         excess = _Excess.of(_pair_counts(table, places), expected)
-        return cls(cells=tuple(cells), places=places, table=table, excess=excess)
+        drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
+        return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts)
 
     def beside(self, column: int) -> _Excess:
         """The tables of a column beside all others, (C, cells of the column); itself weighs nothing."""
@@ -264,6 +303,10 @@ class _Pairs:
         weight = np.ascontiguousarray(self.excess.weight[:, place])
         weight[place] = 0.0
         return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
+
+    def drift(self, column: int) -> Single:
+        """By how much a swap is likely to raise counts: flat."""
+        return self.drifts[:, self.places[column]].ravel()
 
     def at(self, column: int, rows: Integers) -> Integers:
         """Where some rows are in these tables: (rows, columns)."""
@@ -326,6 +369,10 @@ class _Sets:
         """All tables: those without the column do not change."""
         return self.excess
 
+    def drift(self, column: int) -> Single:
+        """Nothing is said of that."""
+        return np.zeros_like(self.excess.excess)
+
     def at(self, column: int, rows: Integers) -> Integers:
         """Where some rows are in the tables of the sets that a column is in: (rows, k)."""
         return self.at_all.take(rows, axis=0).take(self.parts[column].sets, axis=1)
@@ -356,6 +403,17 @@ def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
         counts[one, other] = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
         counts[other, one] = counts[one, other].T
     return counts
+
+
+def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
+    """How a swap of two random rows whose values differ changes counts, on average: (C, C), the swapped column last.
+
+    Rows that have exchanged all their values at random are of independent columns. With P the shares of pairs of cells
+    and p of single ones, each of the two moves a count by p pᵀ − P, over the chance that two values differ.
+    """
+    differ = np.concatenate([np.full(place.stop - place.start, 1.0 - alone[place] @ alone[place]) for place in places])
+    change: Single = 2.0 * (np.outer(alone, alone) - joint) / np.maximum(differ, _LEAST).astype(np.float32)
+    return change
 
 
 def _watched(mixture: Mixture, told_apart: Sequence[Integers]) -> list[Integers]:

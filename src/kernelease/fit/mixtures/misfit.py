@@ -1,6 +1,7 @@
 """How far a fit is from each measured block, in units of the block's own noise."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
@@ -28,3 +29,8 @@ class Misfit:
         True
         """
         return self.chi_squared > 1.0 + max(_TOLERANCE, _DOUBT * math.sqrt(2.0 / self.numbers))
+
+
+def poor(misfits: Sequence[Misfit]) -> tuple[Misfit, ...]:
+    """Those that noise does not explain, the worst first."""
+    return tuple(sorted((one for one in misfits if one.beyond_noise), key=lambda one: -one.chi_squared))

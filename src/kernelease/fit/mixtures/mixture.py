@@ -17,10 +17,11 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.adam import Adam, Single
 from kernelease.fit.mixtures.details import Detail
 from kernelease.fit.mixtures.leaves import Leaves, leaves_of
-from kernelease.fit.mixtures.misfit import Misfit
+from kernelease.fit.mixtures.misfit import Misfit, poor
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.schedule import Schedule
 from kernelease.fit.mixtures.start import blurred_rows
+from kernelease.fit.mixtures.unheld import Unheld
 from kernelease.fit.solution import Outcome
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
@@ -57,12 +58,25 @@ class Mixture:
     sets: tuple[Block, ...] = ()  # those of more than two columns that were measured
     details: tuple[Detail, ...] = ()  # of pairs, within cells
     leaves: tuple[Leaves | None, ...] = ()  # of each column, where it has some
+    unheld: tuple[Unheld, ...] = ()  # what it does not hold, the worst first: rows are moved toward it
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:
         """The blocks whose counts are farther from the mixture than noise explains, the worst first."""
-        poor = [misfit for misfit in self.misfits if misfit.beyond_noise]
-        return tuple(sorted(poor, key=lambda misfit: -misfit.chi_squared))
+        return poor(self.misfits)
+
+    def poorly_held_by(self, rows: Integers) -> tuple[Misfit, ...]:
+        """Those of them that rows drawn from it, (columns, n), do not hold either."""
+        if not self.unheld:
+            return ()
+        leaves = self.leaves or (None,) * len(rows)
+        inner = [own if leaf is None else leaf.groups[own] for own, leaf in zip(rows, leaves, strict=True)]
+        return poor([unheld.misfit(np.stack(inner)) for unheld in self.unheld])
+
+    @property
+    def unheld_pairs(self) -> tuple[Unheld, ...]:
+        """Those of two columns."""
+        return tuple(unheld for unheld in self.unheld if len(unheld.columns) == 2)
 
     def marginal(self, column: int) -> Floats:
         """The distribution of one column: (atoms,)."""
@@ -149,16 +163,18 @@ class MixtureSolver:
         chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
         weights = w.astype(np.float64)
+        misfits = objective.misfits(q, w)
         return Mixture(
             weights=weights / weights.sum(),
             columns=objective.atoms(q),
             chi_squared=chi_squared,
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
-            misfits=objective.misfits(q, w),
+            misfits=misfits,
             cells=objective.cells,
             sets=tuple(block.block for block in fitted.blocks if len(block.block.columns) > 2),
             details=details,
             leaves=leaves_of(noisy, levels, objective.columns),
+            unheld=objective.unheld(misfits),
         )
 
     def effort(self, cells: int, signal: float = _TYPICAL) -> tuple[int, int]:

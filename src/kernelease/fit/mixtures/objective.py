@@ -16,6 +16,7 @@ from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
 from kernelease.fit.mixtures.stacks import stacked
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Term, multiplied_out
+from kernelease.fit.mixtures.unheld import Unheld
 from kernelease.measured.block import finest, refined
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, without_means
 
@@ -151,6 +152,12 @@ class Objective:
             chi_squared = float(away @ away) / (numbers * block.sigma**2)
             result.append(Misfit(columns=block.block.columns, numbers=numbers, chi_squared=chi_squared))
         return tuple(result)
+
+    def unheld(self, misfits: Sequence[Misfit]) -> tuple[Unheld, ...]:
+        """The blocks that noise does not explain, the worst first."""
+        found = [pair for pair in zip(self.blocks, misfits, strict=True) if pair[1].beyond_noise]
+        worst_first = sorted(found, key=lambda pair: -pair[1].chi_squared)
+        return tuple(Unheld(noisy=block, rows=self.rows) for block, _ in worst_first)
 
     def lean(self, q: Single, w: Single) -> None:
         """Trust blocks more, in place, whose χ² per number is above 1 by more than chance explains.

@@ -1,17 +1,13 @@
 """Tables: noisy counts of columns, pairs and chosen larger sets, and a mixture of products that matches them."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import ClassVar, final
 
 import numpy as np
-import pyarrow as pa
 
-from kernelease.arrays import Floats, Integers
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.fit.mixtures.bounds import Bounds, kept
-from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block, finest
@@ -21,6 +17,7 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import details, moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import sets as set_blocks
+from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.pairing import Pairing, seen
 from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
@@ -51,47 +48,6 @@ NEARLY_ALL = 0.95
 # research: Tables: a target where counts are faint. Of all rows, the noise of a pair's count from which on pairs are
 # not counted per class of a target
 FAINT_PER_CLASS = 1.0 / 1000.0
-SHOWN = 3  # convention: sets of columns that a warning names
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedTable:
-    """A mixture of products, and how many rows it stands for."""
-
-    mixture: Mixture
-    rows: float
-
-    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
-
-        Warns of columns that the mixture does not hold together as they were measured.
-        """
-        if domain.schema is not None and self.mixture.poorly_held:
-            warnings.warn(self.poorly_held(domain.schema.names), stacklevel=2)
-        wanted = max(1, round(self.rows)) if count is None else count
-
-        def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
-            return draw_rows(self.mixture, number, generator, whole=wanted).T
-
-        return domain.drawn(draw, wanted, generator)
-
-    def keeping(self, bounds: Sequence[Bounds]) -> "FittedTable":
-        """The same with numbers whose means and variances are within bounds."""
-        return replace(self, mixture=kept(self.mixture, bounds))
-
-    def poorly_held(self, names: Sequence[str]) -> str:
-        """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
-        poor = self.mixture.poorly_held
-        told = [
-            f"{misfit.chi_squared:.1f} for {' × '.join(names[column] for column in misfit.columns)}"
-            for misfit in poor[:SHOWN]
-        ]
-        more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
-        return (
-            "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
-            f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
-        )
 
 
 @final
