@@ -24,7 +24,7 @@ from kernelease.arrays import Integers
 SEEDS = range(1)
 TABLES = ((6, 6_000), (14, 1_500))  # columns and rows
 CONSTANTS = {
-    "fit.mixtures.draw": ("MOST_SWEEPS",),
+    "fit.mixtures.swaps": ("MOST_SWEEPS",),
     "fit.mixtures.misfit": ("_DOUBT", "_TOLERANCE"),
     "fit.mixtures.mixture": ("_FEW_STEPS", "_STEPS"),
     "fit.mixtures.schedule": ("SETTLING", "GAIN", "MOST_CHANGE", "LEANING", "FIRST", "FALL", "RANGE"),

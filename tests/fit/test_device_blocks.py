@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from kernelease.fit.mixtures import device_blocks
-from kernelease.fit.mixtures.device_blocks import DeviceBlocks
+from kernelease.fit.mixtures.device_blocks import DeviceBlocks, Held
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.stacks import apart
+from kernelease.fit.mixtures.terms import Pairs
 from tests.fit.test_mixture import LAYOUTS
 
 
@@ -41,3 +42,15 @@ def test_products_of_up_to_four_columns_are_those_of_the_terms(layout: str) -> N
     found[0][:, -1] = 0.0  # what stands for a column that is not there has no slope
     for one, other in zip(found, wanted, strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-3, atol=1e-4 * float(np.abs(other).max()))
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_a_block_is_found_in_its_term_by_the_trust_in_it(layout: str) -> None:
+    objective = Objective.of(LAYOUTS[layout]())
+    for block, trusts in zip(objective.blocks, objective.trusts, strict=True):
+        for trust in trusts:
+            held = Held.of(trust, objective)
+            parts = held.rows.stop - held.rows.start, held.last.stop - held.last.start
+            assert len(trusts) * parts[0] * parts[1] == block.block.cells
+            if isinstance(held.term, Pairs):
+                assert np.shares_memory(held.term.trust[held.rows, held.last], trust)

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows, swapped
+from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.swaps import swapped
 from kernelease.fit.solution import Outcome
 
-drawing = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
+swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
 
 
 def mixture(components: int = 8, sizes: tuple[int, ...] = (5, 6, 4, 200), seed: int = 0) -> Mixture:
@@ -50,7 +51,7 @@ def test_rows_are_nearer_to_the_mixture_than_independent_draws() -> None:
 
 
 def test_swaps_keep_every_column_and_every_component_as_they_were(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(drawing, "ALL_CELLS", 200)  # not all is watched
+    monkeypatch.setattr(swaps, "ALL_CELLS", 200)  # not all is watched
     model, generator = mixture(), np.random.default_rng(1)
     rows, components = independent(model, 1000, generator)
     before = rows.copy()
@@ -65,16 +66,16 @@ def test_swaps_keep_every_column_and_every_component_as_they_were(monkeypatch: p
 
 def test_a_huge_table_and_every_part_of_it_are_left_as_they_were_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
     model = mixture()
-    swaps: list[int] = []
+    made: list[int] = []
 
     def noted(rows: np.ndarray, *others: object, sweeps: int) -> np.ndarray:
-        swaps.append(sweeps)
+        made.append(sweeps)
         return rows
 
-    monkeypatch.setattr(drawing, "swapped", noted)
+    monkeypatch.setattr(sys.modules["kernelease.fit.mixtures.draw"], "swapped", noted)
     for whole in (None, 10**9):
         draw_rows(model, 100, np.random.default_rng(1), whole=whole)
-    assert swaps == [drawing.MOST_SWEEPS, 0]
+    assert made == [swaps.MOST_SWEEPS, 0]
     rows, components = independent(model, 100, np.random.default_rng(1))
     monkeypatch.undo()
     assert swapped(rows, components, model, np.random.default_rng(1), sweeps=0) is rows

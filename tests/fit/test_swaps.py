@@ -6,13 +6,13 @@ import sys
 import numpy as np
 import pytest
 
-from kernelease.fit.mixtures.draw import swapped
 from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.swaps import swapped
 from kernelease.fit.solution import Outcome
 from kernelease.measured.block import Block
 from tests.fit.test_draw import distance, independent, mixture
 
-drawing = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
+swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
 TRIPLE = Block(columns=(2, 0, 1), groups=(np.arange(2),) * 3, share=0.1)
 
 
@@ -59,9 +59,9 @@ def test_rows_of_two_components_swap_and_columns_stay():
 def test_where_not_all_is_watched_components_keep_to_themselves(reason, monkeypatch):
     model = parity()
     if reason == "many sets":
-        monkeypatch.setattr(drawing, "MOST_PLACES", 1999)
+        monkeypatch.setattr(swaps, "MOST_PLACES", 1999)
     else:
-        monkeypatch.setattr(drawing, "ALL_CELLS", 200)
+        monkeypatch.setattr(swaps, "ALL_CELLS", 200)
         fourth = np.random.default_rng(0).dirichlet(np.full(200, 0.3), 4)
         model = dataclasses.replace(model, columns=(*model.columns[:3], fourth))
     rows, components = independent(model, 2000, np.random.default_rng(1))

@@ -23,15 +23,16 @@ class Stack(Term):
     """S sets of counts, each with at most a joint cells of its first columns and b cells of its last.
 
     A set that has fewer is filled up with cells of which nothing was measured, and one that has fewer columns with the
-    cell X, of probability 1.
+    cell U, of probability 1.
     """
 
     sets: tuple[Set, ...]
-    members: tuple[Integers, ...]  # of each place among first columns: the cells, (S·a,)
+    cells: Integers  # (U,) that are in any of them, among all
+    members: tuple[Integers, ...]  # of each place among first columns: which of these, (S·a,)
     last: Integers  # (S·b,)
     target: Single  # (S, a, b)
     precision: Single
-    onto: csr_array  # (X, S·b + S·a for each of `members`): which slopes are a cell's
+    onto: csr_array  # (U, S·b + S·a for each of `members`): which slopes are a cell's
 
     @classmethod
     def of(cls, sets: Sequence[Set], width: int) -> "Stack":
@@ -46,13 +47,17 @@ class Stack(Term):
             lasts[here[0], here[2]] = np.arange(one.places[-1].start, one.places[-1].stop)
             grid = np.meshgrid(*(np.arange(p.start, p.stop) for p in one.places[:-1]), indexing="ij")
             members[: len(grid), here[0], here[1]] = [cells.ravel() for cells in grid]
-        flat = np.concatenate([lasts.ravel(), members.ravel()])
-        (real,) = np.nonzero(flat < width)
-        onto = csr_array((np.ones(len(real), dtype=np.float32), (flat[real], real)), shape=(width, len(flat)))
+        used, flat = np.unique(np.concatenate([lasts.ravel(), members.ravel(), [width]]), return_inverse=True)
+        lasts, members = flat[: lasts.size], flat[lasts.size : -1].reshape(len(members), -1)
+        (real,) = np.nonzero(flat < len(used) - 1)
+        onto = csr_array(
+            (np.ones(len(real), dtype=np.float32), (flat[real], real)), shape=(len(used) - 1, len(flat) - 1)
+        )
         return cls(
             sets=tuple(sets),
-            members=tuple(member.ravel() for member in members),
-            last=lasts.ravel(),
+            cells=used[:-1],
+            members=tuple(members),
+            last=lasts,
             target=target,
             precision=precision,
             onto=onto,
@@ -65,7 +70,7 @@ class Stack(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three stacks of products; what they ask of the same cell is summed at the end."""
-        cells = np.concatenate([q.T, np.ones((1, len(q)), dtype=np.float32)])
+        cells = np.concatenate([q.take(self.cells, axis=1).T, np.ones((1, len(q)), dtype=np.float32)])
         parts, last = [cells[member] for member in self.members], cells[self.last]
         joint = math.prod(parts[1:], start=parts[0])
         (count, a, b), components = self.target.shape, len(q)
@@ -84,7 +89,7 @@ class Stack(Term):
             here = slopes[len(last) + place * len(joint) :][: len(joint)]
             others = [part for other, part in enumerate(parts) if other != place]
             np.multiply(back, math.prod(others[1:], start=others[0]), out=here)
-        slope += (self.onto @ slopes).T
+        slope[:, self.cells] += (self.onto @ slopes).T
         return chi_squared
 
 
