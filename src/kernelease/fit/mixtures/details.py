@@ -119,8 +119,14 @@ def _moving_first(detail: Detail, cells: Sequence[Integers], beside: dict[int, l
 
 
 def _numbered(keys: Sequence[Integers]) -> Integers:
-    """Numbers of the combinations of some keys: (n,) each → (n,)."""
-    numbers: Integers = np.unique(np.stack(keys), axis=1, return_inverse=True)[1].reshape(-1)
+    """Numbers of the combinations of some keys, in their order: (n,) each → (n,).
+
+    >>> _numbered([np.array([1, 0, 1, 1]), np.array([0, 5, 2, 0])]).tolist()
+    [1, 0, 2, 1]
+    """
+    numbers = np.zeros_like(keys[0])
+    for key in keys:
+        numbers = np.unique(numbers * (int(key.max()) + 1) + key, return_inverse=True)[1]
     return numbers
 
 
