@@ -18,7 +18,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.adam import Single
 from kernelease.fit.mixtures.mixture import Mixture
 
-WORK = 500_000_000  # limit: counts looked up, in all: about two seconds
+WORK = 900_000_000  # limit: counts looked up, in all: about six seconds
 MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
 MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
 ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
