@@ -87,8 +87,8 @@ def test_sample_is_nearer_than_independent_rows(release):
         )
 
     generator = np.random.default_rng(0)
-    thinned = np.mean([error(release.sample(100, seed=seed)) for seed in range(10)])
-    drawn = np.mean([error(release.rows.take(pa.array(generator.integers(0, 2_000, 100)))) for _ in range(10)])
+    thinned = np.mean([error(release.sample(100, seed=seed)) for seed in range(40)])
+    drawn = np.mean([error(release.rows.take(pa.array(generator.integers(0, 2_000, 100)))) for _ in range(40)])
     assert thinned < 0.5 * drawn
 
 
