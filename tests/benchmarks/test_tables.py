@@ -275,11 +275,12 @@ def test_the_last_of_several_files_counts(tmp_path):
     assert [(outcome.contender, outcome.scores["two_way"]) for outcome in back] == [("x", 0.2), ("y", 0.3)]
 
 
-def test_the_peers_of_adult_are_kept(adult_files):
+def test_the_peers_of_adult_and_the_product_are_kept(adult_files):
     rows = len(Adult.load(adult_files).train)
     assert {o.contender for o in kept([KEPT / "adult.json"], [], {"delta": tables.DELTA, "rows": rows})} == {
         "dpmm-aim",
         "dpmm-mst",
+        "one-way",
     }
 
 
