@@ -166,7 +166,9 @@ class MixtureSolver:
         misfits = objective.misfits(q, w)
         return Mixture(
             weights=weights / weights.sum(),
-            columns=objective.atoms(q),
+            columns=tuple(
+                one.kept(shares, weights) for shares, one in zip(objective.atoms(q), objective.columns, strict=True)
+            ),
             chi_squared=chi_squared,
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
             misfits=misfits,
