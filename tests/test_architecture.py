@@ -13,7 +13,7 @@ from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, writt
 DOCS = Path(__file__).parent.parent / "docs"
 LONGEST_CHAIN = 19  # modules, from the command line down to the errors
 NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
-MOST_MODULES, MOST_SWITCHES = 50, 40  # that a row or a vector passes
+MOST_MODULES, MOST_SWITCHES = 62, 40  # that a row passes, whose numbers keep to estimates; a vector has fewer
 
 
 def _flat(chain: tuple[str, ...]) -> tuple[str, ...]:

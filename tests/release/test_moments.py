@@ -1,5 +1,6 @@
 """Synthetic rows have the means and deviations that were measured, on skewed, wide and nearly functional tables."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -9,9 +10,8 @@ import pytest
 
 import kernelease as ke
 from benchmarks.moments import LIMIT, apart
-from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.fit.mixtures.objective import Objective
-from kernelease.fit.mixtures.one_way import OneWay
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
+from kernelease.methods.interactions.fitted import FittedTable
 from tests.analysis.test_moments import SCHEMA, TABLE
 
 TABLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "tables"
@@ -49,15 +49,15 @@ def test_so_are_rows_of_public_tables(name: str) -> None:
 def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
     monkeypatch: pytest.MonkeyPatch, forgets: bool
 ) -> None:
-    atoms = Objective.atoms
+    solve = MixtureSolver.solve
 
-    def strayed(self: Objective, q: Any) -> tuple[Any, ...]:
-        wages, *others = atoms(self, q)
-        more = wages * np.linspace(0.5, 5.0, wages.shape[1])
-        return more / more.sum(axis=1, keepdims=True), *others
+    def strayed(*arguments: Any, **options: Any) -> Mixture:
+        mixture = solve(*arguments, **options)
+        wages = mixture.columns[0] * np.linspace(0.5, 5.0, mixture.columns[0].shape[1])
+        return dataclasses.replace(mixture, columns=(wages / wages.sum(axis=1, keepdims=True), *mixture.columns[1:]))
 
-    monkeypatch.setattr(Objective, "atoms", strayed)
+    monkeypatch.setattr(MixtureSolver, "solve", strayed)
     if forgets:
-        monkeypatch.setattr(OneWay, "kept", lambda self, shares, weights: shares)
+        monkeypatch.setattr(FittedTable, "keeping", lambda self, bounds: self)
     measured = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1))
     assert (max(apart(ke.fit(measured)).values()) > LIMIT) is forgets

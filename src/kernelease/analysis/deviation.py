@@ -19,9 +19,14 @@ def standard_deviation(evidence: Evidence, name: str) -> Estimate:
 
 
 def variance(evidence: Evidence, name: str) -> Estimate:
-    """E[x²] − E[x]² of a column of numbers, over the rows that have one.
+    """E[x²] − E[x]² of a column of numbers, over the rows that have one."""
+    return mean_and_variance(evidence, name)[1]
 
-    A number that may be off by u, a root mean square, moves the standard deviation by at most u.
+
+def mean_and_variance(evidence: Evidence, name: str) -> tuple[Estimate, Estimate]:
+    """Both from the same sums: of the rows that have a number, of the number, and of its square.
+
+    A number that may be off by u, a root mean square, moves the mean and the standard deviation by at most u.
     """
     term = number_term(evidence, evidence.numeric(name, "standard deviation", ("integer", "number")))
     assert term.column is not None  # numbers are of a column
@@ -33,21 +38,30 @@ def variance(evidence: Evidence, name: str) -> Estimate:
     rows = max(rows, 1.0)
     mean = first / rows
     value = max(0.0, second / rows - mean**2)
-    gradient = np.array([2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]) / rows
-    drawn = _sampling(evidence, term, marginal, gradient) if evidence.target is Target.POPULATION else 0.0
-    reach = float((term.middle + term.half).max() - (term.middle - term.half).min())
-    return Estimate.normal(
-        value,
-        noise=_noise(evidence, sums, gradient),
-        sampling=math.sqrt(drawn),
-        bias=_bias(sums, rows, mean, value, term.column),
-        within=(0.0, reach**2 / 4.0),
-        target=evidence.target,
-        about=f"variance of {name}",
-        source=ProductSource(evidence=evidence, terms=tuple(zip(gradient.tolist(), sums, strict=True)))
-        if evidence.target is Target.TABLE
-        else None,
-    )
+    away, off = sums[1].bias / rows, sums[2].halves.get(term.column, 0.0)
+    low, high = float((term.middle - term.half).min()), float((term.middle + term.half).max())
+
+    def estimate(about: str, value: float, slopes: list[float], bias: float, within: tuple[float, float]) -> Estimate:
+        gradient = np.array(slopes) / rows
+        drawn = _sampling(evidence, term, marginal, gradient) if evidence.target is Target.POPULATION else 0.0
+        return Estimate.normal(
+            value,
+            noise=_noise(evidence, sums, gradient),
+            sampling=math.sqrt(drawn),
+            bias=bias,
+            within=within,
+            target=evidence.target,
+            about=f"{about} of {name}",
+            source=ProductSource(evidence=evidence, terms=tuple(zip(gradient.tolist(), sums, strict=True)))
+            if evidence.target is Target.TABLE
+            else None,
+        )
+
+    ends = term.centre + low, term.centre + high
+    middle = estimate("mean", term.centre + mean, [-mean, 1.0, 0.0], away + off, ends)
+    bias = sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(value) + off) * off
+    slopes = [2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]
+    return middle, estimate("variance", value, slopes, bias, (0.0, (high - low) ** 2 / 4.0))
 
 
 def _noise(evidence: Evidence, sums: list[Product], gradient: Floats) -> float:
@@ -55,12 +69,6 @@ def _noise(evidence: Evidence, sums: list[Product], gradient: Floats) -> float:
     assert evidence.tabulated is not None  # the sums came from it
     covariance = covariance_of([[(1.0, one)] for one in sums], evidence.tabulated.sigmas)
     return math.sqrt(max(0.0, float(gradient @ covariance @ gradient)))
-
-
-def _bias(sums: list[Product], rows: float, mean: float, value: float, column: int) -> float:
-    """By how much what was not measured of where in its cell a number lies may put the variance off."""
-    off, away = sums[2].halves.get(column, 0.0), sums[1].bias / rows
-    return sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(value) + off) * off
 
 
 def _sampling(evidence: Evidence, term: Term, marginal: Marginal, gradient: Floats) -> float:

@@ -153,7 +153,7 @@ def number_term(evidence: Evidence, column: Column) -> Term:
     if not measured:
         raise evidence.not_together((index,), column.name, "Ask about all rows, or about fewer columns.")
     marginal = measured[0]
-    cells = np.bincount(marginal.groups[0], minlength=marginal.size)
+    cells = np.maximum(1, np.bincount(marginal.groups[0], minlength=marginal.size))  # a forged one may have no atoms
     rows = (marginal.counts / cells)[marginal.groups[0]] * known  # unbiased: a tail has no rows that noise put there
     mean = float(rows @ middle / rows.sum()) if rows.sum() > 0.0 else float(middle[known].mean())
     centre = min(max(mean, float(middle[known].min())), float(middle[known].max()))

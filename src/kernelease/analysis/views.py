@@ -90,14 +90,15 @@ class NoisySums:
 def sums_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
     """A block as sums over the cells of the marginal; a block that has none of its columns is the sum of all cells."""
     index, spread = _sums(counts.block, columns, groups)
-    values, merged = (np.bincount(spread, weights=part).astype(np.float64) for part in (counts.values.ravel(), None))
+    values = np.bincount(spread, weights=counts.values.ravel()).astype(np.float64)
+    merged = np.maximum(1, np.bincount(spread))  # a forged cell may have no atoms
     return NoisySums(index=index, values=values, precision=1.0 / (merged * counts.sigma**2))
 
 
 def sums_weights(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats) -> Floats:
     """How much each cell of a block counts where the cells of the marginal have the multipliers λ."""
     index, spread = _sums(counts.block, columns, groups)
-    merged = np.bincount(spread) * counts.sigma**2
+    merged = np.maximum(1, np.bincount(spread)) * counts.sigma**2
     weights: Floats = (np.bincount(index, weights=weight, minlength=len(merged)) / merged)[spread]
     return weights
 

@@ -17,6 +17,7 @@ from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.measured import Measured
+from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.associations import Associations
@@ -27,6 +28,7 @@ from kernelease.release.estimates import Estimates
 from kernelease.release.frames import Frames
 from kernelease.release.measurements import Measurements
 from kernelease.release.models import Models
+from kernelease.release.moments import bounds_of
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
@@ -63,6 +65,8 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
         """The rows that these settings make of the measurements."""
         progress.stage("fitting")
         result = settings.method.fit(measurements.measured, settings.seed, progress)
+        if isinstance(result, FittedTable) and measurements.schema is not None:
+            result = result.keeping(bounds_of(measurements.schema, measurements.measured))
         progress.stage("drawing rows")
         return cls(
             table=result.table(measurements.domain, settings.rows, settings.seed.generator("rows")),

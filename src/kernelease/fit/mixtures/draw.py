@@ -1,64 +1,15 @@
 """Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps."""
 
-import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import final
 
 import numpy as np
-import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.details import in_detail
-from kernelease.fit.mixtures.misfit import Misfit
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.swaps import affordable_sweeps, swapped
 from kernelease.fit.mixtures.unheld import moved
-from kernelease.table.domain import Domain
-
-SHOWN = 3  # convention: sets of columns that a warning names
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FittedTable:
-    """A mixture of products, and how many rows it stands for."""
-
-    mixture: Mixture
-    rows: float
-
-    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
-
-        Warns of columns that the rows do not hold together as they were measured.
-        """
-        wanted = max(1, round(self.rows)) if count is None else count
-        poor: list[Misfit] = []
-
-        def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
-            rows = draw_rows(self.mixture, number, generator, whole=wanted)
-            if number == wanted:
-                poor[:] = self.mixture.poorly_held_by(rows)
-            return rows.T
-
-        table = domain.drawn(draw, wanted, generator)
-        if domain.schema is not None and poor:
-            warnings.warn(poorly_held(poor, domain.schema.names), stacklevel=2)
-        return table
-
-
-def poorly_held(poor: Sequence[Misfit], names: Sequence[str]) -> str:
-    """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
-    told = [
-        f"{misfit.chi_squared:.1f} for {' × '.join(names[column] for column in misfit.columns)}"
-        for misfit in poor[:SHOWN]
-    ]
-    more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
-    return (
-        "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
-        f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
-    )
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:

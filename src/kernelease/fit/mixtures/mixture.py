@@ -166,9 +166,7 @@ class MixtureSolver:
         misfits = objective.misfits(q, w)
         return Mixture(
             weights=weights / weights.sum(),
-            columns=tuple(
-                one.kept(shares, weights) for shares, one in zip(objective.atoms(q), objective.columns, strict=True)
-            ),
+            columns=objective.atoms(q),
             chi_squared=chi_squared,
             outcome=Outcome.NOISE_FLOOR if chi_squared <= 1.1 else Outcome.ITERATION_LIMIT,
             misfits=misfits,

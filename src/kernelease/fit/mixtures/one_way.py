@@ -2,11 +2,11 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq, root
+from scipy.optimize import brentq
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -19,10 +19,6 @@ _INSIDE = 0.999  # limit: of the way to an end of a cell: no mean is at the very
 _STEEPEST = 500.0  # limit: of a tilt: by then all of a cell is in its last atom
 _SURE = 1.5  # research: Tables: moments beside counts. Standard deviations of a measured place that chance explains
 _MOST_DOUBT = 1.0 / 3.0  # derived: the variance of a place anywhere between −1 and 1
-# research: Tables: means and deviations that rows keep to. Standard errors of an estimate that chance explains
-_CHANCE = 2.0
-_STRAY = 0.5  # research: Tables: means and deviations that rows keep to. Of these, that a mixture may be off
-_NEAR = 1e-5  # limit: standard deviations, or variances: what is so near is met
 SHORTEST = 32  # research: Tables: one constant at a time. Fewer ordered atoms have no shape to speak of
 
 
@@ -34,53 +30,6 @@ class OneWay:
     shares: Floats  # (atoms,)
     variance: float  # of each share; shares of several atoms add up theirs
     distribution: Floats  # (atoms,), positive, adding up to 1
-    ordered: int = 0  # of its first atoms, that are in an order that means something
-
-    @property
-    def errors(self) -> Floats:
-        """The standard errors of the mean and the variance of the place in order, by its shares: (2,)."""
-        shares, places = self.shares[: self.ordered], np.arange(self.ordered)
-        whole = max(float(shares.sum()), LEAST)
-        mean, variance = _moments(shares)
-        slopes = np.stack([places - mean, (places - mean) ** 2 - variance]) / whole
-        errors: Floats = math.sqrt(self.variance) * np.linalg.norm(slopes, axis=1)
-        return errors
-
-    @property
-    def near_shares(self) -> "OneWay":
-        """The same with a distribution whose mean and variance chance explains, by the shares."""
-        whole = np.ones(1)
-        about = _moments(self.shares[: self.ordered]) if self.ordered > 1 else np.zeros(2)
-        near = self._near(self.distribution[None], whole, about, _CHANCE)[0]
-        return replace(self, distribution=near / near.sum())
-
-    def kept(self, shares: Floats, weights: Floats) -> Floats:
-        """Components' shares of its atoms, (M, atoms), with about the mean and the variance of its distribution."""
-        about = _moments(self.distribution[: self.ordered]) if self.ordered > 1 else np.zeros(2)
-        return self._near(shares, weights, about, _STRAY)
-
-    def _near(self, shares: Floats, weights: Floats, about: Floats, reach: float) -> Floats:
-        """Components' shares whose mean and variance in order are at most so many standard errors from these.
-
-        Where they are not, all shares are multiplied by e^(a·x + b·x²), x the place of an atom, with the same a and b
-        for all components: of all distributions with the wanted mean and variance the nearest in the sense of Kullback
-        and Leibler. Where no distribution has both, the mean is met alone. How many rows are in order stays as it is.
-        """
-        if self.ordered < 2:
-            return shares
-        tilt = _Tilt(shares=shares[:, : self.ordered], weights=weights)
-        low, high = about - reach * self.errors, about + reach * self.errors
-        now = tilt.moments(np.zeros(2))
-        goal = np.clip(now, low, high)
-        if np.array_equal(goal, now) or not now[1] > 0.0:
-            return shares
-        found = [tilt.slopes(goal, free) for free in ((True, False), (False, True), (True, True))]
-        met = [slopes for slopes in found if tilt.near(slopes, np.clip(tilt.moments(slopes), low, high))]
-        if not met and not tilt.near(found[0], goal, only=1):
-            return shares
-        result = shares.copy()
-        result[:, : self.ordered] = tilt.at(met[0] if met else found[0])
-        return result
 
 
 def one_ways(noisy: NoisyBlocks) -> tuple[OneWay, ...]:
@@ -109,8 +58,7 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
         fitted = shrunk(Simplex().project(counts / noisy.rows), counts / noisy.rows, share_variance)
     positive = np.maximum(fitted, LEAST)
     distribution = tilted(positive / positive.sum(), share_variance, noisy, column)
-    one = OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution, ordered=ordered)
-    return one.near_shares
+    return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
 
 
 def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> tuple[Floats, float]:
@@ -214,56 +162,3 @@ def conditional(distribution: Floats, cells: Integers) -> Floats:
     """The distribution of each atom within its cell: (atoms,)."""
     within: Floats = distribution / np.bincount(cells, distribution)[cells]
     return within
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Tilt:
-    """Shares of atoms in order, (M, atoms), multiplied by e^(a·z + b·z²): z is the place, in standard deviations."""
-
-    shares: Floats
-    weights: Floats  # (M,)
-
-    def moments(self, slopes: Floats) -> Floats:
-        """Mean and variance at slopes a and b: (2,)."""
-        return _moments(self.weights @ self.at(slopes))
-
-    def at(self, slopes: Floats) -> Floats:
-        """The shares, with the sum that each component had."""
-        mean, variance = _moments(self.weights @ self.shares)
-        z = (np.arange(self.shares.shape[1]) - mean) / math.sqrt(variance) if variance > 0.0 else np.zeros(1)
-        exponent = slopes[0] * z + slopes[1] * z**2
-        raised = self.shares * np.exp(np.maximum(exponent - exponent.max(), -_STEEPEST))
-        sums = np.maximum(raised.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
-        result: Floats = raised * (self.shares.sum(axis=1, keepdims=True) / sums)
-        return result
-
-    def slopes(self, goal: Floats, free: tuple[bool, bool]) -> Floats:
-        """Slopes, those that are not free 0, at which as many moments are as they should be; as near as was found."""
-        chosen = np.array(free)
-
-        def off(values: Floats) -> Floats:
-            slopes = np.zeros(2)
-            slopes[chosen] = values
-            missing: Floats = self._off(slopes, goal)[chosen]
-            return missing
-
-        result = np.zeros(2)
-        result[chosen] = np.nan_to_num(root(off, np.zeros(int(chosen.sum()))).x)
-        return result
-
-    def near(self, slopes: Floats, goal: Floats, *, only: int = 2) -> bool:
-        """Whether the moments at these slopes, or the first alone, are as they should be."""
-        return bool(np.all(np.abs(self._off(slopes, goal)[:only]) < _NEAR))
-
-    def _off(self, slopes: Floats, goal: Floats) -> Floats:
-        variance = _moments(self.weights @ self.shares)[1]
-        apart: Floats = (self.moments(slopes) - goal) / [math.sqrt(variance), variance]
-        return apart
-
-
-def _moments(shares: Floats) -> Floats:
-    """Mean and variance of the place of atoms in order: (2,)."""
-    places, whole = np.arange(len(shares)), max(float(shares.sum()), LEAST)
-    mean = float(shares @ places) / whole
-    return np.array([mean, float(shares @ (places - mean) ** 2) / whole])

@@ -8,7 +8,6 @@ import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.fit.mixtures.draw import FittedTable
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.block import Block, finest
@@ -18,6 +17,7 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import details, moments, selection
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import sets as set_blocks
+from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.pairing import Pairing, seen
 from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
