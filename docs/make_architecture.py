@@ -98,17 +98,17 @@ class Walk:
         if event == "call":
             self.called.setdefault(module)
             given = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-            if not code.co_name.startswith("<") and any(_is_data(frame.f_locals.get(name)) for name in given):
+            if not code.co_name.startswith("<") and any(is_data(frame.f_locals.get(name)) for name in given):
                 self.passed.setdefault(module)
-        elif event == "return" and _is_data(result):
+        elif event == "return" and is_data(result):
             self.passed.setdefault(module)
 
 
-def _is_data(value: object, depth: int = 2) -> bool:
+def is_data(value: object, depth: int = 2) -> bool:
     if isinstance(value, DATA):
         return True
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, (tuple, list)) else ()
-    return depth > 0 and any(_is_data(part, depth - 1) for part in list(parts)[:4])
+    return depth > 0 and any(is_data(part, depth - 1) for part in list(parts)[:4])
 
 
 def walk_of_a_row() -> Walk:
