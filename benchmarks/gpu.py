@@ -1,4 +1,4 @@
-"""Sums, counts and fits on one GPU: rows a second, and whether they are the processor's to the bit.
+"""Sums and fits on one GPU: rows a second, and whether they are the processor's to the bit.
 
 python benchmarks/gpu.py
 
@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))  # so th
 import cupy
 
 from kernelease.arrays import Floats, Integers
-from kernelease.cuda.counts import device_counts
 from kernelease.cuda.sums import device_total
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -44,7 +43,6 @@ from kernelease.table.table_domain import TableDomain
 
 ROWS = 2**25
 SAMPLE = 20_000
-COUNTED, COLUMNS, CELLS = 10**9, 14, 16
 
 
 def best(run: Callable[[], object]) -> float:
@@ -83,21 +81,6 @@ def sums(name: str, feature_map: FeatureMap, columns: int) -> None:
     same = [int(v) for v in device_total(feature_map, sample)[0]] == on_processor(feature_map, cupy.asnumpy(sample))
     seconds = best(lambda: device_total(feature_map, rows))
     print(f"| {name} | {ROWS / seconds / 1e6:.0f} M rows/s | {'yes' if same else 'NO'} |", flush=True)
-
-
-def counts() -> None:
-    views = [np.arange(CELLS)] * COLUMNS
-    groups = [(i, j) for i in range(COLUMNS) for j in range(i)]
-    codes = cupy.random.default_rng(0).integers(0, CELLS, size=(COLUMNS, COUNTED), dtype=cupy.uint8)
-    few = cupy.asnumpy(codes[:, :SAMPLE]).astype(np.int64)
-    tables = device_counts(cupy.ascontiguousarray(codes[:, :SAMPLE]), views, groups)
-    same = all(
-        np.array_equal(table, np.bincount(few[i] * CELLS + few[j], minlength=CELLS**2))
-        for (i, j), table in zip(groups, tables, strict=True)
-    )
-    seconds = best(lambda: device_counts(codes, views, groups))
-    name = f"{len(groups)} pairs of {COLUMNS} columns, {COUNTED:.0e} rows"
-    print(f"| {name} | {seconds:.2f} s | {'yes' if same else 'NO'} |", flush=True)
 
 
 def noisy_counts() -> Measured:
@@ -148,7 +131,6 @@ def main() -> None:
     sums("4,096 Fourier features, D = 2", fourier(2, 4096), 2)
     sums("2,048 Gaussian kernels, D = 2", nystrom(2, 2048), 2)
     sums("2,048 Gaussian kernels, D = 5", nystrom(5, 2048), 5)
-    counts()
     fits()
 
 

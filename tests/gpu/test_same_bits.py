@@ -1,4 +1,4 @@
-"""Sums and counts on a GPU are those of the processor, to the bit, whatever the rows; fits end as near.
+"""Sums on a GPU are those of the processor, to the bit, whatever the rows; fits end as near.
 
 Run by `make test-gpu`.
 
@@ -16,8 +16,7 @@ if importlib.util.find_spec("cupy") is None:
 
 import cupy
 
-from kernelease.arrays import Floats, Integers
-from kernelease.cuda.counts import device_counts
+from kernelease.arrays import Floats
 from kernelease.cuda.device import as_device_rows, translated
 from kernelease.cuda.sums import device_total
 from kernelease.errors import CapacityError, ParameterError
@@ -79,31 +78,6 @@ def test_rows_beyond_one_launch() -> None:
     many = np.tile(once, (2**10 + 1, 1))
     assert len(device_total(feature_map, as_device_rows(many))) == 2
     assert _on_device(feature_map, many) == [x * (2**10 + 1) for x in _expected(feature_map, once)]
-
-
-def _counted(codes: Integers, views: list[Integers], group: tuple[int, ...]) -> Integers:
-    lengths = [int(views[column].max()) + 1 for column in group]
-    joint = np.zeros(codes.shape[1], dtype=np.int64)
-    for column, length in zip(group, lengths, strict=True):
-        joint = joint * length + views[column][codes[column]]
-    return np.bincount(joint, minlength=int(np.prod(lengths)))
-
-
-@pytest.mark.parametrize("kind", [np.uint8, np.uint16])
-@pytest.mark.parametrize("count", [1, 1000, 200_003])
-def test_counts(kind: type, count: int) -> None:
-    codes = np.random.default_rng(0).integers(0, 200, size=(9, count)).astype(kind)
-    views = [np.arange(200) // (1 + 2 * i) for i in range(9)]
-    groups = [(i, j) for i in range(9) for j in range(i)] + [(8, 7, 6), (3,)]
-    tables = device_counts(cupy.asarray(codes), views, groups)
-    for group, table in zip(groups, tables, strict=True):
-        assert np.array_equal(table, _counted(codes.astype(np.int64), views, group))
-
-
-def test_a_table_too_large_is_refused() -> None:
-    views = [np.arange(300), np.arange(300)]
-    with pytest.raises(CapacityError, match="90,000 cells"):
-        device_counts(cupy.zeros((2, 5), dtype=cupy.uint16), views, [(0, 1)])
 
 
 def test_rows_that_are_none() -> None:

@@ -88,7 +88,6 @@ class CountsReading(Reading):
         return self.blocks, self.schema
 
     def embedding(self, what: str) -> NoisyEmbedding:
-        """None."""
         raise ParameterError(f"{what}: needs a release of a noisy embedding; this one holds noisy counts.")
 
     def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
@@ -137,7 +136,6 @@ class FeaturesReading(Reading):
     noisy: NoisyEmbedding
 
     def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
-        """None."""
         raise ParameterError(f"{what}: needs a release of a table with measured counts.")
 
     def embedding(self, what: str) -> NoisyEmbedding:
@@ -193,23 +191,18 @@ class NoReading(Reading):
         raise ParameterError("This release holds no noisy measurements to compare with: its method keeps rows only.")
 
     def counts(self, what: str) -> tuple[NoisyBlocks, Schema]:
-        """None."""
         self._none()
 
     def embedding(self, what: str) -> NoisyEmbedding:
-        """None."""
         self._none()
 
     def mean(self, among: frozenset[int] | None, lengthscale: float) -> ReleasedMean:
-        """None."""
         self._none()
 
     def means(self, other: Reading, lengthscale: float) -> tuple[ReleasedMean, ReleasedMean]:
-        """None."""
         self._none()
 
     def sample(self, data: Any) -> SampleRows:
-        """None."""
         self._none()
 
     def points(self, chosen: Integers | None = None) -> Rows:
@@ -217,7 +210,6 @@ class NoReading(Reading):
         return self.release.points if chosen is None else self.release.points[chosen]
 
     def witness(self, data: Any, columns: Sequence[str] | None, target: Target) -> Witness:
-        """None."""
         self._none()
 
     def coordinates(self) -> list[Coordinates]:

@@ -48,12 +48,10 @@ class VectorDomain(Domain):
 
     @property
     def schema(self) -> None:
-        """None."""
         return None
 
     @property
     def sizes(self) -> None:
-        """None."""
         return None
 
     def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
