@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
+import scipy.stats
 
 from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.analysis.comparisons import mean_embedding
 from kernelease.analysis.comparisons.mean_embedding import CellFeatures, common_coordinates, released_embedding
 from kernelease.errors import ParameterError
 from kernelease.features import Fourier
@@ -16,6 +18,7 @@ from kernelease.privacy import Neighbours
 from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Integer, Ordinal, Schema
+from tests.anywhere import other_linear_algebra
 
 TABLE = people(np.random.default_rng(0), 1_000)
 EXACT = measured(TABLE, epsilon=np.inf, generator=np.random.default_rng(0))
@@ -52,6 +55,30 @@ def test_many_cells():
     cells = CellFeatures.of(column, np.arange(column.size))
     assert cells.features.T @ cells.features == pytest.approx(np.diag(cells.spectrum), abs=1e-6)
     assert np.linalg.norm(cells.features[-1]) > 0.9  # NULL is seen, though it is one cell among thousands
+
+
+def test_features_do_not_hang_on_the_choices_of_linear_algebra(monkeypatch):
+    """Errors are drawn in these coordinates: where a sign differed, p-values would differ from machine to machine."""
+    columns = [Integer(name="n", min=low, max=low + 30, nullable=True) for low in range(8)]  # NULL at other places each
+    machine = [CellFeatures.of(column, np.arange(column.size)).features for column in columns]
+    with other_linear_algebra():
+        other = [CellFeatures.of(column, np.arange(column.size)).features for column in columns]
+        monkeypatch.setattr(mean_embedding, "_settle_basis", lambda vectors, _: vectors)  # broken twin
+        broken = [CellFeatures.of(column, np.arange(column.size)).features for column in columns]
+    assert all(np.allclose(one, two, rtol=0.0, atol=1e-9) for one, two in zip(machine, other, strict=True))
+    assert not all(np.allclose(one, two, rtol=0.0, atol=1e-9) for one, two in zip(machine, broken, strict=True))
+
+
+def test_equal_singular_values_have_one_basis():
+    generator = np.random.default_rng(0)
+    vectors, roots = scipy.stats.ortho_group(6).rvs(random_state=generator)[:, :4], np.array([3.0, 2.0, 2.0, 2.0])
+    turned = vectors.copy()
+    turned[:, 0] *= -1.0
+    turned[:, 1:] = vectors[:, 1:] @ scipy.stats.ortho_group(3).rvs(random_state=generator)
+    one, other = (mean_embedding._settle_basis(basis, roots) for basis in (vectors, turned))
+    assert one == pytest.approx(other, abs=1e-12)
+    assert one[:, 1:] @ one[:, 1:].T == pytest.approx(vectors[:, 1:] @ vectors[:, 1:].T, abs=1e-12)
+    assert mean_embedding._settle_basis(np.empty((3, 0)), np.empty(0)).shape == (3, 0)
 
 
 def test_means_from_counts_are_means_of_rows():

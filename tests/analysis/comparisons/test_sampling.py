@@ -5,6 +5,8 @@ import dataclasses
 import numpy as np
 import pyarrow as pa
 import pytest
+from scipy.special import ndtri
+from scipy.stats import chi2
 
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
@@ -51,21 +53,39 @@ def test_persons_count_as_their_average():
     assert scatter.deviations[0].T @ scatter.deviations[0] == pytest.approx(np.cov(averages.T), abs=1e-9)
 
 
+@pytest.mark.statistical
 def test_errors_have_the_stated_variance():
+    """Fails once in a million runs, by chance of the mean of ‖e‖² or of the variance along a direction.
+
+    A row is in all parts at once: what it adds to one goes with what it adds to another, and covariances between parts
+    belong to the variance along a direction. Of the one with the largest variance they are a good deal.
+    """
     noisy = measured(TABLE, epsilon=1.0, generator=np.random.default_rng(0))
     (mean,) = common_coordinates([noisy], SCHEMA.columns)
-    coordinates = [part.coordinates for part in mean.parts]
-    scatter = Scatter.of(everyone(CODES), coordinates, np.random.default_rng(0))
-    direction = [np.eye(len(part.mean))[0] for part in mean.parts]
+    scatter = Scatter.of(everyone(CODES), [part.coordinates for part in mean.parts], np.random.default_rng(0))
+    rows = np.hstack(scatter.deviations)  # of all parts, side by side
+    covariance = np.diag(np.concatenate([part.variance for part in mean.parts])) + 0.01 * rows.T @ rows
+    direction = np.split(np.linalg.eigh(covariance)[1][:, -1], np.cumsum([len(part.mean) for part in mean.parts])[:-1])
     error = draw_errors(
         [mean], [ScaledScatter(scatter=scatter, rate=0.01)], direction, np.random.default_rng(0), draws=4_000
     )
-    assert error.squares.mean() == pytest.approx(error.trace, rel=0.05)
-    along = sum(
-        part.variance[0] + 0.01 * (deviations[:, 0] ** 2).sum()
-        for part, deviations in zip(mean.parts, scatter.deviations, strict=True)
+    assert error.trace == pytest.approx(np.trace(covariance))
+    deviation = np.sqrt(2.0 * np.sum(covariance**2) / 4_000)  # of the mean of ‖e‖², e normal
+    assert error.squares.mean() == pytest.approx(np.trace(covariance), abs=-ndtri(1e-6 / 4) * deviation)
+    along = np.concatenate(direction)
+    assert within_chance(error.projections, along @ covariance @ along)
+    apart = sum(
+        one @ (np.diag(part.variance) + 0.01 * deviations.T @ deviations) @ one
+        for one, part, deviations in zip(direction, mean.parts, scatter.deviations, strict=True)
     )
-    assert error.projections.var() == pytest.approx(along, rel=0.15)
+    assert not within_chance(error.projections, apart)  # broken twin: the parts' variances, without covariances
+
+
+def within_chance(draws, variance) -> bool:
+    """Whether normal draws can have this variance; of draws that do, once in two million times it says no."""
+    degrees = len(draws) - 1
+    low, high = chi2.ppf([1e-6 / 4, 1.0 - 1e-6 / 4], degrees)
+    return bool(low < degrees * draws.var(ddof=1) / variance < high)
 
 
 def test_a_noisy_number_of_rows_counts():

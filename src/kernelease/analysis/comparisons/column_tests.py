@@ -248,9 +248,9 @@ def _counted(noisy: NoisyBlocks, index: int, groups: Integers, table: Contingenc
 
 
 def _root(covariance: Floats) -> Floats:
-    """R with R·Rᵀ = covariance."""
+    """R with R·R = covariance, R symmetric: the one root that hangs on no choice of eigenvectors."""
     values, vectors = np.linalg.eigh(covariance)
-    root: Floats = vectors * np.sqrt(np.maximum(values, 0.0))
+    root: Floats = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return root
 
 

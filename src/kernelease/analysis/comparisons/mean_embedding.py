@@ -30,10 +30,12 @@ from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law
+from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.likeness import LENGTHSCALE
 
 _NEGLIGIBLE = 1e-3  # eigenvalues below this share of the largest are left out of a smooth kernel
+_EQUAL = 1e-8  # of the largest: singular values that differ by less have no vectors of their own, but for rounding
 _SPACED = 256  # places that a smooth kernel is computed from
 
 
@@ -64,7 +66,8 @@ class CellFeatures:
         factor = _factor(places, lengthscale)
         vectors, roots, _ = np.linalg.svd(factor - factor.mean(axis=0), full_matrices=False)
         keep = roots**2 > min(_NEGLIGIBLE * roots[0] ** 2, 0.5)  # NULL's own is near 1
-        return cls(features=vectors[:, keep] * roots[keep], spectrum=roots[keep] ** 2)
+        settled = _settle_basis(vectors[:, keep], roots[keep])
+        return cls(features=settled * roots[keep], spectrum=roots[keep] ** 2)
 
 
 class Coordinates(ABC):
@@ -280,6 +283,20 @@ def _factor(places: Floats, lengthscale: float) -> Floats:
     factor[placed, : large.sum()] = _gaussian(known, spaced) @ (vectors[:, large] / np.sqrt(values[large]))
     factor[others, large.sum() + np.arange(len(others))] = 1.0
     return factor
+
+
+def _settle_basis(vectors: Floats, roots: Floats) -> Floats:
+    """Singular vectors with the signs, and for equal values the basis, that lie nearest a fixed matrix: (n, r).
+
+    LAPACK's own choice differs from processor to processor; draws of errors in these coordinates, and the p-values
+    that are printed of them, must not.
+    """
+    settled, fixed = vectors.copy(), PublicSeed(0).generator("signs").standard_normal(vectors.shape)
+    ends = np.flatnonzero(np.append(-np.diff(roots) > _EQUAL * roots[:1], True)) + 1
+    for equal in np.split(np.arange(len(roots)), ends[:-1]):
+        left, _, right = np.linalg.svd(vectors[:, equal].T @ fixed[:, equal])
+        settled[:, equal] = vectors[:, equal] @ (left @ right)
+    return settled
 
 
 def _gaussian(one: Floats, other: Floats) -> Floats:
