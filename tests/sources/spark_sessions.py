@@ -152,7 +152,7 @@ def _free_port() -> int:
 
 
 def _wait_for(port: int) -> None:
-    for _ in range(240):
+    for _ in range(1200):  # a busy machine takes its time
         try:
             with urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=2):
                 return
