@@ -7,11 +7,12 @@ from typing import final
 import numpy as np
 
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 
 @final
 @dataclass(frozen=True, slots=True)
-class PublicSeed:
+class PublicSeed(Kind):
     """A seed for everything random that is *not* noise; it is printed on the certificate.
 
     Each purpose has a stream of its own, so that drawing more starting points never changes the frequencies.

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from kernelease.release.codec import _CLASSES
+from kernelease.kinds import own_kind
 
 A_LITTLE, A_LOT = 1e-3, 1.0  # relative
 LONG = 6  # items of a list that are all changed
@@ -103,7 +103,7 @@ def _others(owner: Any, key: Any, item: Any) -> Iterator[tuple[str, Any]]:
     elif isinstance(item, int | float):
         yield from _numbers(item)
     elif isinstance(item, str):
-        cls = _CLASSES.get(owner.get("tag", "")) if isinstance(owner, dict) else None
+        cls = own_kind(str(owner.get("tag"))) if isinstance(owner, dict) else None
         if key == "value" and cls is not None and issubclass(cls, Enum):
             yield from ((f"to {member.value}", member.value) for member in cls if member.value != item)
         yield "longer", item + "x"

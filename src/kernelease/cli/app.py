@@ -11,6 +11,7 @@ from typer.main import get_command
 
 from kernelease._version import __version__
 from kernelease.cli.exits import Commands
+from kernelease.errors import ParameterError
 
 COMMANDS = (
     *("schema", "check", "plan", "measure", "fit", "release", "verify", "report"),
@@ -70,12 +71,26 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _import(module: str) -> None:
+    try:
+        importlib.import_module(module)
+    except ImportError as error:
+        raise ParameterError(
+            f"--import {module}: {error}. Name a module that Python finds: an installed one, or one in a folder of "
+            "PYTHONPATH."
+        ) from None
+
+
 @app.callback()
 def main(
     context: typer.Context,
     config: Annotated[
         Path | None,
         typer.Option(metavar="FILE", help="A TOML file with a table per command, which fills in its options."),
+    ] = None,
+    modules: Annotated[
+        list[str] | None,
+        typer.Option("--import", metavar="MODULE", help="Import a module of your own: bundles may hold its kinds."),
     ] = None,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
@@ -85,6 +100,8 @@ def main(
     for stream in (sys.stdout, sys.stderr):  # a terminal that has no ✓ or ε shows a ?, and no traceback
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="replace")
+    for module in modules or ():
+        _import(module)
     if config is not None:
         from kernelease.cli.config import read_config  # it reads TOML as schemas do, and loads them
 

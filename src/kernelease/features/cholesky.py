@@ -15,13 +15,14 @@ from scipy.linalg.lapack import dpstrf
 
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.kernels.kernel import Kernel
+from kernelease.kinds import Kind
 
 _WHOLE = 4096  # points whose Gram matrix is computed whole: 128 MiB
 
 
 @final
 @unique
-class Order(Enum):
+class Order(Kind, Enum):
     """Which point joins the basis next."""
 
     PIVOTED = "pivoted"

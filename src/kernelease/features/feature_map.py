@@ -3,9 +3,10 @@
 from abc import ABC, abstractmethod
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows
+from kernelease.kinds import Kind
 
 
-class FeatureMap(ABC):
+class FeatureMap(Kind, ABC):
     """φ: a row to a vector whose norm and diameter are known before any row is seen.
 
     On the private side a row becomes *integers* that depend on that row alone (`integers`), integers are summed

@@ -13,10 +13,11 @@ import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.fit.solution import SyntheticSet
+from kernelease.kinds import Kind
 from kernelease.measured.embedding import NoisyEmbedding
 
 
-class Estimator(ABC):
+class Estimator(Kind, ABC):
     """A public function of a noisy embedding that estimates the true one."""
 
     @abstractmethod

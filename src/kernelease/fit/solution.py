@@ -10,12 +10,13 @@ import pyarrow as pa
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
+from kernelease.kinds import Kind
 from kernelease.table.domain import Domain
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SyntheticSet:
+class SyntheticSet(Kind):
     """(z₁, w₁) … (z_M, w_M): what is published. Σ w_m k(z_m, ·) stands for the private table."""
 
     points: Rows

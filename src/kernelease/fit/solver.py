@@ -12,14 +12,15 @@ from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.kernels.parameters import check_integer
+from kernelease.kinds import Kind
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 
 
-class PointSolver(ABC):
+class PointSolver(Kind, ABC):
     """Finds (z, w) with Σ w_m φ(z_m) ≈ target. Sees nothing private; starts from a public source of points."""
 
-    def check(self, feature_map: FeatureMap, source: PointSource) -> None:  # noqa: B027  # most solvers take every map
+    def check(self, feature_map: FeatureMap, source: PointSource) -> None:  # most solvers take every map
         """Raise for what this solver can't do. Methods call it before they charge any budget."""
 
     @abstractmethod

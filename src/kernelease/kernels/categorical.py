@@ -18,9 +18,10 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_tuple
 from kernelease.kernels.rounding import sum_above
+from kernelease.kinds import Kind
 
 
-class Other(enum.Enum):
+class Other(Kind, enum.Enum):
     """One value: what is outside a declared list."""
 
     OTHER = "other"

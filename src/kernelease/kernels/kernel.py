@@ -5,9 +5,10 @@ from abc import ABC, abstractmethod
 import numpy as np
 
 from kernelease.arrays import Floats, Rows
+from kernelease.kinds import Kind
 
 
-class Kernel(ABC):
+class Kernel(Kind, ABC):
     """A positive-definite function k(x, y) on rows, with the bounds that privacy and rates rest on.
 
     Every evaluation is elementwise and in a fixed order over columns: k(x, y) depends on x and y alone, to the bit,

@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.measured.ramp import Ramp
 
 MOST_COLUMNS = 4  # of a block: no method counts more of them together
@@ -17,7 +18,7 @@ LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class Block(Kind):
     """Which sums to measure: over the rows of each cell of up to four columns, Σ Π_i t_i.
 
     `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:

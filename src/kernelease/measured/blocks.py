@@ -8,6 +8,7 @@ import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.measured.block import Block, details
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured, all_private, check_integers, check_rows, digest, needed_by
@@ -34,7 +35,7 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyBlock:
+class NoisyBlock(Kind):
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
     Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1. Of a centred

@@ -3,10 +3,12 @@
 from dataclasses import dataclass
 from typing import final
 
+from kernelease.kinds import Kind
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Choice:
+class Choice(Kind):
     """What was chosen, and why.
 
     >>> print(Choice(name="rank", value=12, reason="as given"))

@@ -7,6 +7,7 @@ from typing import final
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
+from kernelease.kinds import Kind
 from kernelease.measured.measured import check_integers, check_rows
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
@@ -15,7 +16,7 @@ from kernelease.privacy.step import Law, Measurement
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoisyEmbedding:
+class NoisyEmbedding(Kind):
     """μ̃: the mean of a feature map over the private rows, plus known noise.
 
     Under replace-one `rows` is the public N. Under add-remove it is the noisy count n̂, at least 1: a table so small

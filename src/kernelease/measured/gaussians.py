@@ -9,13 +9,14 @@ from scipy.special import ndtri
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 _TAIL = 1e-9  # a Sobol sequence may hold 0, where the normal law has no quantile
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Gaussians:
+class Gaussians(Kind):
     """Σ w_k·N(z_k, s_k²·I): centres z (K, d), widths s (K,), weights w (K,) on the probability simplex.
 
     >>> pair = Gaussians(centres=np.zeros((2, 3)), widths=np.array([0.0, 1.0]), weights=np.array([0.5, 0.5]))

@@ -7,6 +7,7 @@ from typing import Any
 
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
+from kernelease.kinds import Kind
 from kernelease.measured.choice import Choice
 from kernelease.measured.recorded import RecordedNoise
 from kernelease.privacy.accounting import Loss
@@ -18,7 +19,7 @@ from kernelease.table.domain import Domain
 _MOST_ROWS = 2.0**47  # no table has more, and float64 holds such a number to 1/64
 
 
-class Measured(ABC):
+class Measured(Kind, ABC):
     """All that came through the barrier in one release. Whatever is made of it is free.
 
     Each kind of measurement knows what it must have cost (`steps`, `needed`), whether its parts belong together
@@ -78,7 +79,7 @@ class Measured(ABC):
         For numbers that a stranger wrote: each part has passed its own constructor.
         """
 
-    def check_shares(self, total: Loss) -> None:  # noqa: B027  # only what is measured in parts has shares
+    def check_shares(self, total: Loss) -> None:  # only what is measured in parts has shares
         """Raise `ParameterError` unless each part was charged the share of the total that it states."""
 
     @property

@@ -7,6 +7,7 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 LARGEST_LIMIT = 2**20  # of a weight: summed over a batch of persons' rows it fits 64 bits
 _LARGEST = 2**48  # of `start` and `slope`: with fine codes below 2¹⁴, no weight overflows on the way to its clamp
@@ -14,7 +15,7 @@ _LARGEST = 2**48  # of `start` and `slope`: with fine codes below 2¹⁴, no wei
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ramp:
+class Ramp(Kind):
     """t(a, f) = clamp(start[a] + slope[a]·f, −limit, limit), for atom a and the code f of its value in finer cells.
 
     All of it is public. Whatever the arrays say, no weight is larger than `limit`: sensitivity needs nothing else.

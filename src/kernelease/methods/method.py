@@ -12,6 +12,7 @@ from kernelease.errors import ParameterError
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.points.source import PointSource, PublishedRows
 from kernelease.kernels.kernel import Kernel
+from kernelease.kinds import Kind
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Privacy
@@ -71,7 +72,7 @@ class Fitted(Protocol):
         ...
 
 
-class Method(ABC):
+class Method(Kind, ABC):
     """A strategy for turning private rows into synthetic ones."""
 
     uses_kernel: ClassVar[bool] = True  # whether the certificate names one
@@ -82,7 +83,7 @@ class Method(ABC):
         """How many columns its rows have, where its parameters say so. An empty list of rows has these, too."""
         return None
 
-    def check(self, domain: Domain) -> None:  # noqa: B027  # most methods have nothing to refuse so early
+    def check(self, domain: Domain) -> None:  # most methods have nothing to refuse so early
         """Refuse, before anything is read, what the declarations alone make impossible."""
 
     @abstractmethod

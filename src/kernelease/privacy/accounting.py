@@ -18,6 +18,7 @@ from typing import final
 from scipy.special import ndtr, ndtri
 
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.privacy.calibration import (
     Calibration,
     check_epsilon_delta,
@@ -47,7 +48,7 @@ def rounding_tau(coordinates: int, scale: float = SMALLEST_SCALE) -> float:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Loss:
+class Loss(Kind):
     """The privacy loss of a step, or of several added up.
 
     >>> gaussian, pure = Loss.gaussian(0.1), Loss.pure(0.5)

@@ -15,6 +15,7 @@ from scipy.optimize import brentq
 from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
 
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 SMALLEST_DELTA = 1e-300  # below it floats no longer tell one δ from another, and no noise differs either
 _TINY = 2.0**-1022  # the smallest normal float: a computed δ is never rounded down to 0, which would claim pure DP
@@ -27,7 +28,7 @@ _LARGEST_MU = 40.0  # of those whose ε is looked for: an attacker who faces mor
 
 @final
 @unique
-class Calibration(Enum):
+class Calibration(Kind, Enum):
     """Which formula turns (ε, δ) into the Gaussian mechanism's σ."""
 
     ANALYTIC = "analytic"

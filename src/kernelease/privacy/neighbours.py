@@ -3,10 +3,12 @@
 from enum import Enum, unique
 from typing import final
 
+from kernelease.kinds import Kind
+
 
 @final
 @unique
-class Neighbours(Enum):
+class Neighbours(Kind, Enum):
     """The neighbour relation of a guarantee. Every sensitivity asks for one, and the certificate prints it."""
 
     REPLACE_ONE = "replace-one"

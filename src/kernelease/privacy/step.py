@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers, Floats
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.privacy.accounting import Loss, rounding_tau
 
 LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, and σ = 0.0035 is still a number
@@ -17,7 +18,7 @@ _FAR = 2.0**256  # no scale or sensitivity is near it: beyond, prices would over
 
 @final
 @unique
-class Law(Enum):
+class Law(Kind, Enum):
     """The law of the noise."""
 
     GAUSSIAN = "gaussian"
@@ -27,7 +28,7 @@ class Law(Enum):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Step:
+class Step(Kind):
     """Noise of a law and scale on so many integers of a known sensitivity."""
 
     law: Law
@@ -55,7 +56,7 @@ class Step:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measurement:
+class Measurement(Kind):
     """Noisy integers and all that may be known about their noise. Public."""
 
     integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
@@ -98,7 +99,7 @@ class Measurement:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Selection:
+class Selection(Kind):
     """The index of a candidate that was drawn, and what it cost. Public."""
 
     index: int

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, final
 from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
@@ -31,7 +32,7 @@ NOT_PROMISED = (
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Certificate:
+class Certificate(Kind):
     """The statement that goes out with a release. All of it is public."""
 
     private: bool

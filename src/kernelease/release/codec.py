@@ -1,78 +1,30 @@
-"""Public objects to JSON and back, through a closed registry of tags.
+"""Public objects to JSON and back, by the tags of their kinds.
 
-A bundle holds no code and no pickle: what can be read is what the registry lists. Each object is a frozen dataclass or
-an enum, each field must be of its declared type, and the object is built again through its own constructor, so that
-its checks run on what a stranger wrote.
+A bundle holds no code and no pickle: what can be read is what is defined already (`kernelease.kinds`). Each object is a
+frozen dataclass or an enum, each field must be of its declared type, and the object is built again through its own
+constructor, so that its checks run on what a stranger wrote.
 """
 
 import base64
 import dataclasses
+import functools
+import importlib
+import json
 import math
+import pkgutil
 from enum import Enum
 from typing import Any
 
 import numpy as np
 
 from kernelease.errors import BundleError
-from kernelease.features.binning import RandomBinning
-from kernelease.features.cholesky import Order
-from kernelease.features.fourier import Fourier
-from kernelease.features.kar_karnick import KarKarnick
-from kernelease.features.ngrams import HashedNgrams
-from kernelease.features.nystrom import Nystrom
-from kernelease.features.one_hot import OneHot
-from kernelease.fit.estimators import EmpiricalMean, Shrinkage
-from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
-from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.fit.points.greedy import GreedyPreimages
-from kernelease.fit.points.source import NormalPoints, PublicPoints, PublishedRows, UniformPoints
-from kernelease.fit.solution import SyntheticSet
-from kernelease.fit.solver import FixedPoints
-from kernelease.fit.weights.constraints import Free, L1Ball, Simplex
-from kernelease.fit.weights.tilting import Tilting
-from kernelease.kernels.atom_product import AtomProduct
-from kernelease.kernels.categorical import Kronecker, Other, Similarity
-from kernelease.kernels.composite import OnColumns, Product, WeightedSum
-from kernelease.kernels.dot_product import DotProduct, Polynomial
-from kernelease.kernels.numeric import Gaussian, Laplace, Matern32, Matern52, RationalQuadratic
-from kernelease.kernels.string import Spectrum
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.measured.choice import Choice
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.embeddings import NoisyEmbeddings
-from kernelease.measured.gaussians import Gaussians
-from kernelease.measured.ramp import Ramp
-from kernelease.measured.selected import SelectedDatabase
-from kernelease.methods.adaptive.adaptive import Adaptive
-from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.method import UnknownMethod
-from kernelease.methods.random_features import RandomFeatures
-from kernelease.methods.small_database import SmallDatabase
-from kernelease.methods.subspace import Subspace
-from kernelease.privacy.accounting import Loss
-from kernelease.privacy.calibration import Calibration
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Law, Measurement, Selection, Step
-from kernelease.release.certificate import Certificate
+from kernelease.kernels.categorical import Other
+from kernelease.kinds import kind_of, own_kind, tag_of
 from kernelease.release.declared_types import is_declared
-from kernelease.release.entry import LedgerEntry
-from kernelease.seeds import PublicSeed
 
-_CLASSES: dict[str, type] = {
-    cls.__name__: cls
-    for cls in (
-        *(Block, Ramp, NoisyBlock, NoisyBlocks, NoisyEmbedding, NoisyEmbeddings, SelectedDatabase, Gaussians, Choice),
-        *(Measurement, Selection, Step, Law, Neighbours, Calibration, Certificate, LedgerEntry, Loss, PublicSeed),
-        *(Interactions, MixtureSolver, Subspace, PublishedRows, RandomFeatures, SmallDatabase, Adaptive, Tilting),
-        UnknownMethod,
-        *(NormalPoints, UniformPoints, PublicPoints, Free, Simplex, L1Ball, EmpiricalMean, Shrinkage, SyntheticSet),
-        *(GreedyPreimages, FixedPoints, SlidingFrankWolfe, Order, Other),
-        *(Fourier, HashedNgrams, KarKarnick, Nystrom, OneHot, RandomBinning),
-        *(Gaussian, Laplace, Matern32, Matern52, RationalQuadratic, Polynomial, DotProduct),
-        *(AtomProduct, Kronecker, Similarity, Spectrum, WeightedSum, Product, OnColumns),
-    )
-}
+_HOMES = ("seeds", "kernels", "features", "privacy", "measured", "fit", "methods", "release.certificate")
+_DEEPEST = 100  # objects and lists within each other; a composite kernel needs two of them a level
+_TOO_DEEP = f"Objects in this bundle lie within each other more than {_DEEPEST} deep."
 _ARRAY_TYPES = {
     "float64": np.float64,
     "int64": np.int64,
@@ -87,48 +39,110 @@ _LONG, _MOST_RUNS = 4096, 1 / 8  # integers from which on an array of few runs i
 
 def to_json(value: Any) -> Any:
     """A JSON value that `from_json` turns into an equal object."""
+    return _write(value, 0)
+
+
+def from_json(value: Any) -> Any:
+    """The object that `to_json` wrote. Raises `BundleError` for anything that is of no kind."""
+    return _read(value, 0)
+
+
+def check_holds(value: Any, name: str) -> None:
+    """Raise `BundleError` unless a bundle can hold an object and give it back: to be asked before any budget is spent.
+
+    It goes to JSON, from there to an object, and to JSON again, as saving, loading and verifying take it.
+    """
+    try:
+        written = json.dumps(to_json(value), allow_nan=False)
+        again = json.dumps(to_json(from_json(json.loads(written))), allow_nan=False)
+    except (BundleError, TypeError, ValueError, AttributeError) as error:
+        raise BundleError(f"{name}: {error} Nothing was spent.") from error
+    if written != again:
+        raise BundleError(
+            f"{name}: a {type(value).__name__} that is saved and loaded again differs from what it was. Its fields "
+            "must be all that it consists of. Nothing was spent."
+        )
+
+
+def _write(value: Any, depth: int) -> Any:
     if value is None or isinstance(value, (bool, int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"tag": "float", "value": repr(value)}
+    if depth > _DEEPEST:
+        raise BundleError(_TOO_DEEP)
     if isinstance(value, (tuple, list)):
-        return [to_json(item) for item in value]
+        return [_write(item, depth + 1) for item in value]
     if isinstance(value, np.ndarray):
         return _array_to_json(value)
     if isinstance(value, np.generic):
-        return to_json(value.item())
-    if type(value).__name__ not in _CLASSES:
-        raise BundleError(f"A bundle can't hold a {type(value).__name__}: it is not in the registry of public types.")
+        return _write(value.item(), depth)
+    return _write_kind(value, depth)
+
+
+def _write_kind(value: Any, depth: int) -> dict[str, Any]:
+    cls = type(value)
+    if own_kind(cls.__name__) is not cls:
+        _define_own()  # a class of another's must not take a name of kernelease's
+    tag = tag_of(cls)
     if isinstance(value, Enum):
-        return {"tag": type(value).__name__, "value": value.value}
+        return {"tag": tag, "value": value.value}
+    if not dataclasses.is_dataclass(value):
+        raise BundleError(
+            f"A bundle can't hold a {tag}: its class is no dataclass, so nobody knows what it consists of. Write "
+            "`@dataclass(frozen=True, kw_only=True)` above it."
+        )
     fields = [field.name for field in dataclasses.fields(value) if field.init]
-    return {"tag": type(value).__name__, **{name: to_json(getattr(value, name)) for name in fields}}
+    return {"tag": tag, **{name: _write(getattr(value, name), depth + 1) for name in fields}}
 
 
-def from_json(value: Any) -> Any:
-    """The object that `to_json` wrote. Raises `BundleError` for anything that is not in the registry."""
-    if isinstance(value, list):
-        return tuple(from_json(item) for item in value)
-    if not isinstance(value, dict):
+def _read(value: Any, depth: int) -> Any:
+    if not isinstance(value, (list, dict)):
         return value
+    if depth > _DEEPEST:
+        raise BundleError(_TOO_DEEP)
+    if isinstance(value, list):
+        return tuple([_read(item, depth + 1) for item in value])
     tag = value.get("tag")
     content = {name: item for name, item in value.items() if name != "tag"}
     if tag == "float":
         return _special_float(content.get("value"))
     if tag in ("array", "runs", "integers", "objects"):
         return _array_from_json(tag, content)
-    if not isinstance(tag, str) or tag not in _CLASSES:
-        raise BundleError(f"Unknown tag {str(tag)[:60]!r}: this bundle is damaged, or newer than this kernelease.")
-    return _build(_CLASSES[tag], tag, content)
+    return _build(_kind(tag), str(tag), {name: _read(item, depth + 1) for name, item in content.items()})
 
 
-def _build(cls: type, tag: str, content: dict[str, Any]) -> Any:
-    fields = {name: from_json(item) for name, item in content.items()}
-    if not issubclass(cls, Enum) and (odd := [name for name in fields if not is_declared(cls, name, fields[name])]):
-        raise BundleError(f"A {tag} in this bundle can't be read: {odd[0][:60]!a} is unknown, or of another type.")
+def _kind(tag: Any) -> type:
+    """The class of a tag: kernelease's, or else one that whoever reads has imported."""
+    if isinstance(tag, str):
+        if (own := own_kind(tag)) is not None:
+            return own
+        _define_own()
+        if (other := kind_of(tag)) is not None:
+            return other
+    named = repr(tag[:60]) if isinstance(tag, str) else f"({type(tag).__name__})"
+    raise BundleError(
+        f"Unknown tag {named}: this bundle is damaged, or newer than this kernelease, or it holds a kind that is not "
+        "kernelease's own. If so, import the module that defines it first (`kernelease --import MODULE …`)."
+    )
+
+
+@functools.cache
+def _define_own() -> None:
+    """Import all modules that may define a kind of kernelease's: whoever uses a few has imported those already."""
+    for home in _HOMES:
+        module = importlib.import_module(f"kernelease.{home}")
+        for inner in pkgutil.walk_packages(getattr(module, "__path__", ()), f"{module.__name__}."):
+            importlib.import_module(inner.name)
+
+
+def _build(cls: type, tag: str, fields: dict[str, Any]) -> Any:
     try:
+        odd = [] if issubclass(cls, Enum) else [name for name in fields if not is_declared(cls, name, fields[name])]
+        if odd:
+            raise BundleError(f"A {tag} in this bundle can't be read: {odd[0][:60]!a} is unknown, or of another type.")
         return cls(**fields)
-    except (TypeError, ValueError, IndexError, OverflowError) as error:
+    except (TypeError, ValueError, IndexError, OverflowError, NameError) as error:
         raise BundleError(f"A {tag} in this bundle can't be read: {str(error)[:200]}") from error
 
 
@@ -141,7 +155,7 @@ def _special_float(text: Any) -> float:
 def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
     if array.dtype == object:
         kind = "integers" if all(type(item) is int for item in array.ravel()) else "objects"
-        return {"tag": kind, "shape": list(array.shape), "values": [to_json(item) for item in array.ravel()]}
+        return {"tag": kind, "shape": list(array.shape), "values": [_write(item, _DEEPEST) for item in array.ravel()]}
     if array.dtype == np.int64 and array.ndim == 1 and len(array) > _LONG:
         starts = np.flatnonzero(np.diff(array, prepend=~array[:1]))
         if len(starts) < _MOST_RUNS * len(array):
@@ -187,7 +201,7 @@ def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
 
 
 def _scalar(item: Any, tag: str) -> Any:
-    value = from_json(item)
+    value = _read(item, _DEEPEST)
     allowed: tuple[type, ...] = (int,) if tag == "integers" else (int, float, str, bool, type(None), Other)
     if not isinstance(value, allowed):
         raise TypeError(tag)

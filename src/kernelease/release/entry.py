@@ -4,13 +4,14 @@ from dataclasses import dataclass
 from typing import final
 
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.ledger import Receipt
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class LedgerEntry:
+class LedgerEntry(Kind):
     """A line of the owner's books: which ledger, of which data set, and what all releases on it cost so far.
 
     `ledger` is its identity, drawn at random when it was made; None: there was no ledger, and nobody counts what else

@@ -23,6 +23,7 @@ from kernelease.fit.mixtures.schedule import Schedule
 from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.fit.mixtures.unheld import Unheld
 from kernelease.fit.solution import Outcome
+from kernelease.kinds import Kind
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.levels import in_groups, levels_of
@@ -102,7 +103,7 @@ class Mixture:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MixtureSolver:
+class MixtureSolver(Kind):
     """Minimises ½χ² + κ·Σ_m w_m KL(component m ‖ product of single columns) by Adam, from rows of a tree model.
 
     The penalty κ, in rows, pulls components toward independence, so that the fit ends at the noise floor instead of

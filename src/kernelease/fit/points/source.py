@@ -9,9 +9,10 @@ import numpy as np
 from kernelease.arrays import Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.kernels.parameters import check_integer
+from kernelease.kinds import Kind
 
 
-class PointSource(ABC):
+class PointSource(Kind, ABC):
     """A public source of candidate points. It must not be made from private rows."""
 
     @abstractmethod
@@ -118,7 +119,7 @@ class PublicPoints(PointSource):
 
 @final
 @dataclass(frozen=True, slots=True)
-class PublishedRows:
+class PublishedRows(Kind):
     """The first `count` rows of the private table are public already (the paper's publishable subset).
 
     Neighbouring tables then differ in the *other* rows only: the published ones have no guarantee, and the certificate

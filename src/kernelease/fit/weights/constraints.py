@@ -8,9 +8,10 @@ import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 
-class Constraint(ABC):
+class Constraint(Kind, ABC):
     """A convex set of weight vectors."""
 
     @property

@@ -25,6 +25,7 @@ from scipy.optimize import minimize
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.kinds import Kind
 
 _STEPS = 120  # of the dual's descent. research: Vectors: one constant at a time
 _PATIENCE = 4  # strengths worse than the best so far, in a row, end it. research: Vectors: one constant at a time
@@ -54,7 +55,7 @@ class Tilted:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tilting:
+class Tilting(Kind):
     """Tries strengths from the largest variance of a direction down to `weakest`, each `ratio` times the next.
 
     >>> features = 100.0 * np.array([[0.0], [1.0]])
