@@ -4,6 +4,7 @@
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
     │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
     ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed
+    ├── ResourceError       the machine lacks memory, room on a disk, or a library that works; nothing was spent
     ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
     ├── BudgetError         the privacy budget does not cover what was asked for
     ├── LedgerError         the ledger file is missing, locked, damaged, or not a ledger; no noise was drawn
@@ -43,6 +44,10 @@ class SourceError(KerneleaseError):
     Nothing was spent, unless the message says so: an adaptive release of a large table reads it more than once. The
     message says nothing about a row.
     """
+
+
+class ResourceError(KerneleaseError):
+    """The machine lacks what a release needs: memory, room on a disk, or a library that works. Nothing was spent."""
 
 
 class CapacityError(KerneleaseError):

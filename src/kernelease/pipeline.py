@@ -19,6 +19,7 @@ from kernelease.fit.points.source import PublicPoints
 from kernelease.fit.weights.constraints import Simplex
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.parameters import check_integer
+from kernelease.machine import cores
 from kernelease.methods.auto import method_for
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.plan import Plan
@@ -30,7 +31,6 @@ from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
 from kernelease.privacy.subject import ROWS, Subject
-from kernelease.private.parallel import cores
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import Progress
 from kernelease.release.certificate import Certificate
@@ -112,7 +112,7 @@ def release(
     _check_rows(rows, asked.method)
     fitting = _quick(asked.method) if fast else asked.method
     with asked.books.told_if_spent(bought), shown(progress) as watching:
-        return bought.complete(fit(asked.kept(bought, watching), method=fitting, rows=rows, progress=watching))
+        return bought.complete(fit(asked.kept(watching), method=fitting, rows=rows, progress=watching))
 
 
 def measure(
@@ -153,7 +153,7 @@ def measure(
         device=device,
     )
     with asked.books.told_if_spent(bought), shown(progress) as watching:
-        return asked.kept(bought, watching)
+        return asked.kept(watching)
 
 
 @final
@@ -176,9 +176,9 @@ class _Asked:
         )
         return Measurements(certificate=certificate, domain=context.domain, method=self.method, measured=measured)
 
-    def kept(self, bought: Bought, progress: Progress) -> Measurements:
+    def kept(self, progress: Progress) -> Measurements:
         """The same, saved; then the warning that needs the number of rows, by the noisy count where N is private."""
-        measurements = bought.keep(self.measurements(progress))
+        measurements = self.books.keep(self.measurements(progress))
         if self.context.privacy.relation is Neighbours.ADD_REMOVE:
             self.context.privacy.warn_if_weak(measurements.measured.rows)
         return measurements
@@ -207,13 +207,12 @@ def _asked(
         method.check(domain)
     rows = _rows(data, domain, public, push_down, device, None if method is None else method.dimension)
     source = SystemNoise() if noise is None else noise
-    given = ledger is not None
     books = Watched(
         MemoryLedger.for_one(promised, subject)
         if ledger is None
         else ledger_of(ledger, subject=subject, promised=promised),
-        given=given,
-        counts=given or source.private,
+        source,
+        given=ledger is not None,
     )
     context = Context(
         domain=domain,
@@ -225,6 +224,7 @@ def _asked(
         threads=cores(),
     )
     chosen = method_for(domain, rows.width) if method is None else method
+    Bought.check(domain, chosen)
     return _Asked(rows=rows, method=chosen, context=context, books=books)
 
 

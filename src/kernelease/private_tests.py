@@ -17,7 +17,7 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import Subject
 from kernelease.private.permuted import PermutedStatistics
-from kernelease.release.keeping import Watched
+from kernelease.release.keeping import Bought, Watched
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_table import private_table
 from kernelease.table.atom_features import AtomFeatures, PairFeatures
@@ -186,22 +186,24 @@ class _Request:
 
     def answer(self, statistics: PermutedStatistics, hypothesis: str, protected: str) -> PrivateTest:
         """Charge the ledger, then add noise."""
-        books = Watched(self.ledger, given=self.given, counts=self.given or self.noise.private)
-        with books.told_if_spent():
+        books, bought = Watched(self.ledger, self.noise, given=self.given), Bought()
+        with books.told_if_spent(bought):
             budget = PrivacyFilter.open(
                 self.privacy, ledger=books, subject=self.subject, coordinates=1, purpose=f"a test: {hypothesis}"
             )
             measured = statistics.exceed(self.level, budget=budget, noise=self.noise, label="a permutation test")
-        return PrivateTest(
-            hypothesis=hypothesis,
-            level=self.level,
-            margin=float(measured.values[0]) * statistics.unit,
-            noise=measured.standard_deviation * statistics.unit,
-            epsilon=self.privacy.epsilon,
-            protected=protected,
-            entry=books.receipt.number if self.given else None,
-            private=measured.private,
-        )
+            test = PrivateTest(
+                hypothesis=hypothesis,
+                level=self.level,
+                margin=float(measured.values[0]) * statistics.unit,
+                noise=measured.standard_deviation * statistics.unit,
+                epsilon=self.privacy.epsilon,
+                protected=protected,
+                entry=books.receipt.number if self.given else None,
+                private=measured.private,
+            )
+            bought.answered(test.words)
+        return test
 
 
 def _check_level(level: float, draws: int) -> None:

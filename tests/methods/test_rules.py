@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import CapacityError
-from kernelease.fit.capacity import MEMORY_CAP, refuse_beyond_memory
+from kernelease.machine import MEMORY_CAP, refuse_beyond_memory
 from kernelease.methods.rules import (
     FEATURES_CAP,
     POINTS_CAP,

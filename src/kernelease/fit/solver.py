@@ -6,13 +6,13 @@ from typing import final
 
 from kernelease.arrays import Floats
 from kernelease.features.feature_map import FeatureMap
-from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Simplex
 from kernelease.fit.weights.weight_solver import WeightSolver
 from kernelease.kernels.parameters import check_integer
 from kernelease.kinds import Kind
+from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 

@@ -8,7 +8,6 @@ import numpy as np
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
-from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.estimators import EmpiricalMean, Estimator
 from kernelease.fit.points.greedy import GreedyPreimages
 from kernelease.fit.points.source import PointSource
@@ -16,6 +15,7 @@ from kernelease.fit.solution import Solution
 from kernelease.fit.solver import PointSolver
 from kernelease.kernels.parameters import check_integer
 from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
+from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.choice import Choice
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured

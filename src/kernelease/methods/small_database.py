@@ -9,9 +9,9 @@ import numpy as np
 
 from kernelease.arrays import Integers, Rows, as_rows
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.kernels.parameters import check_integer
+from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.choice import Choice
 from kernelease.measured.measured import Measured
 from kernelease.measured.selected import Scale, SelectedDatabase

@@ -7,13 +7,13 @@ from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.cholesky import Order, PartialCholesky
 from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
-from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.estimators import EmpiricalMean, Estimator
 from kernelease.fit.points.source import PointSource, PublishedRows
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights.constraints import Constraint, Free
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
+from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.choice import Choice
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.measured.embeddings import NoisyEmbeddings

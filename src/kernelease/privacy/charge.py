@@ -1,7 +1,7 @@
 """What is about to be spent, on whom, and what that counts in the books of a ledger."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 from kernelease.errors import BudgetError, ParameterError
@@ -16,13 +16,15 @@ from kernelease.privacy.subject import Subject, is_text
 class Charge:
     """What is about to be spent, on what, and about whom.
 
-    `asked` is the guarantee that was asked for, with its relation; `loss` is what it costs, and what adds up.
+    `asked` is the guarantee that was asked for, with its relation; `loss` is what it costs, and what adds up. `numbers`
+    is how many noisy ones it may buy, at most: whoever charges makes room for them; no ledger keeps it.
     """
 
     loss: Loss
     asked: Privacy
     subject: Subject
     purpose: str
+    numbers: int = field(default=1, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if not is_text(self.purpose):

@@ -53,8 +53,8 @@ class PrivacyFilter:
         total = privacy.total(coordinates)
         if outright is not None and not privacy.allows(total := total + outright):
             raise ParameterError("PrivacyFilter: what is added outright passes the part of delta that is kept for it.")
-        receipt = ledger.charge(Charge(loss=total, asked=privacy, subject=subject, purpose=purpose))
-        return cls(privacy, total, receipt)
+        charge = Charge(loss=total, asked=privacy, subject=subject, purpose=purpose, numbers=coordinates)
+        return cls(privacy, total, ledger.charge(charge))
 
     @property
     def neighbours(self) -> Neighbours:

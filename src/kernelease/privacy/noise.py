@@ -6,9 +6,7 @@ a type of its own, and whatever it touches says NOT PRIVATE.
 
 import functools
 import math
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any, Protocol, final
@@ -16,7 +14,8 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from kernelease.arrays import Integers, block_slices
-from kernelease.errors import CapacityError, ParameterError
+from kernelease.errors import CapacityError, ParameterError, ResourceError
+from kernelease.machine import cores, refuse_shortage, workers
 
 # OpenDP saturates draws at ±2⁶³. At these scales that happens with probability below 2e⁻⁸¹⁹² a draw.
 LARGEST_GAUSSIAN_SCALE = 2.0**56
@@ -107,10 +106,33 @@ class SystemNoise:
         return int(_samplers().noisy_max(scale=float(scale))(list(scores)))
 
     def _draw(self, measurement: Any, size: int) -> Integers:
+        def draw(count: int) -> Integers:
+            return np.array(measurement([0] * count), dtype=np.int64)
+
         blocks = [s.stop - s.start for s in block_slices(size, _BLOCK)]
-        with ThreadPoolExecutor(self.threads or os.cpu_count() or 1) as pool:
-            drawn = pool.map(lambda count: np.array(measurement([0] * count), dtype=np.int64), blocks)
-            return np.concatenate([np.empty(0, np.int64), *drawn])
+        if len(blocks) < 2:
+            return draw(size)
+        with workers(min(self.threads or cores(), len(blocks))) as pool:
+            return np.concatenate(list(pool.map(draw, blocks)))
+
+
+def try_noise(source: NoiseSource) -> None:
+    """Load OpenDP and draw from each of its laws once, before any budget is spent; what is drawn is thrown away.
+
+    Raises `ResourceError` where that fails. Noise from elsewhere needs no library, and a seed's stream is not moved.
+    """
+    if not isinstance(source, SystemNoise):
+        return
+    try:
+        samplers = _samplers()
+        for law in (samplers.gaussian, samplers.laplace, samplers.noisy_max):
+            law(scale=2.0)([0, 0])
+    except Exception as error:
+        refuse_shortage(error)
+        raise ResourceError(
+            f"Noise can't be drawn: OpenDP does not work here ({type(error).__name__}: {str(error)[:200]}). Install it "
+            "anew. Nothing was spent."
+        ) from error
 
 
 @final

@@ -4,7 +4,6 @@ import functools
 import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, final
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array
 
 from kernelease.arrays import Integers
+from kernelease.machine import workers
 from kernelease.measured.block import Block, refined
 from kernelease.private.cover import cover
 from kernelease.private.encoded import Batch, EncodedRows
@@ -167,7 +167,7 @@ def total_counts(rows: EncodedRows, layout: Layout, threads: int) -> Integers:
     """The counts of all groups over all rows. Each thread adds to counts of its own, which are added up at the end."""
     threads = max(1, min(threads, _MOST_TABLES // (8 * layout.starts[-1])))
     parts = rows.parts(lambda: PartialCounts(layout), threads=threads)
-    with ThreadPoolExecutor(threads) as pool:
+    with workers(threads) as pool:
         totals = pool.map(PartialCounts.total, parts)  # each still has to count what it has gathered last
     return functools.reduce(np.add, totals, np.zeros(layout.starts[-1], dtype=np.int64))
 

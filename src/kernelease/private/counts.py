@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import ParameterError
+from kernelease.machine import cores
 from kernelease.measured.block import MOST_COLUMNS, Block
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, sensitivity_of
 from kernelease.privacy.filter import PrivacyFilter
@@ -19,7 +20,6 @@ from kernelease.privacy.step import Selection
 from kernelease.private.counting import block_of, count_blocks
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.forest import Forest
-from kernelease.private.parallel import cores
 from kernelease.private.private import Private
 from kernelease.private.weighing import weigh_rows
 

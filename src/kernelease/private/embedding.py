@@ -10,6 +10,7 @@ from kernelease.arrays import BigIntegers, Integers, Rows, block_slices
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
+from kernelease.machine import spread
 from kernelease.measured.embedding import NoisyEmbedding, noisy_rows
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.mechanisms import measure, resume
@@ -17,7 +18,6 @@ from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
 from kernelease.privacy.step import Measurement
-from kernelease.private.parallel import spread
 from kernelease.private.private import Private
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows

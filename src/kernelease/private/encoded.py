@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Integers
-from kernelease.private.parallel import spread
+from kernelease.machine import spread
 from kernelease.private.private import Private
 from kernelease.private.spool import Spool
 

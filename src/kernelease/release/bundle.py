@@ -11,11 +11,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BundleError, KerneleaseError, ParameterError
 from kernelease.kernels.kernel import Kernel
+from kernelease.kinds import own_kind
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method, UnknownMethod
 from kernelease.release import datasheet
 from kernelease.release.certificate import Certificate
-from kernelease.release.codec import from_json, to_json
+from kernelease.release.codec import check_holds, from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
 from kernelease.release.documents import FORMAT, croissant, data_package, json_bytes, registry_record, schema_document
 from kernelease.release.measurements import Measurements
@@ -107,12 +108,30 @@ def _fit_json(settings: FitSettings, measurements: Measurements) -> dict[str, An
     }
 
 
+def check_savable(domain: Domain, method: Method) -> None:
+    """Raise `BundleError` unless a bundle can hold what a release is about: to be asked before any budget is spent."""
+    if domain.schema is None:
+        check_holds(domain.kernel, "kernel")
+    elif Schema.from_dict(json.loads(json_bytes(domain.schema.to_dict()))) != domain.schema:
+        raise BundleError("schema: saved and loaded again, it differs from what it was. Nothing was spent.")
+    if _is_own(method):
+        check_holds(method, "method")
+
+
 def _method_json(method: Method) -> Any:
-    """Of a method of the reader's own the name alone: its numbers are kept, and to fit them it must be given again."""
+    """Of a method of one's own that no bundle can hold, the name alone: to fit its numbers it must be given again."""
     try:
+        if not _is_own(method):
+            check_holds(method, "method")
         return to_json(method)
     except BundleError:
+        if _is_own(method):
+            raise
         return to_json(UnknownMethod(name=type(method).__name__))
+
+
+def _is_own(method: Method) -> bool:
+    return own_kind(type(method).__name__) is type(method)
 
 
 def _parquet(table: pa.Table) -> bytes:

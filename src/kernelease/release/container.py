@@ -6,6 +6,7 @@ same bytes. Read with suspicion: an analyst opens bundles that strangers made.
 
 import os
 import secrets
+import shutil
 import stat
 import struct
 import zipfile
@@ -18,12 +19,12 @@ from typing import IO, final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.errors import BundleError, ParameterError
+from kernelease.errors import BundleError, ParameterError, ResourceError
 from kernelease.release.exchange import exchange
 from kernelease.release.signing import public_pem, sign
 from kernelease.release.sums import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, sums_file
 
-__all__ = ["NAMES", "SEALS", "Limits", "check_target", "read_bundle", "write_bundle"]
+__all__ = ["NAMES", "SEALS", "Limits", "check_target", "read_bundle", "try_target", "write_bundle"]
 
 NAMES = SEALS | {
     "README.md",
@@ -40,6 +41,7 @@ NAMES = SEALS | {
 }
 
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: when a bundle was made is no part of its bytes
+_PROBE = 1 << 12  # bytes that are written to see whether a disk takes any
 _CHUNK = 1 << 20  # bytes that are read at a time
 _END = struct.Struct("<4s4H2LH")  # the end-of-central-directory record of a zip
 _LOCATOR_BYTES = 20  # of zip64, just before it
@@ -113,6 +115,26 @@ def check_target(path: str | Path, *, overwrite: bool = False) -> None:
     as_this_user = os.access in os.supports_effective_ids
     if not os.access(target.parent, os.W_OK | os.X_OK, effective_ids=as_this_user):
         raise BundleError(f"The bundle {path} could not be written: its folder is missing or read-only.")
+
+
+def try_target(path: str | Path, size: int) -> None:
+    """Raise unless a draft can be written and synced beside the target, and the disk has room for `size` bytes."""
+    target = Path(os.path.abspath(path))
+    draft = _temporary(target)
+    try:
+        free = shutil.disk_usage(target.parent).free
+        with open(draft, "xb") as file:
+            file.write(bytes(_PROBE))
+            _sync(file)
+    except OSError as error:
+        raise BundleError(f"The bundle {path} could not be written: {_reason(error)}. Nothing was spent.") from error
+    finally:
+        _remove(draft)
+    if free < size:
+        raise ResourceError(
+            f"The bundle {path} may need {size / 2**20:.1f} MiB, and its disk has {free / 2**20:.1f} MiB left. Make "
+            "room, or choose another disk. Nothing was spent."
+        )
 
 
 def read_bundle(path: str | Path, *, limits: Limits | None = None) -> dict[str, bytes]:

@@ -1,33 +1,50 @@
-"""Nothing that was paid for is lost in silence: a failure after a charge says what was spent, and where the rest is."""
+"""Nothing that was paid for is lost, except to `kill -9` and to a power cut.
 
+What can fail is tried before a charge, and signals wait from the charge until the measurements are saved. What fails
+all the same says what was spent, and where the rest is.
+"""
+
+import os
+import signal
+import sys
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import final
+from types import FrameType
+from typing import Any, final
 
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BudgetError, KerneleaseError, LedgerError, ParameterError, SourceError
+from kernelease.machine import require_memory
+from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.charge import Charge
 from kernelease.privacy.ledger import Ledger, Receipt
-from kernelease.release.bundle import checked_files, documents, save
-from kernelease.release.container import check_target
+from kernelease.privacy.noise import NoiseSource, try_noise
+from kernelease.release.bundle import check_savable, checked_files, documents, save
+from kernelease.release.container import check_target, try_target
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
+from kernelease.release.signing import sign
+from kernelease.table.domain import Domain
 
 _MEASUREMENTS = "measurements.json"
+_DISK_A_NUMBER, _MOST_DISK = 64, 2**25  # bytes of a bundle for a noisy number; rounds reserve far more than they draw
+_MEMORY_A_NUMBER, _LEAST_MEMORY = 256, 2**27  # bytes to draw a noisy number, keep it and write it; and for all else
 
 
 @final
 class Bought:
     """What a charge has bought so far: the measurements, as soon as there are any, and the bundle they go into.
 
-    A bundle that can't be written to `out` is refused when this is made: before any charge.
+    A bundle that can't be written to `out`, or a key that does not sign, is refused when this is made: before any
+    charge. So is, by `check`, what could not be saved and loaded again.
     """
 
-    __slots__ = ("_key", "_measurements", "_out", "_overwrite")
+    __slots__ = ("_answer", "_key", "_measurements", "_out", "_overwrite")
 
     def __init__(
         self, out: str | Path | None = None, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False
@@ -36,10 +53,33 @@ class Bought:
             check_target(out, overwrite=overwrite)
         if not isinstance(key, Ed25519PrivateKey | None):
             raise ParameterError(f"key must be an Ed25519 private key, got {type(key).__name__}.")
+        if key is not None:
+            sign(b"tried before it is needed", key)
         self._out = out
         self._key = key
         self._overwrite = overwrite
         self._measurements: Measurements | None = None
+        self._answer = ""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether whatever ends the process now finds the measurements in `out`."""
+        return self._out is not None and self._measurements is not None
+
+    @staticmethod
+    def check(domain: Domain, method: Method) -> None:
+        """Raise `BundleError` for a kind of one's own that no bundle can hold, whether there is an `out` or not."""
+        check_savable(domain, method)
+
+    def make_room(self, numbers: int) -> None:
+        """Raise unless so many noisy numbers can be held in memory, and written to `out` if there is one."""
+        require_memory(_LEAST_MEMORY + _MEMORY_A_NUMBER * numbers, "add noise and save the measurements")
+        if self._out is not None:
+            try_target(self._out, min(_MOST_DISK, _DISK_A_NUMBER * numbers))
+
+    def answered(self, answer: str) -> None:
+        """What was bought is one answer, and no measurements: whoever is interrupted now is told it."""
+        self._answer = answer
 
     def keep(self, measurements: Measurements) -> Measurements:
         """Write them to `out`, if there is one. Whatever fails from now on leaves them on disk."""
@@ -57,7 +97,7 @@ class Bought:
     def whereabouts(self) -> str:
         """Where it lies, in words. Measurements that lie nowhere yet are written to a temporary folder now."""
         if self._measurements is None:
-            return "What it paid for is lost."
+            return f"What it paid for: {self._answer}" if self._answer else "What it paid for is lost."
         try:
             return self._in_place(self._measurements) or _in_refuge(self._measurements)
         except BaseException:  # noqa: BLE001  # also a second Ctrl-C: what failed first goes on, and says all of this
@@ -81,22 +121,96 @@ def _in_refuge(measurements: Measurements) -> str:
     return f"What it paid for is safe in {refuge}: move it to a place that lasts, and `kernelease fit` it."
 
 
-@final
-class Watched:
-    """A ledger that remembers what was charged to it in one call.
+class Ended(BaseException):
+    """A signal that ends the process was sent to it while measurements lay in memory alone: they are saved first."""
 
-    `given` says whether it is the caller's: what a call keeps for itself, nobody can look up. `counts` is False where
-    the noise is from a seed and nobody keeps books: then nothing is spent.
+
+@final
+class Patience:
+    """SIGINT, SIGTERM and SIGHUP, held back from a charge until what it bought is on disk, and then delivered.
+
+    The first is held without a word. From the second on, each is answered by what waiting buys: only `kill -9` ends the
+    process at once. Signals that the process ignores, or that something else than Python handles, stay as they are.
+    Python handles signals in its main thread alone; a release in another thread is not interrupted by any.
     """
 
-    __slots__ = ("_charging", "_counts", "_given", "_ledger", "_receipts")
+    __slots__ = ("_arrived", "_former", "_saved", "_waiting")
 
-    def __init__(self, ledger: Ledger, *, given: bool = True, counts: bool = True) -> None:
+    def __init__(self, waiting: Callable[[], str]) -> None:
+        self._waiting = waiting  # what is going on, in words
+        self._former: dict[int, Any] = {}
+        self._arrived: list[int] = []
+        self._saved = False
+
+    def begin(self) -> None:
+        """Hold signals from now on."""
+        if self._former or threading.current_thread() is not threading.main_thread():
+            return
+        for number in _held_signals():
+            former = signal.getsignal(number)
+            if former not in (None, signal.SIG_IGN):
+                self._former[number] = former
+                signal.signal(number, self._note)
+
+    def end(self, told: Callable[[], str], *, on_disk: bool = True) -> None:
+        """Deliver what has arrived, and hold nothing more. Raises `KeyboardInterrupt` if that is what came.
+
+        Where measurements lie in memory alone, a signal that would end the process raises `Ended` from now on, so that
+        they can be saved first; a second `end` then ends it.
+        """
+        arrived, self._arrived = sorted(set(self._arrived), key=lambda number: number == signal.SIGINT), []
+        keeping = [number for number in self._former if not on_disk and self._is_deadly(number)]
+        for number, former in self._former.items():
+            if number in arrived and self._is_deadly(number):
+                _say(f"Stopped by {signal.Signals(number).name}. {told()}")
+            if number in arrived or number not in keeping:
+                signal.signal(number, former)
+        self._former = {number: former for number, former in self._former.items() if number in keeping}
+        self._saved = True
+        for number in arrived:
+            signal.raise_signal(number)
+
+    def _is_deadly(self, number: int) -> bool:
+        return bool(self._former[number] is signal.SIG_DFL)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._arrived.append(number)
+        if self._saved:
+            raise Ended
+        if len(self._arrived) > 1:
+            _say(f"{self._waiting()} `kill -9 {os.getpid()}` stops it now, and loses what was charged.")
+
+
+def _held_signals() -> list[int]:
+    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _say(line: str) -> None:
+    """One line to stderr. A terminal that is gone, or a stream that is just being written to, hears nothing."""
+    with suppress(OSError, ValueError, RuntimeError, AttributeError):
+        sys.stderr.write(f"\n{line}\n")
+        sys.stderr.flush()
+
+
+@final
+class Watched:
+    """A ledger that remembers what was charged to it in one call, and guards what the charge buys.
+
+    `given` says whether it is the caller's: what a call keeps for itself, nobody can look up. Where the noise is from a
+    seed and nobody keeps books, nothing is spent. The noise is tried when this is made: before any charge.
+    """
+
+    __slots__ = ("_bought", "_charging", "_counts", "_given", "_ledger", "_patience", "_receipts")
+
+    def __init__(self, ledger: Ledger, noise: NoiseSource, *, given: bool = True) -> None:
+        try_noise(noise)
         self._ledger = ledger
         self._given = given
-        self._counts = counts
+        self._counts = given or noise.private
         self._charging = False
         self._receipts: list[Receipt] = []
+        self._bought = Bought()
+        self._patience = Patience(self._waiting)
 
     @property
     def cap(self) -> Privacy:
@@ -104,7 +218,9 @@ class Watched:
         return self._ledger.cap
 
     def charge(self, charge: Charge) -> Receipt:
-        """Enter the charge there."""
+        """Make room for what it buys, hold signals back, and enter the charge there."""
+        self._bought.make_room(charge.numbers)
+        self._patience.begin()
         self._charging = True  # until it returns, nobody knows whether the entry stands
         try:
             self._receipts.append(self._ledger.charge(charge))
@@ -127,16 +243,26 @@ class Watched:
             )
         return self._receipts[0]
 
+    def keep(self, measurements: Measurements) -> Measurements:
+        """Save what was bought, if it has a place; signals that came meanwhile are then delivered."""
+        self._bought.keep(measurements)
+        self._patience.end(self._told, on_disk=self._bought.on_disk)
+        return measurements
+
     @contextmanager
     def told_if_spent(self, bought: Bought | None = None) -> Iterator[None]:
         """An error that comes after a charge says what was spent, and where it lies; before it, nothing is added.
 
         A source that breaks off in a later pass can't know of the charge, so its own message would be wrong.
         """
+        self._bought = self._bought if bought is None else bought
         try:
             yield
+            self._patience.end(self._told)
         except BaseException as error:
-            if not (told := self._told(Bought() if bought is None else bought)):
+            told = self._told()
+            self._end_hearing(error, told)
+            if not told:
                 raise
             if isinstance(error, SourceError):
                 broken = "The source broke off or changed in a later pass over its rows."
@@ -144,11 +270,25 @@ class Watched:
             error.add_note(told)
             raise
 
-    def _told(self, bought: Bought) -> str:
+    def _end_hearing(self, error: BaseException, told: str) -> None:
+        """Deliver the signals that came before an error did. A Ctrl-C among them says the same as the error would."""
+        try:
+            self._patience.end(lambda: told)
+        except KeyboardInterrupt as interrupt:
+            if told:
+                interrupt.add_note(told)
+            raise interrupt from error
+
+    def _waiting(self) -> str:
+        """What waiting buys."""
+        charged = f"The budget is spent ({self._entries()})" if self._receipts else "The ledger is being charged"
+        return f"{charged}; what it buys is being measured and saved, and then this stops by itself."
+
+    def _told(self) -> str:
         """Empty where nothing was spent."""
         told = []
         if self._receipts and self._counts:
-            told = [f"The budget is spent ({self._entries()}).", bought.whereabouts()]
+            told = [f"The budget is spent ({self._entries()}).", self._bought.whereabouts()]
         if self._charging and self._given:
             told.append("No noise was drawn for it, but the ledger's entry may stand: `kernelease budget show` tells.")
         return " ".join(told)

@@ -9,6 +9,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.sources.files import FileSource
 from kernelease.sources.plain import plain_schema
 from kernelease.sources.source import Piece, Source
@@ -36,7 +37,8 @@ class ArrowFile(FileSource):
             with pa.OSFile(str(path)) as file:
                 schema = _reader(file, None).schema
             _ = schema.names  # a damaged name shows when it is decoded
-        except (OSError, UnicodeError, pa.ArrowException):
+        except (OSError, UnicodeError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise SourceError(f"{path} is not a Feather file of version 2 or an Arrow IPC file.") from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
 
@@ -119,14 +121,16 @@ class ArrowStream(Source):
         reader = self.opened.pop() if self.opened else _stream(self.data)
         try:
             yield from reader
-        except (OSError, pa.ArrowException):
+        except (OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise SourceError(f"{self.describe()} broke off before its end. Nothing was spent.") from None
 
 
 def _stream(data: Any) -> pa.RecordBatchReader:
     try:
         return data if isinstance(data, pa.RecordBatchReader) else pa.RecordBatchReader.from_stream(data)
-    except (TypeError, ValueError, NotImplementedError, OSError, pa.ArrowException):
+    except (TypeError, ValueError, NotImplementedError, OSError, pa.ArrowException) as error:
+        refuse_shortage(error)
         raise SourceError(f"The Arrow stream of {_title(data)} can't be opened: a column's type has none.") from None
 
 

@@ -16,7 +16,7 @@ from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.subject import ROWS
-from kernelease.release.keeping import Watched
+from kernelease.release.keeping import Bought, Watched
 from kernelease.sources.paths import SAS, SPSS, STATA, kind_of
 from kernelease.sources.source import Source, source_columns
 from kernelease.sources.stat.header import Header
@@ -93,8 +93,8 @@ def measure_domain(
     part = epsilon if cap.pure or not (texts or not declared) else epsilon / 2
     halves = [replace(cap, epsilon=part)] * (bool(numeric) + (part != epsilon))
     _refuse_beyond(ledger, epsilon, sum((half.total(1) for half in halves), Loss()))
-    books, before = Watched(ledger), len(ledger.entries())
-    with books.told_if_spent():
+    books, bought, before = Watched(ledger, drawn), Bought(), len(ledger.entries())
+    with books.told_if_spent(bought):
         bounds: dict[str, Bounds | None] = {}
         if numeric:
             privacy = replace(cap, epsilon=part)
@@ -106,7 +106,9 @@ def measure_domain(
             privacy = replace(cap, epsilon=epsilon / 2)
             values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn)
         known = {name: item for name, item in bounds.items() if item is not None}
-        return Found(bounds=known, values=values, paid=_paid(cap, ledger.entries()[before:]))
+        found = Found(bounds=known, values=values, paid=_paid(cap, ledger.entries()[before:]))
+        bought.answered(f"bounds {known}, frequent values {values}.")
+    return found
 
 
 def _refuse_beyond(ledger: LedgerFile, epsilon: float, total: Loss) -> None:

@@ -11,6 +11,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.sources.files import FileSource
 from kernelease.sources.source import Piece, Source, in_turn
 from kernelease.sources.sql import as_query, failed, needs, refused, titled
@@ -54,7 +55,8 @@ class DuckRelation(Source):
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         try:
             yield from _stream(self.data, columns, self.batch_rows)
-        except (_duckdb().Error, OSError, pa.ArrowException):
+        except (_duckdb().Error, OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise failed(self.describe()) from None
 
 
@@ -91,7 +93,8 @@ class DuckFile(FileSource):
         with _relation(self.path, self.query) as relation:
             try:
                 yield from _stream(relation, columns, self.batch_rows)
-            except (_duckdb().Error, OSError, pa.ArrowException):
+            except (_duckdb().Error, OSError, pa.ArrowException) as error:
+                refuse_shortage(error)
                 raise failed(self.describe()) from None
 
 

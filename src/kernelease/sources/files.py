@@ -11,6 +11,7 @@ from typing import final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.sources.source import Piece, Source
 from kernelease.sources.stamp import FileStamp
 from kernelease.table.records import Records
@@ -45,7 +46,8 @@ class FileSource(Source):
         self.stamp.check(self.describe())
         try:
             yield
-        except (OSError, EOFError, UnicodeError, pa.ArrowException):
+        except (OSError, EOFError, UnicodeError, pa.ArrowException) as error:
+            refuse_shortage(error)
             self.stamp.check(self.describe())
             # No cause: the library's message may quote what it found in the file.
             raise SourceError(f"{self.describe()} can't be read to its end: it is damaged or was cut off.") from None

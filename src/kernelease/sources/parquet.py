@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernelease.errors import SourceError
-from kernelease.private.parallel import cores
+from kernelease.machine import cores, refuse_shortage
 from kernelease.sources.files import FileSource
 from kernelease.sources.plain import plain_schema
 from kernelease.sources.source import Piece, in_turn
@@ -40,7 +40,8 @@ class ParquetFile(FileSource):
         try:
             schema = pq.read_schema(path)
             _ = schema.names  # a damaged name shows when it is decoded
-        except (OSError, UnicodeError, pa.ArrowException):
+        except (OSError, UnicodeError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise SourceError(f"{path} is not a Parquet file that can be read.") from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
 

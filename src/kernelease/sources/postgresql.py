@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import pyarrow as pa
 
+from kernelease.machine import refuse_shortage
 from kernelease.sources.plain import plain_type
 from kernelease.sources.source import Source
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
@@ -63,7 +64,8 @@ class PostgresqlQuery(Source):
                 cursor.execute(statement)
                 with cursor.fetch_record_batch() as reader:
                     yield from reader
-        except (*_errors(), OSError, pa.ArrowException):
+        except (*_errors(), OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise failed(self.describe()) from None
 
 

@@ -6,6 +6,7 @@ import pyarrow as pa
 import pyarrow.csv
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.sources.opening import open_source
 from kernelease.sources.paths import CSV, kind_of
 
@@ -26,6 +27,7 @@ def read_public(path: str | Path) -> pa.Table:
                 convert_options=_EMPTY_IS_NULL,
             )
         except (pa.ArrowException, OSError) as error:
+            refuse_shortage(error)
             raise SourceError(f"The public file {path} can't be read: {error}") from error
     source = open_source(str(path))
     tables = [pa.Table.from_batches([batch]) for batch in source.batches(source.names())]

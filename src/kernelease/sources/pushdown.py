@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.measured.block import Block
 from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
@@ -243,7 +244,8 @@ class _Duck(_Engine):
                 with duck._relation(self.source.path, self.source.query) as relation:
                     yield relation
                 self.source.stamp.check(self.source.describe())
-        except (duck._duckdb().Error, OSError, pa.ArrowException):
+        except (duck._duckdb().Error, OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise failed(self.source.describe()) from None
 
     def _codes(self, relation: Any, schema: Schema, views: Sequence[Codes]) -> str:
@@ -289,7 +291,8 @@ class _Postgresql(_Engine):
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor.execute("SET LOCAL jit = off")  # compiling so many expressions takes longer than running them
                 yield cursor
-        except (*postgresql._errors(), OSError, pa.ArrowException):
+        except (*postgresql._errors(), OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise failed(self.source.describe()) from None
 
     def _kinds(self, cursor: Any) -> list[str]:

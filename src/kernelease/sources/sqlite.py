@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.errors import SourceError
+from kernelease.machine import refuse_shortage
 from kernelease.sources.files import FileSource
 from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
@@ -83,7 +84,8 @@ class SqliteQuery(FileSource):
                 cursor.execute(statement)
                 with cursor.fetch_record_batch() as reader:
                     yield from reader
-        except (_dbapi().Error, OSError, pa.ArrowException):
+        except (_dbapi().Error, OSError, pa.ArrowException) as error:
+            refuse_shortage(error)
             raise failed(self.describe()) from None
 
 

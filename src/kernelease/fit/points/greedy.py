@@ -11,13 +11,13 @@ from kernelease.arrays import Floats, Rows, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
-from kernelease.fit.capacity import refuse_beyond_memory
 from kernelease.fit.points.source import PointSource
 from kernelease.fit.solution import Outcome, Solution, SyntheticSet
 from kernelease.fit.solver import PointSolver
 from kernelease.fit.weights.constraints import Constraint, L1Ball
 from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
 from kernelease.kernels.parameters import check_integer
+from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.embedding import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from kernelease.private.parallel import cores, spread
+from kernelease.machine import cores, spread
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
