@@ -10,9 +10,10 @@ import pyarrow as pa
 import pytest
 
 from kernelease.analysis.averages import mean, probability
+from kernelease.analysis.equations import CorrectedEquations, IteratedEquations, WholeEquations
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.frechet import FrechetLimits
-from kernelease.analysis.marginal import DENSE, REMEMBERED, MeasuredMarginal, tabulation
+from kernelease.analysis.marginal import REMEMBERED, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.measured.block import Block
@@ -21,6 +22,12 @@ from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 500
+WAYS = [WholeEquations, CorrectedEquations, IteratedEquations]
+
+
+def solve_by(way, monkeypatch):
+    """Solve the equations in one way, whatever their size."""
+    monkeypatch.setattr("kernelease.analysis.equations._cheapest", lambda diagonal, sums: way)
 
 
 def dense(evidence, columns):
@@ -47,11 +54,11 @@ def centred(exact):
     return [count, *((replace(block, centred=True), counts) for block, counts in exact)]
 
 
-@pytest.mark.parametrize("most", [0, DENSE])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("columns", [(0,), (2,), (0, 2), (1, 2)])
-def test_centred_columns_and_the_number_of_rows_are_generalised_least_squares(columns, most, monkeypatch):
+def test_centred_columns_and_the_number_of_rows_are_generalised_least_squares(columns, way, monkeypatch):
     """Columns atom by atom, twice, and the first in runs; pairs in fewer cells, one of them the other way round."""
-    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+    solve_by(way, monkeypatch)
     exact = exact_blocks(people(ROWS), sets=[(0,), (1,), (2,), (0,), (2,), (0, 2), (2, 1)], cells=12)
     runs = replace(exact[0][0], groups=(np.arange(48) // 8,))
     exact.append((runs, np.bincount(runs.groups[0], exact[0][1])))
@@ -84,11 +91,11 @@ def as_interactions(exact):
     return [(replace(block, centred=len(block.columns) == 2), counts) for block, counts in exact]
 
 
-@pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [True, False])
 @pytest.mark.parametrize("later", [0, 1])
-def test_an_interaction_beside_single_columns_is_generalised_least_squares(known, most, later, monkeypatch):
-    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+def test_an_interaction_beside_single_columns_is_generalised_least_squares(known, way, later, monkeypatch):
+    solve_by(way, monkeypatch)
     neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
     exact = as_interactions(exact_blocks(people(ROWS), sets=[(1,), (2,), (2, 1), (0, 1)]))
     generator, rounds = np.random.default_rng(4), [0, 0, later, later]
@@ -113,17 +120,17 @@ def test_an_interaction_beside_single_columns_is_generalised_least_squares(known
     assert np.all(marginal.variances() >= np.diag(inverse) * (1 - 1e-9))
     weights = marginal.coefficients(functions[1])
     values_of = {place: block.values.ravel() for place, block in enumerate(noisy.blocks)}
-    constant = marginal.solve(functions[1])[1] * ROWS if known else 0.0
+    constant = marginal.solve([functions[1]])[0][1] * ROWS if known else 0.0
     assert sum(weights[place] @ values_of[place] for place in weights) + constant == pytest.approx(values[1], rel=1e-4)
     spread = sum(float(weights[place] @ weights[place]) * noisy.blocks[place].sigma ** 2 for place in weights)
     assert spread == pytest.approx(covariance[1, 1], rel=1e-4)
 
 
-@pytest.mark.parametrize("most", [0, DENSE])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [True, False])
-def test_an_interaction_in_few_cells_is_one_more_measurement(known, most, monkeypatch):
+def test_an_interaction_in_few_cells_is_one_more_measurement(known, way, monkeypatch):
     """Of the columns the other way round, in two cells of the one that has twelve."""
-    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+    solve_by(way, monkeypatch)
     neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
     exact = as_interactions(exact_blocks(people(ROWS), sets=[(0,), (2,), (0, 2), (2, 0)], cells=12))
     fine, counts = exact[3]
@@ -163,7 +170,7 @@ def test_an_interaction_in_few_cells_is_one_more_measurement(known, most, monkey
         covariance, [[f @ inverse @ g for g in functions] for f in functions], rtol=1e-4, atol=1e-3
     )
     weights = marginal.coefficients(functions[0])
-    constant = marginal.solve(functions[0])[1] * ROWS if known else 0.0
+    constant = marginal.solve([functions[0]])[0][1] * ROWS if known else 0.0
     told = sum(weights[place] @ noisy.blocks[place].values.ravel() for place in weights) + constant
     assert told == pytest.approx(values[0], rel=1e-4)
     spread = sum(float(weights[place] @ weights[place]) * noisy.blocks[place].sigma ** 2 for place in weights)
@@ -178,10 +185,10 @@ def test_an_interaction_says_nothing_about_its_columns_alone():
     assert alone.contrasts is None
 
 
-@pytest.mark.parametrize("most", [0, DENSE])  # cells that are solved by a factor; the others by iteration
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("known", [True, False])
-def test_it_is_generalised_least_squares(known, most, monkeypatch):
-    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", most)
+def test_it_is_generalised_least_squares(known, way, monkeypatch):
+    solve_by(way, monkeypatch)
     table = people(ROWS)
     neighbours = Neighbours.REPLACE_ONE if known else Neighbours.ADD_REMOVE
     sets = [(1,), (2,), (1, 2)]
@@ -218,7 +225,7 @@ def test_coefficients_are_the_estimate():
     values, covariance = marginal.joint([function])
     weights = marginal.coefficients(function)
     parts = {place: evidence.counts[place] for place in weights}
-    constant = marginal.solve(function)[1]
+    constant = marginal.solve([function])[0][1]
     total = sum(weights[place] @ part.values.ravel() for place, part in parts.items()) + constant * ROWS
     variance = sum(part.sigma**2 * weights[place] @ weights[place] for place, part in parts.items())
     assert total == pytest.approx(values[0])
@@ -299,8 +306,8 @@ def test_nothing_measured_is_spread_evenly():
 
 
 def test_equations_that_do_not_converge(monkeypatch):
-    monkeypatch.setattr("kernelease.analysis.marginal.DENSE", 0)
-    monkeypatch.setattr("kernelease.analysis.marginal.cg", lambda _, function, **options: (function, 1))
+    solve_by(IteratedEquations, monkeypatch)
+    monkeypatch.setattr("scipy.sparse.linalg.cg", lambda _, function, **options: (function, 1))
     (marginal,) = simple(people(ROWS)).marginals((0,))
     with pytest.raises(CapacityError, match="did not converge"):
         marginal.joint([np.arange(48.0)])

@@ -1,6 +1,7 @@
 """How a noisy block of centred counts sees the counts of a few columns: as contrasts between sums of their cells."""
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import final
 
 import numpy as np
 
+from kernelease.analysis.equations import Precision
 from kernelease.analysis.views import BlockCounts, along, common_coarsening
 from kernelease.arrays import Floats, Integers
 
@@ -40,33 +42,27 @@ class NoisyContrasts:
             table = _summed(table, cells, len(held), axis)
         return self._told(table)
 
-    def information(self, function: Floats) -> Floats:
-        """GᵀPG of a function: (cells,) → (cells,)."""
-        return self._spread(self.weighed(function))
+    @property
+    def terms(self) -> tuple[Precision, ...]:
+        """GᵀPG: what counts would tell, less what these would tell of the sums over either column, and of both."""
+        chosen = itertools.product((True, False), repeat=len(self.axes))
+        return tuple(self._term(kept) for kept in chosen)
+
+    def _term(self, kept: tuple[bool, ...]) -> Precision:
+        """Of the product of 1[s = t]/n_s along some columns, and of −1/k along the others."""
+        index, weights = np.zeros((1,) * len(self.shape), dtype=np.int64), np.array([self.precision])
+        for axis, cells, held, own in zip(self.axes, self.onto, self.held, kept, strict=True):
+            if own:
+                index = index * len(held) + along(cells, axis, len(self.shape))
+                weights = np.multiply.outer(weights, 1.0 / held).ravel()
+            else:
+                weights = -weights / held.sum()
+        return Precision(index=np.broadcast_to(index, self.shape).ravel(), weights=weights)
 
     @property
     def weighted(self) -> Floats:
         """GᵀPy: (cells,)."""
         return self._spread(self._told(self.values))
-
-    @property
-    def diagonal(self) -> Floats:
-        """Of GᵀPG: (cells,)."""
-        parts = (1.0 / held - 1.0 / held.sum() for held in self.held)
-        return self._spread(self.precision * functools.reduce(np.multiply.outer, parts))
-
-    @property
-    def matrix(self) -> Floats:
-        """GᵀPG: (cells, cells)."""
-        product = np.full((1, 1), self.precision)
-        for axis, size in enumerate(self.shape):
-            if axis in self.axes:
-                place = self.axes.index(axis)
-                cells, held = self.onto[place], self.held[place]
-                product = np.kron(product, (cells[:, None] == cells) / held[cells] - 1.0 / held.sum())
-            else:
-                product = np.kron(product, np.ones((size, size)))
-        return product
 
     @property
     def whole(self) -> bool:

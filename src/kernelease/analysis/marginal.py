@@ -7,20 +7,19 @@ from functools import cached_property, lru_cache
 from typing import TypeAlias, final
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse.linalg import LinearOperator, cg
 
 from kernelease.analysis.contrasts import NoisyContrasts, contrasts_view, contrasts_weights, merged_contrasts
+from kernelease.analysis.equations import Equations, equations
 from kernelease.analysis.identity import Identity
 from kernelease.analysis.views import BlockCounts, NoisySums, along, merged_sums, sums_view, sums_weights
 from kernelease.arrays import Floats, Integers
-from kernelease.errors import CapacityError, ParameterError
+from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 
 REMEMBERED = 16  # solved functions of a marginal
-DENSE = 512  # cells up to which a marginal's equations are factored, once; beyond, each function is iterated
+DENSE = 512  # cells up to which all of them are looked at together
 KEPT = 8  # releases whose counts stay read
 
 View: TypeAlias = NoisySums | NoisyContrasts
@@ -95,8 +94,8 @@ class MeasuredMarginal(Marginal):
 
         M λ + a₀ 1 = h,   Σλ = 0,   M = Σ_v G_vᵀ P_v G_v,   u = Σ_v G_vᵀ P_v y_v
 
-    (a₀ = 0 and no condition on Σλ where N is not known), and two such estimates have the covariance λ_h·k. M has few
-    distinct eigenvalues, so that conjugate gradients need few iterations where it is large.
+    (a₀ = 0 and no condition on Σλ where N is not known), and two such estimates have the covariance λ_h·k. All
+    questions share one factor of M (`Equations`).
     """
 
     def __init__(
@@ -111,34 +110,38 @@ class MeasuredMarginal(Marginal):
         self.views = views
         self._solved: dict[bytes, tuple[Floats, float]] = {}
 
-    def solve(self, function: Floats) -> tuple[Floats, float]:
-        """(λ, a₀) of a function of the cells: (cells,) → (cells,), scalar. A few are remembered."""
-        key = function.tobytes()
-        found = self._solved.get(key)
-        if found is None:
-            found = self._solve(function)
-            if len(self._solved) >= REMEMBERED:
-                self._solved.clear()
-            self._solved[key] = found
-        return found
+    def solve(self, functions: Sequence[Floats]) -> list[tuple[Floats, float]]:
+        """(λ, a₀) of each function of the cells: (cells,) → (cells,), scalar. A few are remembered."""
+        keys = [function.tobytes() for function in functions]
+        found = {key: self._solved[key] for key in keys if key in self._solved}
+        new = {key: function for key, function in zip(keys, functions, strict=True) if key not in found}
+        if new:
+            found |= dict(zip(new, self._solve(np.stack(list(new.values()))), strict=True))
+            self._remember({key: found[key] for key in list(new)[:REMEMBERED]})
+        return [found[key] for key in keys]
 
-    def _solve(self, function: Floats) -> tuple[Floats, float]:
+    def _remember(self, solved: dict[bytes, tuple[Floats, float]]) -> None:
+        if len(self._solved) + len(solved) > REMEMBERED:
+            self._solved.clear()
+        self._solved.update(solved)
+
+    def _solve(self, functions: Floats) -> list[tuple[Floats, float]]:
         if self.total is not None and self.size == 1:  # one cell holds everybody: nothing is left to estimate
-            return np.zeros(1), float(function[0])
-        free = self._inverse(function)
+            return [(np.zeros(1), float(function[0])) for function in functions]
+        free = self._inverse(functions)
         if self.total is None:
-            return free, 0.0
-        constant = float(free.sum() / self._ones.sum())
-        return free - constant * self._ones, constant
+            return [(weight, 0.0) for weight in free]
+        constants = free.sum(axis=1) / self._ones.sum()
+        return list(zip(free - constants[:, None] * self._ones, constants.tolist(), strict=True))
 
     def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
-        solved = [self.solve(function) for function in functions]
-        values = [float(weight @ self._weighted_sums) + constant * (self.total or 0.0) for weight, constant in solved]
-        covariance = np.array([[float(weight @ other) for other in functions] for weight, _ in solved])
-        return np.array(values), 0.5 * (covariance + covariance.T)
+        solved = self.solve(functions)
+        weights, constants = np.stack([weight for weight, _ in solved]), np.array([constant for _, constant in solved])
+        covariance = weights @ np.stack(functions).T
+        return weights @ self._weighted_sums + constants * (self.total or 0.0), 0.5 * (covariance + covariance.T)
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
-        weight = self.solve(function)[0]
+        ((weight, _),) = self.solve([function])
         return {position: self._weights(part, weight) for position, part in self.sources}
 
     def _weights(self, part: BlockCounts, weight: Floats) -> Floats:
@@ -149,7 +152,7 @@ class MeasuredMarginal(Marginal):
     def counts(self) -> Floats:
         if self.total is not None and self.size == 1:
             return np.array([self.total])
-        free = self._inverse(self._weighted_sums)
+        free = self._inverse(self._weighted_sums[None])[0]
         if self.total is None:
             return free
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
@@ -220,7 +223,7 @@ class MeasuredMarginal(Marginal):
     @cached_property
     def information(self) -> Floats | None:
         """M, the inverse of the covariance of all counts' estimates: (cells, cells). None where cells are too many."""
-        return sum((view.matrix for view in self.views), np.zeros((self.size,) * 2)) if self.size <= DENSE else None
+        return self._equations.matrix if self.size <= DENSE else None
 
     @cached_property
     def _weighted_sums(self) -> Floats:
@@ -229,34 +232,15 @@ class MeasuredMarginal(Marginal):
 
     @cached_property
     def _ones(self) -> Floats:
-        return self._inverse(np.ones(self.size))
+        return self._inverse(np.ones((1, self.size)))[0]
 
     @cached_property
-    def _factor(self) -> tuple[Floats, bool]:
-        """The Cholesky factor of M."""
-        factor: tuple[Floats, bool] = cho_factor(self.information)
-        return factor
+    def _equations(self) -> Equations:
+        return equations(self.size, [term for view in self.views for term in view.terms])
 
-    def _inverse(self, function: Floats) -> Floats:
-        """M⁻¹ h."""
-        norm = float(np.linalg.norm(function))
-        if norm == 0.0:
-            return np.zeros(self.size)
-        if self.size <= DENSE:
-            solved: Floats = cho_solve(self._factor, function)
-            return solved
-        diagonal = sum((view.diagonal for view in self.views), np.zeros(self.size))
-        information = LinearOperator(
-            (self.size, self.size),
-            matvec=lambda x: sum((view.information(x.ravel()) for view in self.views), np.zeros(self.size)),
-            dtype=np.float64,
-        )
-        scaling = LinearOperator((self.size, self.size), matvec=lambda x: x.ravel() / diagonal, dtype=np.float64)
-        result, code = cg(information, function, M=scaling, rtol=1e-9, atol=0.0, maxiter=2000)
-        if code != 0:
-            raise CapacityError("The noisy counts could not be combined: the equations for it did not converge.")
-        solution: Floats = result
-        return solution
+    def _inverse(self, functions: Floats) -> Floats:
+        """M⁻¹ of functions: (k, cells) → (k, cells)."""
+        return self._equations.solve(functions.T).T
 
 
 @final

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
+from kernelease.analysis.equations import Precision
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.block import Block
@@ -65,26 +66,15 @@ class NoisySums:
     values: Floats  # (sums,)
     precision: Floats  # (sums,), 1/variance
 
-    def information(self, function: Floats) -> Floats:
-        """Gᵀ P G of a function: (cells,) → (cells,)."""
-        sums = np.bincount(self.index, weights=function, minlength=len(self.values))
-        spread: Floats = (self.precision * sums)[self.index]
-        return spread
+    @property
+    def terms(self) -> tuple[Precision, ...]:
+        """GᵀPG."""
+        return (Precision(index=self.index, weights=self.precision),)
 
     @property
     def weighted(self) -> Floats:
         """Gᵀ P y: (cells,)."""
         return (self.precision * self.values)[self.index]
-
-    @property
-    def diagonal(self) -> Floats:
-        """Of GᵀPG: (cells,)."""
-        return self.precision[self.index]
-
-    @property
-    def matrix(self) -> Floats:
-        """GᵀPG: (cells, cells)."""
-        return np.where(self.index[:, None] == self.index, self.precision[self.index], 0.0)
 
 
 def sums_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisySums:
