@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 
+SMALL = 128  # cells whose matrix is factored as it is, in no time
 LARGEST = 2048  # unknowns that are factored, in about a second; beyond, each function is iterated
 ACCURACY = 1e-9  # what a solution may leave over, relative to the function
-EXACT = 1e-13  # what it leaves over where nothing is gained by solving for the rest as well
+EXACT = 1e-12  # what it leaves over where nothing is gained by solving for the rest as well
 REFINED = 3  # times that what is left over is solved for
 
 
@@ -40,19 +41,20 @@ class Equations(ABC):
     def __init__(self, diagonal: Floats, sums: Any, weights: Floats) -> None:
         self.diagonal = diagonal  # D: (cells,)
         self.sums = sums  # G: (sums, cells), sparse
+        self.spread = sums.T.tocsr()  # Gᵀ, by rows
         self.weights = weights  # P: (sums,)
 
     @property
     def matrix(self) -> Floats:
         """M: (cells, cells)."""
-        matrix: Floats = (self.sums.T @ self.sums.multiply(self.weights[:, None])).toarray()
+        matrix: Floats = (self.spread @ self.sums.multiply(self.weights[:, None])).toarray()
         matrix[np.diag_indices_from(matrix)] += self.diagonal
         return matrix
 
     def product(self, functions: Floats) -> Floats:
         """M of functions: (cells, k) → (cells, k)."""
         told = self.weights[:, None] * (self.sums @ functions)
-        result: Floats = self.diagonal[:, None] * functions + self.sums.T @ told
+        result: Floats = self.diagonal[:, None] * functions + self.spread @ told
         return result
 
     @abstractmethod
@@ -73,7 +75,7 @@ class WholeEquations(Equations):
         return factor
 
     def solve(self, functions: Floats) -> Floats:
-        solved: Floats = cho_solve(self._factor, functions)
+        solved: Floats = cho_solve(self._factor, functions, check_finite=False)
         return solved
 
 
@@ -88,7 +90,7 @@ class CorrectedEquations(Equations):
     @cached_property
     def _core(self) -> Floats:
         """K: (sums, sums)."""
-        overlaps = (self.sums.multiply(1.0 / self.diagonal) @ self.sums.T).toarray()  # GD⁻¹Gᵀ
+        overlaps = (self.sums.multiply(1.0 / self.diagonal) @ self.spread).toarray()  # GD⁻¹Gᵀ
         try:
             core: Floats = self.weights[:, None] * np.linalg.inv(np.eye(len(overlaps)) + overlaps * self.weights)
         except np.linalg.LinAlgError:
@@ -108,7 +110,7 @@ class CorrectedEquations(Equations):
 
     def _approximate(self, functions: Floats) -> Floats:
         own = functions / self.diagonal[:, None]
-        solved: Floats = own - (self.sums.T @ (self._core @ (self.sums @ own))) / self.diagonal[:, None]
+        solved: Floats = own - (self.spread @ (self._core @ (self.sums @ own))) / self.diagonal[:, None]
         return solved
 
 
@@ -120,7 +122,7 @@ class IteratedEquations(Equations):
         from scipy.sparse.linalg import LinearOperator, cg
 
         size = len(self.diagonal)
-        shares = self.diagonal + self.sums.T @ self.weights
+        shares = self.diagonal + self.spread @ self.weights
         every = LinearOperator((size, size), matvec=lambda x: self.product(x.reshape(-1, 1)).ravel(), dtype=np.float64)
         scaling = LinearOperator((size, size), matvec=lambda x: x.ravel() / shares, dtype=np.float64)
         found = [cg(every, one, M=scaling, rtol=ACCURACY, atol=0.0, maxiter=2000) for one in functions.T]
@@ -146,7 +148,7 @@ def equations(size: int, terms: Sequence[Precision]) -> Equations:
 
 def _cheapest(diagonal: Floats, sums: int) -> type[Equations]:
     """The way to solve equations of so many sums that takes the least work: the smaller matrix is factored."""
-    corrected = sums < len(diagonal) and bool(np.all(diagonal > 0.0))
+    corrected = SMALL < len(diagonal) > sums and bool(np.all(diagonal > 0.0))
     if (sums if corrected else len(diagonal)) > LARGEST:
         return IteratedEquations
     return CorrectedEquations if corrected else WholeEquations

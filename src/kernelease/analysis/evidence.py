@@ -298,7 +298,8 @@ def answers(evidence: Evidence) -> Answers:
 
 def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
     names = tuple(evidence.schema.names[index] for index in columns)
-    measured = [part for part in evidence.counts if part.covers(columns)]
+    tabulated = evidence.tabulated
+    measured = [] if tabulated is None else [part for _, part in tabulated.covering(columns)]
     if not measured:
         return Answerable(columns=names, cells=None, noise=None, smallest=None)
     best = min(measured, key=lambda part: (len(part.block.columns), -math.prod(part.sizes(columns)), part.sigma))
@@ -319,8 +320,8 @@ def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]
         return own
     cells = np.unique(np.linspace(0, found[0].size - 1, LOOKED_AT).round().astype(np.int64))
     functions = [(np.arange(found[0].size) == cell).astype(np.float64) for cell in cells]
-    variances = [float(found[0].joint([function])[1][0, 0]) for function in functions]
-    return min(own, math.sqrt(max(0.0, *variances)))
+    variances = np.diag(found[0].joint(functions)[1])
+    return min(own, math.sqrt(max(0.0, float(variances.max()))))
 
 
 def _label(value: object) -> str:

@@ -14,7 +14,6 @@ from kernelease.analysis.identity import Identity
 from kernelease.analysis.views import BlockCounts, NoisySums, along, merged_sums, sums_view, sums_weights
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 
@@ -254,6 +253,18 @@ class Tabulation:
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
         self._marginals: dict[tuple[int, ...], tuple[MeasuredMarginal, ...]] = {}
         self._grouped: dict[tuple[int, bytes], MeasuredMarginal] = {}  # single columns in other cells than their own
+        self._holding: dict[int, list[tuple[int, BlockCounts]]] = {}  # the blocks of each column, with their positions
+        self._counted = [item for item in enumerate(self.counts) if not item[1].block.centred]
+        for position, part in enumerate(self.counts):
+            for column in part.block.columns:
+                self._holding.setdefault(column, []).append((position, part))
+
+    def covering(self, columns: tuple[int, ...]) -> list[tuple[int, BlockCounts]]:
+        """The blocks that say how all these columns go together, with their positions, in order."""
+        if not columns:
+            return [item for item in enumerate(self.counts) if item[1].covers(columns)]
+        fewest = min((self._holding.get(column, []) for column in columns), key=len)
+        return [item for item in fewest if item[1].covers(columns)]
 
     def marginals(self, columns: tuple[int, ...]) -> tuple[MeasuredMarginal, ...]:
         """The marginal of some columns from the blocks of each round that measured them jointly; none where none did.
@@ -264,7 +275,7 @@ class Tabulation:
         """
         found = self._marginals.get(columns)
         if found is None:
-            rounds = sorted({part.round for part in self.counts if part.covers(columns)})
+            rounds = sorted({part.round for _, part in self.covering(columns)})
             found = tuple(self._marginal(columns, number) for number in rounds)
             self._marginals[columns] = found
         return found
@@ -289,10 +300,20 @@ class Tabulation:
     def _marginal(
         self, columns: tuple[int, ...], number: int, groups: tuple[Integers, ...] | None = None
     ) -> MeasuredMarginal:
-        counts = [item for item in enumerate(self.counts) if item[1].round == number]
+        near = self._telling(columns)
+        counts = [item for item in near if item[1].round == number]
         if number and any(part.block.centred and part.covers(columns) for _, part in counts):
-            counts += [item for item in enumerate(self.counts) if len(item[1].block.columns) < len(columns)]
+            others = (item for item in near if item[1].round != number)
+            counts += [item for item in others if len(item[1].block.columns) < len(columns)]
         return _marginal(counts, columns, self.total, groups)
+
+    def _telling(self, columns: tuple[int, ...]) -> list[tuple[int, BlockCounts]]:
+        """The blocks that say something of these columns, or of a number of rows that is not known, in order."""
+        found = {item[0]: item for column in columns for item in self._holding.get(column, [])}
+        if self.total is None:
+            found |= dict(zip((position for position, _ in self._counted), self._counted, strict=True))
+        told = (found[position] for position in sorted(found))
+        return [item for item in told if not item[1].block.centred or set(item[1].block.columns) <= set(columns)]
 
 
 def tabulation(noisy: NoisyBlocks) -> Tabulation:
@@ -315,15 +336,7 @@ def _marginal(
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
         groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
-    told = [item for item in counts if _tells(item[1].block, columns, total)]
-    sums = [sums_view(part, columns, groups) for _, part in told if not part.block.centred]
-    contrasts = merged_contrasts([contrasts_view(part, columns, groups) for _, part in told if part.block.centred])
+    sums = [sums_view(part, columns, groups) for _, part in counts if not part.block.centred]
+    contrasts = merged_contrasts([contrasts_view(part, columns, groups) for _, part in counts if part.block.centred])
     merged = merged_sums([view for view in sums if total is None or len(view.values) > 1])
-    return MeasuredMarginal(columns, groups, (*merged, *contrasts), total, tuple(told))
-
-
-def _tells(block: Block, columns: tuple[int, ...], total: float | None) -> bool:
-    """Whether a block says something of these columns, or of a number of rows that is not known."""
-    if block.centred:
-        return set(block.columns) <= set(columns)
-    return total is None or bool(set(columns) & set(block.columns))
+    return MeasuredMarginal(columns, groups, (*merged, *contrasts), total, tuple(counts))

@@ -26,10 +26,8 @@ MOST_MEANS = 400  # pairs of columns with such means: about a minute
 _NUMERIC = ("integer", "number", "boolean")
 
 
-def column_records(release: Release, schema: Schema, codes: Integers) -> list[dict[str, Any]]:
-    """Every column: its declaration, the synthetic shares of its atoms, its statistics with intervals."""
-    counted = isinstance(release.measured, NoisyBlocks)
-    answers = release.answers() if counted else None
+def column_records(release: Release, schema: Schema, codes: Integers, answers: Answers | None) -> list[dict[str, Any]]:
+    """Every column: its declaration, the synthetic shares of its atoms; where it was counted, its statistics, too."""
     shown = shown_codes(schema, codes)
     return [
         {

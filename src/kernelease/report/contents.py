@@ -16,6 +16,14 @@ from kernelease.report.pairs import disagreements, pair_records
 from kernelease.report.promise import promise_record, step_records
 from kernelease.table.encode import Encoder
 
+_EMPTY: dict[str, Any] = {
+    "columns": [],
+    "derived": [],
+    "marginals": [],
+    "pairs": [],
+    "means": {},
+    "disagreements": None,
+}
 SAMPLE = 200  # synthetic rows that the page shows
 
 
@@ -40,16 +48,19 @@ def _of_table(release: Release) -> dict[str, Any]:
     """What only a declared table has; of vectors, and of features measured together, the lists are empty."""
     schema, measured = release.schema, release.measured
     if schema is None:
-        return {"columns": [], "derived": [], "marginals": [], "pairs": [], "means": {}, "disagreements": None}
+        return _EMPTY
     codes = Encoder(schema).encode(release.rows).astype(np.int64)
-    counted = isinstance(measured, NoisyBlocks)
+    if not isinstance(measured, NoisyBlocks):
+        columns = column_records(release, schema, codes, None)
+        return _EMPTY | {"columns": columns, "derived": [one.name for one in schema.derived]}
+    answers = release.answers()
     return {
-        "columns": column_records(release, schema, codes),
+        "columns": column_records(release, schema, codes, answers),
         "derived": [one.name for one in schema.derived],
-        "marginals": marginal_records(measured, codes, release.weights) if isinstance(measured, NoisyBlocks) else [],
-        "pairs": pair_records(release),
+        "marginals": marginal_records(measured, codes, release.weights),
+        "pairs": pair_records(measured, answers),
         "means": mean_records(release, schema),
-        "disagreements": disagreements(release, schema, codes) if counted else None,
+        "disagreements": disagreements(measured, schema, codes, release.weights),
     }
 
 

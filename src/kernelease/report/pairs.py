@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from kernelease.analysis.evidence import Answers
 from kernelease.analysis.marginal import MeasuredMarginal, tabulation
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.levels import levels_of
-from kernelease.release.release import Release
 from kernelease.report.association import association
 from kernelease.report.figures import number
 from kernelease.report.marginals import shown_marginals, synthetic_shares
@@ -19,12 +19,10 @@ from kernelease.table.schema import Schema
 MOST_SHOWN = 40  # cells in which rows and measurements disagree: enough to see where
 
 
-def pair_records(release: Release) -> list[dict[str, Any]]:
+def pair_records(noisy: NoisyBlocks, answers: Answers) -> list[dict[str, Any]]:
     """Every pair: whether it was measured, how finely, with what noise, and how strongly its columns go together."""
-    if not isinstance(release.measured, NoisyBlocks):
-        return []
-    counts, answers = tabulation(release.measured), release.answers()
-    pairs = itertools.combinations(range(release.measured.width), 2)
+    counts = tabulation(noisy)
+    pairs = itertools.combinations(range(noisy.width), 2)
     items = (item for item in answers.items if len(item.columns) == 2)
     return [
         {
@@ -46,15 +44,13 @@ def _association(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | Non
     return {"value": number(found.value), "low": number(low), "high": number(high), "seen": found.seen}
 
 
-def disagreements(release: Release, schema: Schema, codes: Integers) -> dict[str, Any]:
+def disagreements(noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats) -> dict[str, Any]:
     """Where the rows are furthest from the noisy counts, in standard errors; and how far on the whole.
 
     The noise alone puts one cell in twenty beyond two standard errors, so that the mean square, which it makes 1, says
     more than the worst cell. Variances are bounds from above: what is said to stand out does.
     """
-    if not isinstance(release.measured, NoisyBlocks):
-        return {"cells": 0, "mean_square": None, "worst": []}
-    found = list(_compared(release.measured, schema, codes, release.weights))
+    found = list(_compared(noisy, schema, codes, weights))
     scores = np.concatenate([item[2] for item in found])
     ranked = sorted(_worst(found), key=lambda cell: -abs(cell["z"]))[:MOST_SHOWN]
     return {"cells": len(scores), "mean_square": number(float(np.mean(scores**2))), "worst": ranked}
