@@ -37,7 +37,16 @@ from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.marginal_source import ratio_source
 from kernelease.analysis.offset_estimator import offset_estimator
 from kernelease.analysis.ratio_estimator import RatioEstimator
-from kernelease.analysis.representatives import LEAST, cell_values, few, parts_of, representatives, weighted
+from kernelease.analysis.representatives import (
+    LEAST,
+    Axis,
+    Grids,
+    few,
+    marking,
+    parts_of,
+    representatives,
+    weighted,
+)
 from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
@@ -156,6 +165,7 @@ def crosstab(evidence: Evidence, first: str, second: str, *, where: str | None =
             f"crosstab: {first} by {second} has {len(down) * len(across):,} cells, more than {MOST_CELLS:,}. "
             "Ask for probabilities of ranges instead."
         )
+    grids = Grids()
     estimates = tuple(
         tuple(
             average(
@@ -165,6 +175,7 @@ def crosstab(evidence: Evidence, first: str, second: str, *, where: str | None =
                     denominator=base if base.parts else None,
                     about=f"share of {first} {label} and {second} {name}",
                 ),
+                grids,
             )
             for name, other in across
         )
@@ -187,11 +198,12 @@ def _asked(
     *,
     is_total: bool = False,
 ) -> Estimate | Groups:
-    told = about if where is None else f"{about} where {where}"
+    told, grids = about if where is None else f"{about} where {where}", Grids()
 
     def answer(group: tuple[Condition, ...], words: str) -> Estimate:
         numerator, denominator = ratio(group)
-        return average(evidence, Estimand(numerator=numerator, denominator=denominator, about=words, is_total=is_total))
+        estimand = Estimand(numerator=numerator, denominator=denominator, about=words, is_total=is_total)
+        return average(evidence, estimand, grids)
 
     if by is None:
         return answer((), told)
@@ -199,25 +211,31 @@ def _asked(
     return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
-def average(evidence: Evidence, estimand: Estimand) -> Estimate:
+def average(evidence: Evidence, estimand: Estimand, grids: Grids | None = None) -> Estimate:
     """The estimate of an average over all rows.
 
     What was measured jointly is answered from its noisy counts alone, and the rest (so are three columns whose cells
     are too coarse for the question) by the extremes over all tables that agree with them. Where several rounds
-    measured it, the one with the least noise and the finest cells answers.
+    measured it, the one with the least noise and the finest cells answers. `grids` are those of questions that differ
+    in the group that they are about.
     """
     if not evidence.counted:
         return feature_average(evidence, estimand)
     measured = evidence.marginals(evidence.positions(estimand.columns) or (0,))
-    estimate = _from_marginals(evidence, estimand, measured) if measured else frechet_bounds(evidence, estimand)
+    if measured:
+        estimate = _from_marginals(evidence, estimand, measured, grids or Grids())
+    else:
+        estimate = frechet_bounds(evidence, estimand)
     if estimate is None:
         return _nothing(evidence, estimand)
     return estimate if math.isfinite(estimate.value) else _placed(estimate, evidence, estimand)
 
 
-def _from_marginals(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> Estimate | None:
+def _from_marginals(
+    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
-    estimator = _best(evidence, estimand, measured)
+    estimator = _best(evidence, estimand, measured, grids)
     if estimator is None:
         return None
     if not estimator.functions.exact and _finer_elsewhere(evidence, estimator.marginal):
@@ -238,12 +256,15 @@ def _finer_elsewhere(evidence: Evidence, marginal: Marginal) -> bool:
     )
 
 
-def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> RatioEstimator | None:
+def _best(
+    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+) -> RatioEstimator | None:
     """By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones."""
-    offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand))
+    offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand), grids)
     if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
         return offset
-    every = [_ratio_estimator(evidence, estimand, one) for one in _in_groups(evidence, estimand, measured)]
+    told = _in_groups(evidence, estimand, measured, grids)
+    every = [_ratio_estimator(evidence, estimand, one, grids) for one in told]
     counted = [one for one in every if one is not None]
     counted = _surely_narrower(evidence, counted)
     found = [*counted, offset] if offset is not None else counted
@@ -252,7 +273,9 @@ def _best(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]
     return min(found, key=lambda one: one.width(_filled(evidence, one.marginal)))
 
 
-def _in_groups(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...]) -> tuple[Marginal, ...]:
+def _in_groups(
+    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+) -> tuple[Marginal, ...]:
     """The groups of a column of leaves where the question cuts none: they know as much of it, in fewer cells."""
     index = measured[0].columns[0]
     column = evidence.schema.columns[index]
@@ -260,7 +283,7 @@ def _in_groups(evidence: Evidence, estimand: Estimand, measured: tuple[Marginal,
         return measured
     assert evidence.tabulated is not None  # it is what was measured
     found = evidence.tabulated.aligned((index,), {index: column.atom_groups})
-    estimator = None if found is None else _ratio_estimator(evidence, estimand, found)
+    estimator = None if found is None else _ratio_estimator(evidence, estimand, found, grids)
     return (found,) if found is not None and estimator is not None and estimator.functions.exact else measured
 
 
@@ -304,13 +327,10 @@ def _held(evidence: Evidence, index: int, groups: Integers) -> Floats:
     return np.maximum(np.bincount(parts, finest.counts) / evidence.total, 0.0) + LEAST
 
 
-def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> RatioEstimator | None:
-    axes = []
-    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
-        column = evidence.schema.columns[index]
-        points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST)
-        axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
-    functions = cell_values(axes, estimand.numerator, estimand.denominator)
+def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal, grids: Grids) -> RatioEstimator | None:
+    key = marginal, marking(estimand.conditions, (evidence.schema.columns[index] for index in marginal.columns))
+    grid = grids.grid(key, lambda: _axes(evidence, estimand, marginal))
+    functions = grid.values(estimand.numerator, estimand.denominator)
     if functions.possible is None:
         return None
     return RatioEstimator(
@@ -320,6 +340,15 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal)
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
     )
+
+
+def _axes(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> list[Axis]:
+    axes = []
+    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
+        column = evidence.schema.columns[index]
+        points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST)
+        axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
+    return axes
 
 
 def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:

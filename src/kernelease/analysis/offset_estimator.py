@@ -1,5 +1,6 @@
 """Means of numbers whose offsets within cells were measured, alone or beside one other column."""
 
+import functools
 from dataclasses import dataclass
 from typing import final
 
@@ -8,16 +9,19 @@ from numpy.typing import NDArray
 
 from kernelease.analysis.cell_sums import Way, best_ways
 from kernelease.analysis.estimands import Estimand, NumericValue
+from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.offset_sums import OffsetPart, OffsetSums
 from kernelease.analysis.ratio_estimator import RatioEstimator
 from kernelease.analysis.representatives import (
     LEAST,
+    Axis,
     CellValues,
+    Grids,
     about_middles,
-    cell_values,
     few,
+    marking,
     middles_and_halves,
     parts_of,
     representatives,
@@ -40,7 +44,9 @@ class _Offsets:
     used: NDArray[np.bool_]  # (cells,): whether its offsets are added to the middle
 
 
-def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | None) -> RatioEstimator | None:
+def offset_estimator(
+    evidence: Evidence, estimand: Estimand, divisor: float | None, grids: Grids
+) -> RatioEstimator | None:
     """The mean of a number, from counts and the offsets that make it narrower; None for other questions.
 
     Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
@@ -57,19 +63,21 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
     )
     if found is None:
         return None
-    marginal, axes = found.marginal, []
-    for column, groups in zip(marginal.columns, marginal.groups, strict=True):
-        declared = evidence.schema.columns[column]
-        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
-        if column == index:
-            points = about_middles(points, found.cells, found.middle, found.slack)
-        axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
-    chosen = cell_values([axis for axis in axes if axis[0] != part.column.name], part.where, None) if axes[1:] else None
-    functions = cell_values(axes, part, estimand.denominator)
-    if functions.possible is None or (chosen is not None and not chosen.exact):
+    marginal = found.marginal
+    key = index, marginal, marking(estimand.conditions, (evidence.schema.columns[one] for one in marginal.columns))
+    axes = functools.partial(_axes, evidence, estimand, index, found)
+    functions = grids.grid((key, True), axes).values(part, estimand.denominator)
+    if functions.possible is None:
         return None
-    function = found.used.astype(np.float64) if chosen is None else chosen.middle()[0]
-    sampling = _within(evidence, part.column, index, marginal, functions, found)
+    function = found.used.astype(np.float64)
+    if len(marginal.columns) > 1:
+        chosen = grids.grid((key, False), lambda: [axis for axis in axes() if axis[0] != part.column.name])
+        rows = chosen.values(part.where, None)
+        if not rows.exact:
+            return None
+        function = rows.middle()[0]
+    sampled = evidence.target is Target.POPULATION
+    sampling = _within(evidence, part.column, index, marginal, functions, found) if sampled else 0.0
     low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
     return RatioEstimator(
         marginal=marginal,
@@ -79,6 +87,18 @@ def offset_estimator(evidence: Evidence, estimand: Estimand, divisor: float | No
         divisor=divisor,
         offset=OffsetPart.of(found.sums, function, sampling),
     )
+
+
+def _axes(evidence: Evidence, estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
+    """The columns of the counts; the number itself by what stands for it in each of its cells."""
+    axes = []
+    for column, groups in zip(found.marginal.columns, found.marginal.groups, strict=True):
+        declared = evidence.schema.columns[column]
+        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        if column == index:
+            points = about_middles(points, found.cells, found.middle, found.slack)
+        axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
+    return axes
 
 
 def _alone(evidence: Evidence, index: int, column: Celled) -> _Offsets | None:

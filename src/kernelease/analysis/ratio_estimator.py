@@ -1,7 +1,7 @@
 """Ratios of two sums over the rows of a table, from a marginal and the offsets within its cells."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -148,8 +148,14 @@ class RatioLimits(ConfidenceLimits):
     estimator: RatioEstimator
     scale: float
     error: float
+    _solved: dict[float, Interval] = field(default_factory=dict, repr=False, compare=False)  # by level
 
     def at(self, level: float) -> Interval:
+        if level not in self._solved:
+            self._solved[level] = self._at(level)
+        return self._solved[level]
+
+    def _at(self, level: float) -> Interval:
         estimator = self.estimator
         shift = estimator.functions.gap / self.error if 0.0 < self.error < math.inf else 0.0
         factor = critical_value(level, shift, laplace=estimator.marginal.laplace)

@@ -1,16 +1,17 @@
 """Values that stand for the atoms of a column, and what a numerator and a denominator may be in each cell."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from typing import Any, final
+from functools import cached_property, lru_cache
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
-from kernelease.analysis.estimands import Integrand, numbers_of
+from kernelease.analysis.estimands import Indicator, Integrand, NumericValue, numbers_of
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
@@ -251,7 +252,7 @@ def _arrow(column: Celled, numbers: Any) -> pa.Array:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class CellValues:
     """Values of two functions at the representatives of each cell: (r,) each, ordered by cell.
 
@@ -262,7 +263,12 @@ class CellValues:
     numerator: Floats
     denominator: Floats
     weights: Floats  # for averages over a cell
-    size: int  # number of cells
+    starts: Integers  # (cells,): the first representative of each cell
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return len(self.starts)
 
     @property
     def possible(self) -> Interval | None:
@@ -270,7 +276,7 @@ class CellValues:
         here = self.denominator > 0.0
         return (float(self.numerator[here].min()), float(self.numerator[here].max())) if here.any() else None
 
-    @property
+    @cached_property
     def exact(self) -> bool:
         """Whether neither function varies within a cell."""
         same = self.cell[1:] == self.cell[:-1]
@@ -278,9 +284,13 @@ class CellValues:
 
     def middle(self) -> tuple[Floats, Floats]:
         """The average of both functions over each cell: (cells,) each."""
+        return self._middle
+
+    @cached_property
+    def _middle(self) -> tuple[Floats, Floats]:
         count, above, below = (
-            np.bincount(self.cell, weights=self.weights * values, minlength=self.size)
-            for values in (np.ones_like(self.numerator), self.numerator, self.denominator)
+            np.bincount(self.cell, weights=weights, minlength=self.size)
+            for weights in (self.weights, self.weights * self.numerator, self.weights * self.denominator)
         )
         return above / count, below / count
 
@@ -293,11 +303,13 @@ class CellValues:
         return self._first(ratio * self.denominator - self.numerator)
 
     def _first(self, score: Floats) -> tuple[Floats, Floats]:
-        order = np.lexsort((score, self.cell))
-        chosen = order[np.searchsorted(self.cell, np.arange(self.size))]  # `cell` is sorted, and so are they
+        """The pair of the lowest score in each cell, the first of several."""
+        lowest = np.flatnonzero(score == np.minimum.reduceat(score, self.starts)[self.cell])
+        chosen = self.starts.copy()
+        chosen[self.cell[lowest[::-1]]] = lowest[::-1]
         return self.numerator[chosen], self.denominator[chosen]
 
-    @property
+    @cached_property
     def gap(self) -> float:
         """By how much the greatest numerator is above the least in every cell whose denominator is 1 throughout."""
         sure = self._first(self.denominator)[1]
@@ -308,33 +320,98 @@ class CellValues:
         return float((high - low)[inside].min())
 
 
-def cell_values(
-    columns: Sequence[tuple[str, Representatives, Integers]], numerator: Integrand, denominator: Integrand | None
-) -> CellValues:
-    """Both functions on all combinations of the columns' representatives.
+Axis: TypeAlias = tuple[str, Representatives, Integers]
+"""A column of a grid: its name, its representatives and the cell of each of its atoms."""
 
-    Each column comes with its name, representatives and the cell of each of its atoms. Without a denominator that is 1.
+
+@final
+class Grid:
+    """All combinations of the representatives of some columns, ordered by cell: what functions of a row are tried on.
+
+    What is about one column alone is asked of that column's representatives, and not of all combinations.
     """
-    counts = [len(points.atoms) for _, points, _ in columns]
-    if math.prod(counts) > LARGEST_GRID:
-        raise CapacityError(
-            f"The question needs more than {LARGEST_GRID:,} combinations of values. Ask about fewer columns at once."
+
+    def __init__(self, axes: Sequence[Axis]) -> None:
+        counts = [len(points.atoms) for _, points, _ in axes]
+        if math.prod(counts) > LARGEST_GRID:
+            raise CapacityError(
+                f"The question needs more than {LARGEST_GRID:,} combinations of values. "
+                "Ask about fewer columns at once."
+            )
+        places = np.indices(counts).reshape(len(counts), -1)
+        cell, size = np.zeros(places.shape[1], dtype=np.int64), 1
+        for (_, points, groups), place in zip(axes, places, strict=True):
+            cells = int(groups.max()) + 1
+            size, cell = size * cells, cell * cells + groups[points.atoms][place]
+        order = np.argsort(cell, kind="stable")
+        self.cell = cell[order]
+        self.starts = np.searchsorted(self.cell, np.arange(size))
+        self._places = {name: place[order] for (name, _, _), place in zip(axes, places, strict=True)}
+        self._columns = {name: pa.table({name: points.values}) for name, points, _ in axes}
+        self.weights = np.ones(len(order))
+        for name, points, _ in axes:
+            self.weights = self.weights * points.weights[self._places[name]]
+
+    @cached_property
+    def table(self) -> pa.Table:
+        """All combinations as rows."""
+        return pa.table(
+            {name: own.column(name).take(pa.array(self._places[name])) for name, own in self._columns.items()}
         )
-    places = np.indices(counts).reshape(len(counts), -1)
-    cell = np.zeros(places.shape[1], dtype=np.int64)
-    weights = np.ones(places.shape[1])
-    size, arrays = 1, {}
-    for (name, points, groups), place in zip(columns, places, strict=True):
-        cells = int(groups.max()) + 1
-        size, cell = size * cells, cell * cells + groups[points.atoms][place]
-        weights = weights * points.weights[place]
-        arrays[name] = points.values.take(pa.array(place))
-    table = pa.table(arrays)
-    order = np.argsort(cell, kind="stable")
-    return CellValues(
-        cell=cell[order],
-        numerator=numerator.of(table)[order],
-        denominator=np.ones(len(cell)) if denominator is None else denominator.of(table)[order],
-        weights=weights[order],
-        size=size,
-    )
+
+    def values(self, numerator: Integrand, denominator: Integrand | None) -> CellValues:
+        """Both functions on all combinations. Without a denominator that is 1."""
+        return CellValues(
+            cell=self.cell,
+            numerator=self._of(numerator),
+            denominator=np.ones(len(self.cell)) if denominator is None else self._of(denominator),
+            weights=self.weights,
+            starts=self.starts,
+        )
+
+    def _of(self, function: Integrand) -> Floats:
+        if isinstance(function, Indicator):
+            return self._flags(function).astype(np.float64)
+        if isinstance(function, NumericValue):
+            name = function.column.name
+            numbers = numbers_of(function.column, self._columns[name])
+            return np.where(np.isnan(numbers), 0.0, numbers)[self._places[name]] * self._flags(function.where)
+        return function.of(self.table)
+
+    def _flags(self, chosen: Indicator) -> NDArray[np.bool_]:
+        flags = np.ones(len(self.cell), dtype=bool)
+        for part in chosen.parts:
+            names = part.columns
+            flags &= part.holds(self.table) if len(names) != 1 else self._holds(part, names[0])
+        return flags
+
+    def _holds(self, part: Condition, name: str) -> NDArray[np.bool_]:
+        """Of a condition on one column."""
+        holds: NDArray[np.bool_] = part.holds(self._columns[name])[self._places[name]]
+        return holds
+
+
+@final
+class Grids:
+    """The grids of a question: each is made once, whatever the number of its groups."""
+
+    def __init__(self) -> None:
+        self._made: dict[Hashable, Grid] = {}
+
+    def grid(self, key: Hashable, axes: Callable[[], Sequence[Axis]]) -> Grid:
+        """The grid of a key, from its axes where it is new."""
+        if key not in self._made:
+            self._made[key] = Grid(axes())
+        return self._made[key]
+
+
+def marking(conditions: Iterable[Condition], columns: Iterable[Column]) -> Hashable:
+    """What a grid of columns depends on in conditions: numbers that are compared; in groups of leaves, all outcomes."""
+    if any(isinstance(column, Hierarchy) for column in columns):
+        return tuple(conditions)
+    return tuple(leaf for part in conditions for leaf in part.leaves() if isinstance(leaf, Compared))
+
+
+def cell_values(axes: Sequence[Axis], numerator: Integrand, denominator: Integrand | None) -> CellValues:
+    """Both functions on all combinations of the columns' representatives. Without a denominator that is 1."""
+    return Grid(axes).values(numerator, denominator)
