@@ -54,7 +54,11 @@ def closure(modules: frozenset[str]) -> frozenset[str]:
 def package(module: str) -> str:
     """The first part of a name; what stands alone at the top, and is imported by all, is `foundations`."""
     first = module.split(".", maxsplit=1)[0]
-    return "foundations" if first in ("_version", "arrays", "elementary", "errors", "progress", "seeds") else first
+    return (
+        "foundations"
+        if first in ("_version", "arrays", "elementary", "errors", "fronts", "progress", "seeds")
+        else first
+    )
 
 
 def package_imports() -> dict[str, set[str]]:

@@ -1,13 +1,18 @@
 """The public names. A change here is a change for everyone who uses the package: it belongs into the changelog."""
 
+import ast
 import importlib
 import inspect
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import kernelease
+import kernelease.kernels
+
+ROOT = Path(kernelease.__file__).parent
 
 NAMES = [
     "Adaptive",
@@ -111,13 +116,42 @@ def test_every_name_says_what_it_is(name: str) -> None:
     assert thing.__doc__.splitlines()[0].strip()
 
 
-@pytest.mark.parametrize("package", ["features", "fit", "kernels", "measured", "methods", "privacy", "release"])
-def test_every_package_lists_what_it_offers(package: str) -> None:
+FRONTS = sorted(
+    path.parent.relative_to(ROOT).as_posix().replace("/", ".")
+    for path in ROOT.rglob("__init__.py")
+    if path.parent != ROOT and "front_door" in path.read_text(encoding="utf-8")
+)
+
+
+@pytest.mark.parametrize("package", FRONTS)
+def test_every_package_offers_what_it_lists_and_what_type_checkers_see(package: str) -> None:
     module = importlib.import_module(f"kernelease.{package}")
     assert module.__doc__
     assert sorted(set(module.__all__)) == sorted(module.__all__)
-    for name in module.__all__:
-        assert hasattr(module, name), name
+    assert dir(module) == sorted(module.__all__)
+    seen = _seen_by_type_checkers(Path(module.__file__))
+    assert sorted(seen) == sorted(module.__all__)
+    for name, home in seen.items():
+        assert getattr(module, name) is getattr(importlib.import_module(home), name), name
+
+
+def test_the_library_offers_what_type_checkers_see() -> None:
+    seen = _seen_by_type_checkers(ROOT / "__init__.py")
+    assert {*seen, "__version__"} == set(NAMES)
+    for name, home in seen.items():
+        assert getattr(kernelease, name) is getattr(importlib.import_module(home), name), name
+
+
+def _seen_by_type_checkers(path: Path) -> dict[str, str]:
+    """The names that are imported under TYPE_CHECKING, and where from."""
+    blocks = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
+    imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
+    return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+def test_a_front_door_leads_to_no_other_name() -> None:
+    with pytest.raises(AttributeError, match=r"'kernelease\.kernels' has no attribute 'Kernal'"):
+        _ = kernelease.kernels.Kernal
 
 
 def test_the_version_is_a_version() -> None:

@@ -3,12 +3,12 @@
 Names are loaded when they are first used, so that `import kernelease` and `kernelease --version` are quick.
 """
 
-import importlib
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kernelease._version import __version__
+from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate
@@ -155,101 +155,44 @@ __all__ = [
     "verify",
 ]
 
-_HOMES = {  # where each name is defined or, of packages that list what they offer, offered
-    "kernelease.analysis.estimate": ("Estimate",),
-    "kernelease.analysis.variables": ("RandomVariable",),
-    "kernelease.check.inspection": ("check",),
-    "kernelease.drafts": ("draft",),
-    "kernelease.errors": ("BudgetError", "CapacityError", "KerneleaseError", "ParameterError", "PrivacyError"),
-    "kernelease.features": (
-        "FeatureMap",
-        "Fourier",
-        "HashedNgrams",
-        "KarKarnick",
-        "Nystrom",
-        "OneHot",
-        "RandomBinning",
-    ),
-    "kernelease.fit": (
-        "EmpiricalMean",
-        "FixedPoints",
-        "Free",
-        "GreedyPreimages",
-        "L1Ball",
-        "MixtureSolver",
-        "NormalPoints",
-        "PublicPoints",
-        "Shrinkage",
-        "Simplex",
-        "Solution",
-        "SyntheticSet",
-        "UniformPoints",
-    ),
-    "kernelease.kernels": (
-        "DotProduct",
-        "Gaussian",
-        "Kernel",
-        "Kronecker",
-        "Laplace",
-        "Matern32",
-        "Matern52",
-        "OnColumns",
-        "Polynomial",
-        "Product",
-        "RationalQuadratic",
-        "Similarity",
-        "Spectrum",
-        "WeightedSum",
-    ),
-    "kernelease.measured": ("NoisyEmbedding",),
-    "kernelease.methods": (
-        "Adaptive",
-        "Interactions",
-        "Method",
-        "PublishedRows",
-        "RandomFeatures",
-        "SmallDatabase",
-        "Subspace",
-    ),
-    "kernelease.pipeline": ("fit", "measure", "plan", "release"),
-    "kernelease.privacy": (
-        "Calibration",
-        "Ledger",
-        "LedgerFile",
-        "MemoryLedger",
-        "Neighbours",
-        "Privacy",
-        "SeededNoise",
-        "SystemNoise",
-    ),
-    "kernelease.private_tests": ("PrivateTest", "private_independence_test", "private_two_sample_test"),
-    "kernelease.release": ("Certificate", "Measurements", "Release", "load", "save"),
-    "kernelease.release.verify": ("verify",),
-    "kernelease.seeds": ("PublicSeed",),
-    "kernelease.synthesizer": ("Synthesizer",),
-    "kernelease.table": ("Schema",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+if not TYPE_CHECKING:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {  # where each name is defined or, of packages that have a front door, offered
+            "analysis.estimate": "Estimate",
+            "analysis.variables": "RandomVariable",
+            "check.inspection": "check",
+            "drafts": "draft",
+            "errors": "BudgetError CapacityError KerneleaseError ParameterError PrivacyError",
+            "features": "FeatureMap Fourier HashedNgrams KarKarnick Nystrom OneHot RandomBinning",
+            "fit": (
+                "EmpiricalMean FixedPoints Free GreedyPreimages L1Ball MixtureSolver NormalPoints "
+                "PublicPoints Shrinkage Simplex Solution SyntheticSet UniformPoints"
+            ),
+            "kernels": (
+                "DotProduct Gaussian Kernel Kronecker Laplace Matern32 Matern52 OnColumns Polynomial "
+                "Product RationalQuadratic Similarity Spectrum WeightedSum"
+            ),
+            "measured": "NoisyEmbedding",
+            "methods": "Adaptive Interactions Method PublishedRows RandomFeatures SmallDatabase Subspace",
+            "pipeline": "fit measure plan release",
+            "privacy": ("Calibration Ledger LedgerFile MemoryLedger Neighbours Privacy SeededNoise SystemNoise"),
+            "private_tests": "PrivateTest private_independence_test private_two_sample_test",
+            "release": "Certificate Measurements Release load save",
+            "release.verify": "verify",
+            "seeds": "PublicSeed",
+            "synthesizer": "Synthesizer",
+            "table": "Schema",
+        },
+    )
 
 
 class _Package(ModuleType):
     """`fit` and `release` are functions here, and packages below: importing those must not take the names away."""
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if not (isinstance(value, ModuleType) and name in _HOME_OF):
+        if not (isinstance(value, ModuleType) and name in __all__):
             super().__setattr__(name, value)
 
 
 sys.modules[__name__].__class__ = _Package
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOME_OF:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(importlib.import_module(_HOME_OF[name]), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return __all__

@@ -1,12 +1,29 @@
 """What an analyst computes from a release. Nothing here sees a private row, and everything is free."""
 
-from kernelease.analysis.coefficients import Regression
-from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
-from kernelease.analysis.conditions import parse_condition
-from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Answers, Evidence
-from kernelease.analysis.groups import EstimateTable, Groups
-from kernelease.table.expressions import Condition
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.analysis.coefficients import Regression
+    from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
+    from kernelease.analysis.conditions import parse_condition
+    from kernelease.analysis.estimate import Estimate, Parts, Target
+    from kernelease.analysis.evidence import Answers, Evidence
+    from kernelease.analysis.groups import EstimateTable, Groups
+    from kernelease.table.expressions.logic import Condition
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "coefficients": "Regression",
+            "comparisons.contingency": "MarginalErrors marginal_errors",
+            "conditions": "Condition parse_condition",
+            "estimate": "Estimate Parts Target",
+            "evidence": "Answers Evidence",
+            "groups": "EstimateTable Groups",
+        },
+    )
 
 __all__ = [
     "Answers",

@@ -1,7 +1,27 @@
 """The owner's private look at a table before any budget is spent. What it says is not for publication."""
 
-from kernelease.check.finding import PRIVATE, Finding, Level
-from kernelease.check.inspection import check
-from kernelease.check.report import Report
+from typing import TYPE_CHECKING
 
-__all__ = ["PRIVATE", "Finding", "Level", "Report", "check"]
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.check.finding import PRIVATE, Finding, Level
+    from kernelease.check.inspection import check
+    from kernelease.check.report import Report
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "finding": "Finding Level PRIVATE",
+            "inspection": "check",
+            "report": "Report",
+        },
+    )
+
+__all__ = [
+    "PRIVATE",
+    "Finding",
+    "Level",
+    "Report",
+    "check",
+]

@@ -1,12 +1,29 @@
 """The methods: strategies over the same few parts."""
 
-from kernelease.fit.points.source import PublishedRows
-from kernelease.methods.adaptive.adaptive import Adaptive
-from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.method import Context, Method
-from kernelease.methods.random_features import RandomFeatures
-from kernelease.methods.small_database import SmallDatabase
-from kernelease.methods.subspace import Subspace
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.fit.points.source import PublishedRows
+    from kernelease.methods.adaptive.adaptive import Adaptive
+    from kernelease.methods.interactions.interactions import Interactions
+    from kernelease.methods.method import Context, Method
+    from kernelease.methods.random_features import RandomFeatures
+    from kernelease.methods.small_database import SmallDatabase
+    from kernelease.methods.subspace import Subspace
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "adaptive.adaptive": "Adaptive",
+            "interactions.interactions": "Interactions",
+            "method": "Context Method",
+            "random_features": "RandomFeatures",
+            "small_database": "SmallDatabase",
+            "subspace": "PublishedRows Subspace",
+        },
+    )
 
 __all__ = [
     "Adaptive",

@@ -6,17 +6,39 @@ a sum), calibration and risk (how much noise that needs), accounting and filter 
 its callers, and which files keep it, is in docs/auditing.md.
 """
 
-from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.calibration import Calibration
-from kernelease.privacy.charge import Charge
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.ledger import Ledger, MemoryLedger, Receipt
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
-from kernelease.privacy.sensitivity import Sensitivity
-from kernelease.privacy.step import Law, Measurement, Selection, Step
-from kernelease.privacy.subject import Subject
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.privacy.accounting import Loss, Privacy
+    from kernelease.privacy.calibration import Calibration
+    from kernelease.privacy.charge import Charge
+    from kernelease.privacy.filter import PrivacyFilter
+    from kernelease.privacy.ledger import Ledger, MemoryLedger, Receipt
+    from kernelease.privacy.ledger_file import LedgerFile
+    from kernelease.privacy.neighbours import Neighbours
+    from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
+    from kernelease.privacy.sensitivity import Sensitivity
+    from kernelease.privacy.step import Law, Measurement, Selection, Step
+    from kernelease.privacy.subject import Subject
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "accounting": "Loss Privacy",
+            "calibration": "Calibration",
+            "charge": "Charge",
+            "filter": "PrivacyFilter",
+            "ledger": "Ledger MemoryLedger Receipt",
+            "ledger_file": "LedgerFile",
+            "neighbours": "Neighbours",
+            "noise": "NoiseSource SeededNoise SystemNoise",
+            "sensitivity": "Sensitivity",
+            "step": "Law Measurement Selection Step",
+            "subject": "Subject",
+        },
+    )
 
 __all__ = [
     "Calibration",

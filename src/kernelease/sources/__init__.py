@@ -1,8 +1,29 @@
 """Where private rows come from: files, databases, data frames, all as Arrow record batches of bounded size."""
 
-from kernelease.sources.conformance import check_source
-from kernelease.sources.csv import CsvFormat
-from kernelease.sources.opening import open_declared, open_source
-from kernelease.sources.source import Source
+from typing import TYPE_CHECKING
 
-__all__ = ["CsvFormat", "Source", "check_source", "open_declared", "open_source"]
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.sources.conformance import check_source
+    from kernelease.sources.csv.format import CsvFormat
+    from kernelease.sources.opening import open_declared, open_source
+    from kernelease.sources.source import Source
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "conformance": "check_source",
+            "csv.format": "CsvFormat",
+            "opening": "open_declared open_source",
+            "source": "Source",
+        },
+    )
+
+__all__ = [
+    "CsvFormat",
+    "Source",
+    "check_source",
+    "open_declared",
+    "open_source",
+]

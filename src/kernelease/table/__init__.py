@@ -1,26 +1,50 @@
 """Tables: declared domains, and the way from rows to atoms and back."""
 
-from kernelease.table.columns import (
-    Boolean,
-    Category,
-    Codes,
-    Column,
-    Date,
-    Datetime,
-    Hierarchy,
-    Integer,
-    Number,
-    Ordinal,
-    String,
-)
-from kernelease.table.derived import Computed, Derived, Determined
-from kernelease.table.draft import draft, draft_from_public
-from kernelease.table.encode import Encoder
-from kernelease.table.jsonschema import json_schema
-from kernelease.table.records import Records
-from kernelease.table.rows import Decoder
-from kernelease.table.schema import Rule, Schema
-from kernelease.table.units import UnitCap
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.table.columns.boolean import Boolean
+    from kernelease.table.columns.column import Codes, Column
+    from kernelease.table.columns.hierarchy import Hierarchy
+    from kernelease.table.columns.listed import Category, Ordinal
+    from kernelease.table.columns.numeric import Integer, Number
+    from kernelease.table.columns.string import String
+    from kernelease.table.columns.temporal import Date, Datetime
+    from kernelease.table.derived.computed import Computed
+    from kernelease.table.derived.derived import Derived
+    from kernelease.table.derived.determined import Determined
+    from kernelease.table.draft import draft_from_public
+    from kernelease.table.encode import Encoder
+    from kernelease.table.jsonschema import json_schema
+    from kernelease.table.records import Records
+    from kernelease.table.rows import Decoder
+    from kernelease.table.schema import Rule, Schema
+    from kernelease.table.units import UnitCap
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "columns.boolean": "Boolean",
+            "columns.column": "Codes Column",
+            "columns.hierarchy": "Hierarchy",
+            "columns.listed": "Category Ordinal",
+            "columns.numeric": "Integer Number",
+            "columns.string": "String",
+            "columns.temporal": "Date Datetime",
+            "derived.computed": "Computed",
+            "derived.derived": "Derived",
+            "derived.determined": "Determined",
+            "draft": "draft_from_public",
+            "encode": "Encoder",
+            "jsonschema": "json_schema",
+            "records": "Records",
+            "rows": "Decoder",
+            "schema": "Rule Schema",
+            "units": "UnitCap",
+        },
+    )
 
 __all__ = [
     "Boolean",
@@ -43,7 +67,6 @@ __all__ = [
     "Schema",
     "String",
     "UnitCap",
-    "draft",
     "draft_from_public",
     "json_schema",
 ]

@@ -1,22 +1,43 @@
 """Columns of every type: declared domains, as finite lists of atoms."""
 
-from kernelease.table.columns.boolean import Boolean
-from kernelease.table.columns.celled import Celled, Stepped
-from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
-from kernelease.table.columns.hierarchy import Hierarchy
-from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
-from kernelease.table.columns.numeric import Integer, Number
-from kernelease.table.columns.registry import (
-    COLUMN_TYPES,
-    FILL_IN,
-    column_from_dict,
-    column_keys,
-    column_to_dict,
-    required_keys,
-)
-from kernelease.table.columns.spelling import closest, nearest
-from kernelease.table.columns.string import String
-from kernelease.table.columns.temporal import Date, Datetime
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.table.columns.boolean import Boolean
+    from kernelease.table.columns.celled import Celled, Stepped
+    from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
+    from kernelease.table.columns.hierarchy import Hierarchy
+    from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
+    from kernelease.table.columns.numeric import Integer, Number
+    from kernelease.table.columns.registry import (
+        COLUMN_TYPES,
+        FILL_IN,
+        column_from_dict,
+        column_keys,
+        column_to_dict,
+        required_keys,
+    )
+    from kernelease.table.columns.spelling import closest, nearest
+    from kernelease.table.columns.string import String
+    from kernelease.table.columns.temporal import Date, Datetime
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "boolean": "Boolean",
+            "celled": "Celled Stepped",
+            "column": "Codes Column MOST_ATOMS",
+            "hierarchy": "Hierarchy",
+            "listed": "Category Listed OTHER_LABEL Ordinal",
+            "numeric": "Integer Number",
+            "registry": "COLUMN_TYPES FILL_IN column_from_dict column_keys column_to_dict required_keys",
+            "spelling": "closest nearest",
+            "string": "String",
+            "temporal": "Date Datetime",
+        },
+    )
 
 __all__ = [
     "COLUMN_TYPES",

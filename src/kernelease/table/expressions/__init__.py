@@ -21,11 +21,27 @@ The tree has no more kinds than it needs: `x in (a, b)` is `x == a or x == b`, `
 `x is not null` is `not x is null`, `-x` is `0 - x`, `5 < x` is `x > 5`, and numbers alone are computed at once.
 """
 
-from kernelease.table.expressions.comparisons import Compared, Computed, Missing
-from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
-from kernelease.table.expressions.parser import DEEPEST, MOST_SIGNS, parse, parse_term
-from kernelease.table.expressions.terms import Arithmetic, Extracted, Literal, Term
-from kernelease.table.expressions.tokens import LONGEST, shown
+from typing import TYPE_CHECKING
+
+from kernelease.fronts import front_door
+
+if TYPE_CHECKING:
+    from kernelease.table.expressions.comparisons import Compared, Computed, Missing
+    from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
+    from kernelease.table.expressions.parser import DEEPEST, MOST_SIGNS, parse, parse_term
+    from kernelease.table.expressions.terms import Arithmetic, Extracted, Literal, Term
+    from kernelease.table.expressions.tokens import LONGEST, shown
+else:
+    __getattr__, __dir__ = front_door(
+        __name__,
+        {
+            "comparisons": "Compared Computed Missing",
+            "logic": "Condition Joined Leaf Negated",
+            "parser": "DEEPEST MOST_SIGNS parse parse_term",
+            "terms": "Arithmetic Extracted Literal Term",
+            "tokens": "LONGEST shown",
+        },
+    )
 
 __all__ = [
     "DEEPEST",

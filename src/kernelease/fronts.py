@@ -1,0 +1,32 @@
+"""The front doors of packages: each name that a package offers is loaded when it is first asked for (PEP 562).
+
+What imports a module of a package passes its `__init__`. One that drew in all that the package offers would make the
+refusal of a mistyped option wait for every method there is.
+"""
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+
+def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """The functions `__getattr__` and `__dir__` of a package.
+
+    `homes` has, for each module that defines something on offer, the names, with blanks between them. The module is
+    named from the package: `"accounting": "Loss Privacy"`.
+
+    >>> look_up, _ = front_door("kernelease", {"seeds": "PublicSeed", "errors": "ParameterError PrivacyError"})
+    >>> look_up("PublicSeed")(7)
+    PublicSeed(value=7)
+    """
+    home_of = {name: module for module, names in homes.items() for name in names.split()}
+
+    def look_up(name: str) -> Any:
+        if name not in home_of:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        found = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+        setattr(sys.modules[package], name, found)  # next time it is there
+        return found
+
+    return look_up, lambda: list(sys.modules[package].__all__)
