@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy
 from scipy.optimize import minimize, nnls
 
 from kernelease.arrays import Floats
@@ -106,7 +107,7 @@ def test_active_sets_that_give_up_leave_it_to_gradient_steps(monkeypatch: pytest
     def give_up(*_: object, **__: object) -> None:
         raise RuntimeError("Maximum number of iterations reached.")
 
-    monkeypatch.setattr(active_set, "nnls", give_up)
+    monkeypatch.setattr(scipy.optimize, "nnls", give_up)
     design, target = _problem(1, (30, 20))
     assert active_set.nearest_in_hull(design, target) is None
     fitted = WeightSolver().solve(design, target)

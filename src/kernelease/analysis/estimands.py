@@ -13,6 +13,7 @@ from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.comparisons import Compared
 from kernelease.table.expressions.logic import Condition
+from kernelease.table.reading.arrow import float_values
 
 NUMERIC = ("integer", "number", "boolean")
 
@@ -172,8 +173,7 @@ def evaluated(function: Callable[[Columns], Any], columns: Columns) -> Floats:
 def numbers_of(column: Column, table: pa.Table) -> Floats:
     """A column of numbers or booleans as float64, NaN for NULL."""
     values = table.column(column.name)
-    numbers = values.cast(pa.int8()) if column.tag == "boolean" else values
-    return np.asarray(numbers.cast(pa.float64()).to_numpy(), dtype=np.float64)
+    return float_values(values.cast(pa.int8()) if column.tag == "boolean" else values)
 
 
 def columns_read(function: Callable[[Columns], Any], sample: pa.Table) -> tuple[str, ...]:

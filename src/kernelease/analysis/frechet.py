@@ -11,8 +11,8 @@ from typing import TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
+import scipy
 from numpy.typing import NDArray
-from scipy.optimize import linprog
 from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from kernelease.analysis.estimands import Estimand
@@ -104,7 +104,7 @@ class FrechetLimits(ConfidenceLimits):
         limits = np.concatenate([high, -low, [self.rows[1]], [-self.rows[0]]])
         system = hstack([above, csr_array(-limits[:, None])]).tocsr()
         below = np.append(np.zeros(points) if self.is_total else self.functions.denominator, float(self.is_total))
-        found = linprog(
+        found = scipy.optimize.linprog(
             np.append(sign * self.functions.numerator, 0.0),
             A_ub=system,
             b_ub=np.zeros(len(limits)),

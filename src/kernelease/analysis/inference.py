@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, TypeAlias, final
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 from scipy.special import ndtr, ndtri
 
 from kernelease.arrays import Floats
@@ -92,7 +92,7 @@ def critical_value(level: float, shift: float = 0.0, *, laplace: bool = False) -
         return max(two, -math.log1p(-level) / math.sqrt(2.0))
     if shift <= 0.0 or shift > 40.0 or two <= max(one, 0.0):
         return two if shift <= 0.0 else max(one, 0.0)
-    return float(brentq(lambda c: ndtr(c) - ndtr(-c - shift) - level, max(one, 0.0) - 1e-9, two + 1e-9))
+    return float(scipy.optimize.brentq(lambda c: ndtr(c) - ndtr(-c - shift) - level, max(one, 0.0) - 1e-9, two + 1e-9))
 
 
 def clipped(within: Interval, ends: Interval) -> Interval:

@@ -23,6 +23,7 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.comparisons import Compared
 from kernelease.table.expressions.logic import Condition, Leaf
+from kernelease.table.reading.arrow import number_array
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # in microseconds
@@ -92,7 +93,7 @@ def about_middles(points: Representatives, cells: Integers, middle: Floats, slac
     weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / 2.0
     return Representatives(
         atoms=np.concatenate([points.atoms[stays], atoms, atoms]),
-        values=pa.concat_arrays([points.values.take(pa.array(stays)).cast(pa.float64()), pa.array(numbers)]),
+        values=pa.concat_arrays([points.values.take(number_array(stays)).cast(pa.float64()), number_array(numbers)]),
         weights=np.concatenate([points.weights[stays], weight, weight]),
     )
 
@@ -242,13 +243,13 @@ def _arrow(column: Celled, numbers: Any) -> pa.Array:
     """Numbers in the column's own scale as values of its type."""
     if isinstance(column, Number):
         digits = None if column.spacing is None else 10 - math.floor(math.log10(column.spacing))
-        return pa.array(numbers if digits is None else np.round(numbers, digits), pa.float64())
+        return number_array(np.asarray(numbers if digits is None else np.round(numbers, digits), dtype=np.float64))
     whole = np.rint(numbers).astype(np.int64)
     if isinstance(column, Integer):
-        return pa.array(whole)
+        return number_array(whole)
     if isinstance(column, Datetime):
-        return pa.array(whole).cast(column.arrow_type)
-    return pa.array(whole.astype(np.int32)).cast(column.arrow_type)
+        return number_array(whole).cast(column.arrow_type)
+    return number_array(whole.astype(np.int32)).cast(column.arrow_type)
 
 
 @final
@@ -356,7 +357,7 @@ class Grid:
     def table(self) -> pa.Table:
         """All combinations as rows."""
         return pa.table(
-            {name: own.column(name).take(pa.array(self._places[name])) for name, own in self._columns.items()}
+            {name: own.column(name).take(number_array(self._places[name])) for name, own in self._columns.items()}
         )
 
     def values(self, numerator: Integrand, denominator: Integrand | None) -> CellValues:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import scipy
 from scipy.special import ndtri
 
 from kernelease.arrays import Floats
@@ -86,9 +87,7 @@ class Gaussians(Kind):
         dimension = self.centres.shape[1]
         parts = []
         for centre, width, number in zip(self.centres, self.widths, numbers, strict=True):
-            from scipy.stats import qmc  # noqa: PLC0415  # half of the time that all of kernelease takes to load
-
-            sequence = qmc.Sobol(dimension, rng=generator)
+            sequence = scipy.stats.qmc.Sobol(dimension, rng=generator)
             even = sequence.random_base2(math.ceil(math.log2(number)))[:number]
             parts.append(centre + width * ndtri(np.clip(even, _TAIL, 1.0 - _TAIL)))
         return np.concatenate(parts)

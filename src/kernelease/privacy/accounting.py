@@ -15,7 +15,7 @@ import warnings
 from dataclasses import dataclass, replace
 from typing import final
 
-from scipy.special import ndtr, ndtri
+import scipy
 
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
@@ -118,7 +118,7 @@ class Loss(Kind):
         if not 0.0 <= rate <= 1.0:
             raise ParameterError(f"attacker: the false-positive rate must be from 0 to 1, got {rate!r}.")
         level = min(1.0, rate + self.tau)
-        gaussian = float(ndtr(ndtri(level) + self.mu)) + self.tau + self.delta_zero
+        gaussian = float(scipy.special.ndtr(scipy.special.ndtri(level) + self.mu)) + self.tau + self.delta_zero
         if self.pure_epsilon == math.inf:
             return min(1.0, gaussian)
         likely = math.exp(min(self.pure_epsilon, 700.0)) * rate + self.delta_zero

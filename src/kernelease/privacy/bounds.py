@@ -24,7 +24,7 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import ndtri
+import scipy
 
 from kernelease.arrays import BigIntegers, Floats, Integers
 from kernelease.errors import ParameterError
@@ -239,7 +239,7 @@ def tail(seen: Measurement, terms: int, chance: float) -> float:
     Gaussian: σ·√k·Φ⁻¹(1 − p). Laplace: b·ln(1/p) for one, else the least Chernoff bound b·(ln(1/p) − k·ln(1 − s²))/s.
     """
     if seen.law is Law.GAUSSIAN:
-        return -seen.scale * math.sqrt(terms) * float(ndtri(chance))
+        return -seen.scale * math.sqrt(terms) * float(scipy.special.ndtri(chance))
     surprise = -math.log(chance)
     if terms == 1:
         return seen.scale * surprise

@@ -11,8 +11,7 @@ from collections.abc import Callable
 from enum import Enum, unique
 from typing import final
 
-from scipy.optimize import brentq
-from scipy.special import erfcx, erfinv, log_ndtr, ndtri_exp
+import scipy
 
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
@@ -67,7 +66,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
 
 def _mills(x: float) -> float:
     """Φ(−x)/φ(x), Mills' ratio."""
-    return math.sqrt(math.pi / 2) * float(erfcx(x / math.sqrt(2.0)))
+    return math.sqrt(math.pi / 2) * float(scipy.special.erfcx(x / math.sqrt(2.0)))
 
 
 def _mills_gap(centre: float, mu: float) -> tuple[float, float]:
@@ -92,7 +91,7 @@ def gaussian_mu(epsilon: float, delta: float) -> float:
     low, high = _MU_RANGE
     if not gaussian_delta(low, epsilon) <= delta < gaussian_delta(high, epsilon):
         raise ParameterError(f"No Gaussian noise is computed for epsilon = {epsilon!r} and delta = {delta!r}.")
-    log_mu = brentq(
+    log_mu = scipy.optimize.brentq(
         lambda x: gaussian_delta(math.exp(x), epsilon) - delta, math.log(low), math.log(high), xtol=1e-14, rtol=1e-14
     )
     return _step_until(math.exp(log_mu), -1.0, lambda mu: gaussian_delta(mu, epsilon) <= delta)
@@ -110,7 +109,9 @@ def gaussian_epsilon(mu: float, delta: float) -> float:
     if gaussian_delta(mu, 0.0) <= delta:
         raise ParameterError(f"delta = {delta!r} alone allows mu = {mu!r}, at every epsilon. Take a smaller delta.")
     high = mu * mu / 2 + 40.0 * mu  # there δ_μ(ε) < Φ(−37.7) or so, below every delta
-    root = brentq(lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14)
+    root = scipy.optimize.brentq(
+        lambda epsilon: gaussian_delta(mu, epsilon) - delta, 0.0, high, xtol=1e-300, rtol=1e-14
+    )
     return _step_until(root, -1.0, lambda epsilon: gaussian_mu(epsilon, delta) <= mu)
 
 
@@ -145,8 +146,8 @@ def pure_mu(epsilon: float) -> float:
     if not 0.0 <= epsilon < math.inf:
         raise ParameterError(f"pure_mu: epsilon must be at least 0 and finite, got {epsilon!r}.")
     if epsilon < 1.0:  # the same as below, without cancellation near 0
-        return 2.0 * math.sqrt(2.0) * float(erfinv(math.tanh(epsilon / 2))) * (1 + 2.0**-44)
-    return -2.0 * float(ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon)))) * (1 + 2.0**-44)
+        return 2.0 * math.sqrt(2.0) * float(scipy.special.erfinv(math.tanh(epsilon / 2))) * (1 + 2.0**-44)
+    return -2.0 * float(scipy.special.ndtri_exp(-epsilon - math.log1p(math.exp(-epsilon)))) * (1 + 2.0**-44)
 
 
 def pure_epsilon_for(mu: float) -> float:
@@ -159,7 +160,7 @@ def pure_epsilon_for(mu: float) -> float:
         raise ParameterError(f"pure_epsilon_for: mu must be positive and finite, got {mu!r}.")
     if mu < 1.0:  # the same as below, without cancellation near 0
         return 2.0 * math.atanh(math.erf(mu / math.sqrt(8.0))) * (1 - 2.0**-40)
-    return float(log_ndtr(mu / 2) - log_ndtr(-mu / 2)) * (1 - 2.0**-40)
+    return float(scipy.special.log_ndtr(mu / 2) - scipy.special.log_ndtr(-mu / 2)) * (1 - 2.0**-40)
 
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:

@@ -13,7 +13,7 @@ import math
 from dataclasses import dataclass
 from typing import Protocol, final
 
-from scipy.special import erfinv, ndtri
+import scipy
 
 from kernelease.errors import ParameterError
 
@@ -63,7 +63,7 @@ class Advantage:
     @property
     def mu(self) -> float:
         """2Φ(μ/2) − 1 = a."""
-        return 2.0 * math.sqrt(2.0) * float(erfinv(self.most)) * _ROUNDING
+        return 2.0 * math.sqrt(2.0) * float(scipy.special.erfinv(self.most)) * _ROUNDING
 
     @property
     def epsilon(self) -> float:
@@ -101,7 +101,7 @@ class Rates:
     @property
     def mu(self) -> float:
         """Φ(Φ⁻¹(α) + μ) = β."""
-        return _down(float(ndtri(self.true_positive)), float(ndtri(self.false_positive)))
+        return _down(float(scipy.special.ndtri(self.true_positive)), float(scipy.special.ndtri(self.false_positive)))
 
     @property
     def epsilon(self) -> float:

@@ -32,6 +32,7 @@ from kernelease.release.moments import bounds_of
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
+from kernelease.table.reading.arrow import float_values
 from kernelease.table.schema import Schema
 
 
@@ -116,8 +117,7 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
     @property
     def weights(self) -> Floats:
         """w: (M,)."""
-        weights: Floats = self.table.column(self.weight_name).to_numpy().astype(np.float64)
-        return weights
+        return float_values(self.table.column(self.weight_name))
 
     @property
     def rows(self) -> pa.Table:

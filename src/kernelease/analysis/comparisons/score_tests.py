@@ -14,8 +14,7 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
-from scipy.special import ndtr, ndtri
-from scipy.stats import chi2
+from scipy.special import chdtrc, ndtr, ndtri
 
 from kernelease.analysis.comparisons.sample import SampleRows
 from kernelease.analysis.estimate import Target
@@ -72,7 +71,7 @@ class Scored:
         roots, vectors = np.linalg.eigh(scaled)
         kept = roots > 1e-9 * roots[-1]
         squares = float(np.sum((vectors[:, kept].T @ standard) ** 2 / roots[kept]))
-        return float(chi2.sf(squares, int(kept.sum())))
+        return float(chdtrc(int(kept.sum()), squares))
 
 
 @final

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import root
+import scipy
 
 from kernelease.arrays import Floats
 from kernelease.fit.mixtures.mixture import Mixture
@@ -99,7 +99,7 @@ class _Tilt:
             return missing
 
         result = np.zeros(2)
-        result[chosen] = np.nan_to_num(root(off, np.zeros(int(chosen.sum()))).x)
+        result[chosen] = np.nan_to_num(scipy.optimize.root(off, np.zeros(int(chosen.sum()))).x)
         return result
 
     def near(self, slopes: Floats, goal: Floats, *, only: int = 2) -> bool:

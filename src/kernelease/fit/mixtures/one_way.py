@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import brentq
+import scipy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -155,7 +155,9 @@ def _moved(shares: Floats, measured: float, error: float, variance: float) -> Fl
 
     if (float(at(-_STEEPEST) @ places) - goal) * (float(at(_STEEPEST) @ places) - goal) >= 0.0:
         return shares
-    return at(float(brentq(lambda slope: float(at(slope) @ places) - goal, -_STEEPEST, _STEEPEST, xtol=1e-6)))
+    return at(
+        float(scipy.optimize.brentq(lambda slope: float(at(slope) @ places) - goal, -_STEEPEST, _STEEPEST, xtol=1e-6))
+    )
 
 
 def conditional(distribution: Floats, cells: Integers) -> Floats:

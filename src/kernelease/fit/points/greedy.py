@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
-from scipy.optimize import minimize
+import scipy
 
 from kernelease.arrays import Floats, Rows, finite_numbers
 from kernelease.errors import ParameterError
@@ -108,6 +108,6 @@ def _climb(feature_map: Fourier, residual: Floats, starts: Rows, *, signed: bool
         value, gradient = feature_map.value_and_gradient(z[None, :], residual)
         return -sign * float(value[0]), -sign * gradient[0]
 
-    result = minimize(descent, starts[best], jac=True, method="L-BFGS-B", options={"maxiter": 100})
+    result = scipy.optimize.minimize(descent, starts[best], jac=True, method="L-BFGS-B", options={"maxiter": 100})
     highest: Floats = result.x
     return highest[None, :]

@@ -1,7 +1,7 @@
 """The nearest point of a convex hull, exactly: by active sets (Lawson & Hanson 1974)."""
 
 import numpy as np
-from scipy.optimize import nnls
+import scipy
 
 from kernelease.arrays import Floats
 
@@ -20,7 +20,9 @@ def nearest_in_hull(corners: Floats, target: Floats) -> Floats | None:
     scale = float(np.linalg.norm(target)) or 1.0
     moved = np.vstack([corners - target[:, np.newaxis], np.full((1, corners.shape[1]), scale)])
     try:
-        found = nnls(moved, np.append(np.zeros(len(target)), scale), maxiter=max(_ROUNDS, 3 * len(moved)))[0]
+        found = scipy.optimize.nnls(
+            moved, np.append(np.zeros(len(target)), scale), maxiter=max(_ROUNDS, 3 * len(moved))
+        )[0]
     except RuntimeError:  # too many iterations
         return None
     shares: Floats = found / found.sum()

@@ -20,8 +20,8 @@ from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import scipy
 from scipy.linalg import eigh, solve_triangular
-from scipy.optimize import minimize
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -208,7 +208,9 @@ class _Problem:
             return float(value), solve_triangular(factor, gradient, lower=True)
 
         options = {"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-4}
-        found = minimize(value_and_gradient, factor.T @ start, jac=True, method="L-BFGS-B", options=options)
+        found = scipy.optimize.minimize(
+            value_and_gradient, factor.T @ start, jac=True, method="L-BFGS-B", options=options
+        )
         solution: Floats = solve_triangular(factor, found.x, lower=True, trans="T")
         return solution
 

@@ -1,5 +1,6 @@
 """What every reader needs from Arrow: dense buffers, bytes, and work per distinct value."""
 
+import math
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -28,8 +29,33 @@ def dense(array: pa.Array) -> NDArray[Any]:
     """The values of a primitive array, without a copy where there is no null; 0 stands where a null is."""
     if array.null_count:
         array = pc.fill_null(array, 0)
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return np.from_dlpack(array)  # Arrow's own way to NumPy loads pandas, where that is installed
     values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
     return values
+
+
+def float_values(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """The numbers of a column as float64, NaN for NULL; pandas is not loaded for them.
+
+    >>> float_values(pa.chunked_array([[1, None], [3]]))
+    array([ 1., nan,  3.])
+    """
+    array = column.combine_chunks().cast(pa.float64())
+    if not array.null_count:
+        return dense(array)
+    everywhere = pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], offset=array.offset)
+    return np.where(dense(array.is_valid().cast(pa.int8())) == 1, dense(everywhere), math.nan)
+
+
+def number_array(values: NDArray[Any]) -> pa.Array:
+    """Integers or floats as an Arrow array that shares their memory, and no NULL; pandas is not loaded for it.
+
+    >>> number_array(np.array([1.0, 2.0])).to_pylist()
+    [1.0, 2.0]
+    """
+    whole = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)])
 
 
 def as_bytes(array: pa.Array) -> pa.Array:
