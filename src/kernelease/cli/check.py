@@ -9,7 +9,7 @@ from kernelease.cli.exits import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
 from kernelease.cli.pages import check_free, write_new
 from kernelease.cli.screen import Screen
-from kernelease.cli.writing import takes_writing
+from kernelease.cli.writing import read_declared, takes_writing
 
 if TYPE_CHECKING:
     from kernelease.table.written import Written
@@ -39,13 +39,14 @@ def check(
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
+    check_free(html)
+    declared = read_declared(data, schema, written)
+
     from kernelease.check.inspection import check as inspect
     from kernelease.check.page import html_page
     from kernelease.cli.work.checked import show
-    from kernelease.table.schema import Schema
 
-    check_free(html)
-    report = inspect(data, Schema.load(schema).written_as(written), query=query, delta=delta)
+    report = inspect(data, declared, query=query, delta=delta)
     if html is not None:
         write_new(html, html_page(report), private=True)
     show(Screen(json=as_json, quiet=quiet), report)

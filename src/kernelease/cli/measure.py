@@ -19,7 +19,7 @@ from kernelease.cli.options import (
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen
-from kernelease.cli.writing import takes_writing
+from kernelease.cli.writing import read_declared, takes_writing
 
 if TYPE_CHECKING:
     from kernelease.table.written import Written
@@ -52,23 +52,29 @@ def measure(
 
     What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost.
     """
+    screen = Screen(json=as_json, quiet=quiet)
+    privacy = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+    )
+    declared = read_declared(data, schema, written)
+
+    from kernelease.release.container import check_target
+
+    check_target(out, overwrite=overwrite)
+
     from kernelease.cli.work.request import Request
     from kernelease.cli.work.summary import show_bundle
 
-    screen = Screen(json=as_json, quiet=quiet)
     request = Request.read(
         data,
         query=query,
         spark=spark,
-        written=written,
-        schema=schema,
-        privacy=promise(
-            epsilon=epsilon,
-            delta=delta,
-            advantage=advantage,
-            true_positive=true_positive,
-            false_positive=false_positive,
-        ),
+        schema=declared,
+        privacy=privacy,
         ledger=ledger,
         seed=seed,
         out=out,

@@ -35,6 +35,18 @@ def plan(
 
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
+    from kernelease.table.schema import Schema
+
+    check_free(html)
+    declared = Schema.load(schema)
+    privacy = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+    )
+
     from kernelease.cli.work.planned import (
         MOST_REHEARSED,
         PLANNED,
@@ -49,17 +61,7 @@ def plan(
     from kernelease.pipeline import rehearse
     from kernelease.report import sheet
     from kernelease.sources.public import read_public
-    from kernelease.table.schema import Schema
 
-    check_free(html)
-    declared = Schema.load(schema)
-    privacy = promise(
-        epsilon=epsilon,
-        delta=delta,
-        advantage=advantage,
-        true_positive=true_positive,
-        false_positive=false_positive,
-    )
     expected = plan_release(declared, privacy=privacy, rows=rows)
     privacy.warn_if_weak(rows)
     screen = Screen(json=as_json, quiet=quiet)

@@ -55,15 +55,17 @@ def query(
     quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
     from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    from kernelease.analysis.estimate import Target
     from kernelease.cli.work.asking import compared, grouping, read_question, refuse
-    from kernelease.cli.work.estimates import record, show
     from kernelease.cli.work.questions import QUESTIONS, Asked
-    from kernelease.release.bundle import load
 
     name, about = read_question(question, operands or [])
     columns = None if by is None else grouping(by)
     refuse(columns, minus, over)
+
+    from kernelease.analysis.estimate import Target
+    from kernelease.cli.work.estimates import record, show
+    from kernelease.release.bundle import load
+
     whose = Target(target.value)
     asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, target=whose)
     answer = compared(QUESTIONS[name].answer(asked), minus, over)

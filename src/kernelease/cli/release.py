@@ -24,7 +24,7 @@ from kernelease.cli.options import (
 )
 from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen
-from kernelease.cli.writing import takes_writing
+from kernelease.cli.writing import read_declared, takes_writing
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -93,9 +93,6 @@ def release(
     written: "Written",
 ) -> None:
     """Publish synthetic rows in place of a private table: measure, then fit."""
-    from kernelease.cli.work.request import Request
-    from kernelease.cli.work.summary import show_bundle
-
     screen = Screen(json=as_json, quiet=quiet)
     chosen, why = choose(method, public, published_rows)
     if chosen is MethodName.SUBSPACE and push_down:
@@ -104,19 +101,28 @@ def release(
         raise ParameterError(
             "--rows: public rows are weighted, not drawn. `kernelease export --rows` makes any number."
         )
+    privacy = promise(
+        epsilon=epsilon,
+        delta=delta,
+        advantage=advantage,
+        true_positive=true_positive,
+        false_positive=false_positive,
+    )
+    declared = read_declared(data, schema, written)
+
+    from kernelease.release.container import check_target
+
+    check_target(out, overwrite=overwrite)
+
+    from kernelease.cli.work.request import Request
+    from kernelease.cli.work.summary import show_bundle
+
     request = Request.read(
         data,
         query=query,
         spark=spark,
-        written=written,
-        schema=schema,
-        privacy=promise(
-            epsilon=epsilon,
-            delta=delta,
-            advantage=advantage,
-            true_positive=true_positive,
-            false_positive=false_positive,
-        ),
+        schema=declared,
+        privacy=privacy,
         ledger=ledger,
         seed=seed,
         out=out,

@@ -3,6 +3,7 @@
 import functools
 import inspect
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -10,6 +11,7 @@ import typer
 from kernelease.cli.choices import RecordEnd
 
 if TYPE_CHECKING:
+    from kernelease.table.schema import Schema
     from kernelease.table.written import Written
 
 _TAB = ("tab", "\\t")  # how a tab is typed
@@ -73,6 +75,19 @@ def takes_writing(command: Callable[..., None]) -> Callable[..., None]:
     wrapped.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
     wrapped.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]  # what typer reads
     return wrapped
+
+
+def read_declared(data: str, schema: Path, written: "Written") -> "Schema":
+    """The schema in a file, with what the options say, for a source that is there.
+
+    Whatever is wrong with them is told before anything is loaded that reads rows or works with them.
+    """
+    from kernelease.sources.paths import refuse_missing
+    from kernelease.table.schema import Schema
+
+    declared = Schema.load(schema).written_as(written)
+    refuse_missing(data)
+    return declared
 
 
 def _written(*, separator: str | None, names: str | None, null: list[str] | None, **given: Any) -> "Written":

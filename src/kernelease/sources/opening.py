@@ -18,10 +18,22 @@ from kernelease.sources.files import FileSource, ManyFiles
 from kernelease.sources.frames import PandasFrame, is_frame
 from kernelease.sources.parquet import ParquetFile
 from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.paths import ARROW, CSV, DATABASES, DUCKDB, EXCEL, PARQUET, Files, existing, find_files
+from kernelease.sources.paths import (
+    ARROW,
+    CSV,
+    DATABASES,
+    DUCKDB,
+    EXCEL,
+    PARQUET,
+    POSTGRESQL_URLS,
+    SPARK_TABLE,
+    SQLITE_URL,
+    Files,
+    existing,
+    find_files,
+)
 from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import BATCH_ROWS, Source
-from kernelease.sources.spark import PREFIX as SPARK
 from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
 from kernelease.sources.stat.file import StatFile
@@ -30,9 +42,6 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.records import Records
 from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, shown, unheeded
-
-_POSTGRESQL = ("postgresql://", "postgres://")
-_SQLITE = "sqlite:///"
 
 
 def open_source(
@@ -57,14 +66,14 @@ def open_source(
     >>> [batch.column_names for batch in source.batches(["name", "age"])]
     [['name', 'age']]
     """
-    if isinstance(data, str) and data.startswith(SPARK):
+    if isinstance(data, str) and data.startswith(SPARK_TABLE):
         return SparkFrame.open(data, query, master=spark, batch_rows=batch_rows)
     if spark is not None:
         raise SourceError("spark= is for tables of Spark: name one as spark:TABLE, or leave it out.")
-    if isinstance(data, str) and data.startswith(_POSTGRESQL):
+    if isinstance(data, str) and data.startswith(POSTGRESQL_URLS):
         return PostgresqlQuery.open(data, query, batch_rows=batch_rows)
-    if isinstance(data, str) and data.startswith(_SQLITE):
-        return SqliteQuery.open(existing(data.removeprefix(_SQLITE)), query, batch_rows=batch_rows)
+    if isinstance(data, str) and data.startswith(SQLITE_URL):
+        return SqliteQuery.open(existing(data.removeprefix(SQLITE_URL)), query, batch_rows=batch_rows)
     if _is_paths(data):
         files = find_files(data)
         if files.kind in DATABASES:

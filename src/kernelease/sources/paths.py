@@ -22,6 +22,7 @@ SUFFIXES: Final = {
     **dict.fromkeys((".duckdb", ".db"), DUCKDB),
 }
 DATABASES: Final = (SQLITE, DUCKDB)
+SPARK_TABLE, SQLITE_URL, POSTGRESQL_URLS = "spark:", "sqlite:///", ("postgresql://", "postgres://")
 _SQLITE_MAGIC = b"SQLite format 3\x00"
 
 
@@ -43,6 +44,17 @@ def find_files(data: str | Path | Sequence[str | Path]) -> Files:
         raise SourceError("A list of files must hold at least one.")
     paths = [path for number, item in enumerate(data, 1) for path in _listed(item, number)]
     return _files(paths, f"files {data[0]}, …")
+
+
+def refuse_missing(data: str) -> None:
+    """Refuse what can't be opened because no file is there, as opening it would, and without what reads files.
+
+    Names of tables on a server, or of Spark, are taken as they are.
+    """
+    if data.startswith(SQLITE_URL):
+        existing(data.removeprefix(SQLITE_URL))
+    elif not data.startswith((SPARK_TABLE, *POSTGRESQL_URLS)):
+        find_files(data)
 
 
 def _listed(item: str | Path, number: int) -> list[Path]:

@@ -15,10 +15,10 @@ from kernelease.arrays import Integers, block_slices
 from kernelease.errors import SourceError
 from kernelease.sources.partial import CODED, PERSONAL, Batches, Stage, Task
 from kernelease.sources.partitioned import Partitioned, Sums
+from kernelease.sources.paths import SPARK_TABLE
 from kernelease.sources.plain import plain_schema
 from kernelease.sources.sql import as_query, needs, refused, titled
 
-PREFIX = "spark:"
 _SLICE = 2**17  # integers that travel together: 1 MiB
 _SLICES = pa.schema([("slice", pa.int32()), ("integers", pa.binary())])
 _WITHHELD = "kernelease: a task failed, and its reason is withheld since it may quote a cell."
@@ -57,7 +57,7 @@ class SparkFrame(Partitioned):
     @classmethod
     def open(cls, data: str, query: str | None, *, master: str | None, batch_rows: int) -> "SparkFrame":
         """A table (`spark:clinic.patients`) or a query (`spark:` and `query`); it is analysed, and not run."""
-        named = data.removeprefix(PREFIX)
+        named = data.removeprefix(SPARK_TABLE)
         if named and query is not None:
             raise SourceError(f"Spark: give a table ({data}) or a query, and not both.")
         statement = as_query(named or query, "Spark")

@@ -2,8 +2,6 @@
 
 import re
 
-from kernelease.analysis.coefficients import RegressionGroups
-from kernelease.analysis.groups import Groups, joined
 from kernelease.cli.work.questions import QUESTIONS, Answer
 from kernelease.errors import ParameterError
 from kernelease.table.columns.spelling import nearest
@@ -38,6 +36,9 @@ def refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> N
 
 def compared(answer: Answer, minus: str | None, over: str | None) -> Answer:
     """The groups beside one of them."""
+    from kernelease.analysis.coefficients import RegressionGroups  # a question is read without them
+    from kernelease.analysis.groups import Groups, joined
+
     text = over if minus is None else minus
     if text is None or not isinstance(answer, Groups | RegressionGroups):
         return answer

@@ -3,15 +3,17 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from kernelease.analysis.coefficients import Regression, RegressionGroups
-from kernelease.analysis.estimate import Estimate, Target
-from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError
-from kernelease.release.release import Release
 
-Answer: TypeAlias = Estimate | Groups | Regression | RegressionGroups | EstimateTable
+if TYPE_CHECKING:  # a question that is none is refused before what answers the others is loaded
+    from kernelease.analysis.coefficients import Regression, RegressionGroups
+    from kernelease.analysis.estimate import Estimate, Target
+    from kernelease.analysis.groups import EstimateTable, Groups
+    from kernelease.release.release import Release
+
+Answer: TypeAlias = "Estimate | Groups | Regression | RegressionGroups | EstimateTable"
 MANY = 1000  # operands: as many as one likes
 
 
@@ -20,11 +22,11 @@ MANY = 1000  # operands: as many as one likes
 class Asked:
     """A question to a release: its operands, and the rows that it is about."""
 
-    release: Release
+    release: "Release"
     about: tuple[str, ...]
     where: str | None
     by: str | list[str] | None
-    target: Target
+    target: "Target"
 
     @property
     def rows(self) -> dict[str, Any]:

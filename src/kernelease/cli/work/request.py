@@ -16,7 +16,6 @@ from kernelease.privacy.ledger_on_demand import open_ledger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.subject import Subject
 from kernelease.progress import Progress
-from kernelease.release.container import check_target
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
@@ -26,7 +25,6 @@ from kernelease.sources.public import read_public
 from kernelease.sources.source import LARGEST_BATCH, Source
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
-from kernelease.table.written import Written
 
 
 @final
@@ -52,8 +50,7 @@ class Request:
         *,
         query: str | None,
         spark: str | None = None,
-        written: Written,
-        schema: Path,
+        schema: Schema,
         privacy: Privacy,
         ledger: Path | None,
         seed: int,
@@ -66,15 +63,13 @@ class Request:
         published: Path | None = None,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        declared = Schema.load(schema).written_as(written)
-        promised = privacy.under(Neighbours(declared.neighbours))
-        subject = Subject(dataset=declared.name, unit=declared.unit)
-        check_target(out, overwrite=overwrite)
-        method = _method(declared, target=target, public=public, published=published, seed=seed)
-        method.check(TableDomain(declared))
+        promised = privacy.under(Neighbours(schema.neighbours))
+        subject = Subject(dataset=schema.name, unit=schema.unit)
+        method = _method(schema, target=target, public=public, published=published, seed=seed)
+        method.check(TableDomain(schema))
         return cls(
-            source=open_declared(data, declared, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
-            schema=declared,
+            source=open_declared(data, schema, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
+            schema=schema,
             privacy=promised,
             ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),
             seed=PublicSeed(seed).value,
