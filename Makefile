@@ -8,6 +8,9 @@ BIN  := .venv/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
 DEPS := pyproject.toml constraints.txt
 
+# Whoever has switched bytecode off would else compile every module again in each worker, and in each process of a test.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Each worker gets one BLAS thread: together they use the cores that there are.
 PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
@@ -29,7 +32,8 @@ test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
 
-audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, in under 20 minutes
+audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, and whole grids that tests sample (half an hour)
+	$(PYTEST) -m whole tests
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits --write
 
 fuzz: .venv/.fuzz  ## feed damaged and hostile input to every reader, SECONDS (60) each

@@ -3,9 +3,11 @@
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,18 +15,25 @@ import numpy as np
 from kernelease.kinds import own_kind
 
 A_LITTLE, A_LOT = 1e-3, 1.0  # relative
+NUMBER = r"-?\b\d[\d.e+-]*"
 LONG = 6  # items of a list that are all changed
 Path = tuple[str | int, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
 class Change:
-    """One document of a bundle with one thing changed."""
+    """One document of a bundle with one thing changed. It is written when it is asked for."""
 
     document: str
     path: Path
     what: str
-    data: bytes
+    kind: str  # the same for changes that are alike: of items of a list that have one type, to whatever number
+    write: Callable[[], bytes]
+
+    @property
+    def data(self) -> bytes:
+        """The changed document."""
+        return self.write()
 
     @property
     def place(self) -> str:
@@ -53,12 +62,30 @@ def json_changes(name: str, data: bytes) -> Iterator[Change]:
         style: dict[str, Any] = {"indent": 2, "ensure_ascii": False} if indented else {"separators": (",", ":")}
         return (json.dumps(content, **style) + "\n").encode()
 
+    def changed(put: Put) -> Callable[[], bytes]:
+        def write() -> bytes:
+            undo = put()
+            try:
+                return written(document)
+            finally:
+                undo()
+
+        return write
+
     assert written(document) == data
     for path, what, put in _changes_of(document):
-        undo = put()
-        yield Change(document=name, path=path, what=what, data=written(document))
-        undo()
-    assert written(document) == data
+        kind = f"{name}:{_types(document, path)} {re.sub(NUMBER, '#', what)}"
+        yield Change(document=name, path=path, what=what, kind=kind, write=changed(put))
+
+
+def _types(document: Any, path: Path) -> str:
+    """The path, with the type of an item of a list instead of its number."""
+    words, here = [], document
+    for key in path:
+        here = here[key] if isinstance(here, list) or key in here else None
+        kind = here.get("type", here.get("tag", "")) if isinstance(here, dict) else ""
+        words.append(f"*{kind}" if isinstance(key, int) else key)
+    return ".".join(words)
 
 
 def line_changes(name: str, data: bytes) -> Iterator[Change]:
@@ -67,8 +94,9 @@ def line_changes(name: str, data: bytes) -> Iterator[Change]:
     for number, line in enumerate(lines):
         for what, instead in (("gone", []), ("twice", [line, line]), ("longer", [line + "x"])):
             again = "\n".join([*lines[:number], *instead, *lines[number + 1 :]]) + "\n"
-            if again.encode() != data:
-                yield Change(document=name, path=(number,), what=what, data=again.encode())
+            if (changed := again.encode()) != data:
+                write = partial(bytes, changed)
+                yield Change(document=name, path=(number,), what=what, kind=f"{name} {what}", write=write)
 
 
 Put = Callable[[], Callable[[], None]]  # makes a change in place, and gives back what undoes it

@@ -5,15 +5,18 @@ is listed here with the reason, and `verify` says it in `ON_TRUST`; even of thes
 """
 
 import random
+from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 
 import pytest
 
 from kernelease.errors import KerneleaseError
 from kernelease.release.bundle import documents, release_of
+from kernelease.release.verify import findings
 from tests.release.changes import Change, changes
 from tests.release.every_bundle import NAMES, honest
-from tests.release.forging import failures
+from tests.release.forging import failures, sealed
 
 ON_TRUST = {
     "certificate.json:entry.ledger": "the ledger is with the owner, who may ask it (`verify --ledger`)",
@@ -34,7 +37,8 @@ ON_TRUST = {
 }
 NOWHERE_ELSE = ("measurements.json:measured.moments.*.measurement.integers",)  # but in the sums of the bundle's files
 PRIMARY = ("certificate.json", "measurements.json", "schema.json", "fit.json")
-QUICK = 30  # changes of each bundle in a quick run
+QUICK = 9  # changes of each bundle in a quick run
+EACH = 2  # changes of each kind in any run; `make audit` tries them all
 
 
 def unnoticed(name: str, sample: Iterator[Change] | list[Change]) -> Iterator[str]:
@@ -62,21 +66,54 @@ def seen(files: dict[str, bytes]) -> bool:
     return bool(failures(files) or failures(files, refit=True))
 
 
+@cache
+def chosen() -> dict[str, list[Change]]:
+    """Of each kind of change that a bundle allows, a few at random, from whichever bundles allow it."""
+    kinds = defaultdict[str, list[tuple[str, Change]]](list)
+    for name in NAMES:
+        for change in changes(documents(honest(name))):
+            kinds[change.kind].append((name, change))
+    found, pick = defaultdict[str, list[Change]](list), random.Random(0)
+    for alike in kinds.values():
+        few = EACH if alike[0][1].document.endswith(".json") else 10 * EACH  # lines are all of a kind
+        for name, change in pick.sample(alike, min(few, len(alike))):
+            found[name].append(change)
+    return found
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_changed_field_is_noticed(name: str) -> None:
     """A sample, the same every time: of each document a part."""
     every = list(changes(documents(honest(name))))
-    chosen = random.Random(name)
+    pick = random.Random(name)
     primary = [change for change in every if change.document in PRIMARY]
     other = [change for change in every if change.document not in PRIMARY]
-    sample = [*chosen.sample(primary, min(QUICK, len(primary))), *chosen.sample(other, 10)]
-    assert list(unnoticed(name, sample)) == []
+    assert list(unnoticed(name, [*pick.sample(primary, QUICK), *pick.sample(other, QUICK // 3)])) == []
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_every_kind_of_change_is_noticed(name: str) -> None:
+    assert list(unnoticed(name, chosen()[name])) == []
+
+
+@pytest.mark.slow
+@pytest.mark.whole
 @pytest.mark.parametrize("name", NAMES)
 def test_every_changed_field_is_noticed(name: str) -> None:
     """All of what a bundle says. What is written from it is all changed in two of the bundles."""
     whole = name in ("counts", "subspace")
     every = (change for change in changes(documents(honest(name))) if whole or change.document in PRIMARY)
     assert list(unnoticed(name, every)) == []
+
+
+@pytest.mark.parametrize("checks", [("documents",), ("agreement", "measurements", "steps", "refit")], ids="-".join)
+def test_a_check_that_looks_away_is_found_out(checks: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    """The twin: without some of its checks, `verify` misses changes that the sample holds."""
+    assert set(checks) <= {found.check for found in findings(sealed(documents(honest("subspace"))), refit=True)}
+
+    def blind(files: dict[str, bytes], **options: bool) -> set[str]:
+        return failures(files, **options).keys() - set(checks)
+
+    monkeypatch.setitem(globals(), "seen", lambda files: bool(blind(files) or blind(files, refit=True)))
+    assert list(unnoticed("subspace", chosen()["subspace"]))
