@@ -250,9 +250,7 @@ def test_a_sparse_file_is_not_read_whole(tmp_path: Path) -> None:
     folder = write_bundle(tmp_path / "bundle", {})
     with open(folder / "data.parquet", "wb") as file:
         file.truncate(1 << 40)
-    peak, seconds = _cost_of_refusing(folder)
-    assert peak < 8 * SMALL.file_bytes
-    assert seconds < 5.0
+    assert _peak_of_refusing(folder) < 8 * SMALL.file_bytes
 
 
 def test_a_huge_number_of_entries_is_refused_before_they_are_read(path: Path) -> None:
