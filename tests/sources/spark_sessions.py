@@ -17,6 +17,7 @@ from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 LOOPBACK = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+BRIEF = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")  # for programs that end before optimising them would pay
 REQUIRED = "KERNELEASE_REQUIRE_JAVA"  # set in CI: there a missing Java is an error, and no skip
 
 needs_java = pytest.mark.skipif(
@@ -43,7 +44,10 @@ def start(master: str, folder: Path, **settings: str) -> SparkSession:
     fixed = {
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties",
+        "spark.driver.extraJavaOptions": " ".join(
+            [*BRIEF, f"-Dlog4j2.configurationFile=file:{folder}/log4j2.properties"]
+        ),
+        "spark.executor.extraJavaOptions": " ".join(BRIEF),
         "spark.eventLog.compress": "false",
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
@@ -124,7 +128,7 @@ class Cluster:
         environment = {**os.environ, **LOOPBACK, **said}
         with open(self.folder / f"{name}.log", "wb") as log:
             return subprocess.Popen(
-                ["java", "-cp", f"{home}/jars/*", "-Xmx512m", f"org.apache.spark.deploy.{kind}", *options],
+                ["java", *BRIEF, "-cp", f"{home}/jars/*", "-Xmx512m", f"org.apache.spark.deploy.{kind}", *options],
                 stdout=log,
                 stderr=log,
                 env=environment,

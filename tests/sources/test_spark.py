@@ -213,9 +213,10 @@ def test_workers_with_another_version_are_refused(frame: Any, monkeypatch: pytes
         measured(frame)
 
 
-def test_no_cell_is_in_the_logs_and_events(tmp_path: Path) -> None:
-    spark = start("local[2]", tmp_path)
-    frame = spark.createDataFrame(pa.Table.from_pandas(people(), preserve_index=False))
+def test_no_cell_is_in_the_logs_and_events(spark: Any, frame: Any, folder: Path) -> None:
+    """Of the whole session, with all that was done in it. Its twin, a query that names a cell and a function that
+    raises one, would be found there.
+    """
     measured(frame, Schema.parse(PERSONS))
 
     def failing(batches: Any) -> Any:
@@ -223,27 +224,21 @@ def test_no_cell_is_in_the_logs_and_events(tmp_path: Path) -> None:
 
     with pytest.raises(SourceError, match="broke off"):
         SparkFrame(data=frame).sums(("who",), failing)
+
+    def twin(batches: Any) -> Any:
+        raise ValueError("cell " + "twin" + "-raised")
+
+    spark.range(1).filter("'twin-named' = cast(id AS string)").count()
+    with pytest.raises(Exception, match="twin-raised"):
+        spark.range(1).mapInArrow(twin, "id long").count()
     end()
-    logs = texts(tmp_path)
+    logs = texts(folder)
+    events = {path: text for path, text in logs.items() if "events" in path.parts}
     assert any(b"its reason is withheld" in text for text in logs.values())
-    assert any(b"MapInArrow" in text for path, text in logs.items() if "events" in path.parts)
+    assert any(b"MapInArrow" in text for text in events.values())
     assert not [path for path, text in logs.items() if CANARY.encode() in text]
-
-
-def test_what_would_be_found_in_the_logs(tmp_path: Path) -> None:
-    """The twin of the test above: a query that names a cell, and a function that raises one."""
-    spark = start("local[2]", tmp_path)
-    spark.range(1).filter(f"'{CANARY}' = cast(id AS string)").count()
-
-    def failing(batches: Any) -> Any:
-        raise ValueError("cell " + "canary" + "-raised")
-
-    with pytest.raises(Exception, match="canary-raised"):
-        spark.range(1).mapInArrow(failing, "id long").count()
-    end()
-    logs = texts(tmp_path)
-    assert any(CANARY.encode() in text for path, text in logs.items() if "events" in path.parts)
-    assert any(b"canary-raised" in text for path, text in logs.items() if path.name == "driver.log")
+    assert any(b"twin-named" in text for text in events.values())
+    assert any(b"twin-raised" in text for path, text in logs.items() if path.name == "driver.log")
 
 
 def test_a_worker_killed_in_the_middle_and_a_cluster_lost_after_the_charge(

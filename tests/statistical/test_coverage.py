@@ -5,6 +5,9 @@ that is right should hold the truth in a share L of repeats. A test fails where 
 coverage of L − 2 points (for what was measured), or of L (for what was only bounded), would give it once in 10,000
 times. There are fewer than 150 such comparisons, so that intervals which are just good enough raise an alarm in fewer
 than 1.5 % of runs with fresh seeds; the seeds are fixed.
+
+With the 200 repeats of the suite, intervals of level 0.95 that hold the truth in 80 % of cases are found out with
+probability 0.97; with the 800 of `make audit`, those that hold it in 87 % with probability 0.95.
 """
 
 import math
@@ -28,8 +31,18 @@ pytestmark = pytest.mark.statistical
 ALARM = 1e-4
 DELTA = 1e-6
 LEVELS = (0.9, 0.95)
-REPEATS = 400
-SETTINGS = [(rows, epsilon) for rows in (2_000, 20_000) for epsilon in (0.1, 1.0)]
+SETTINGS = [
+    (2_000, 0.1),
+    (2_000, 1.0),
+    (20_000, 1.0),
+    pytest.param(20_000, 0.1, marks=pytest.mark.whole),  # relative to the counts, its noise is that of (2_000, 1.0)
+]
+
+
+@pytest.fixture(params=[200, pytest.param(800, marks=pytest.mark.whole)])
+def repeats(request: pytest.FixtureRequest) -> int:
+    """How often rows are measured: in the suite, and in `make audit`."""
+    return int(request.param)
 
 
 @dataclass(frozen=True)
@@ -107,7 +120,7 @@ class Record:
             assert chance > ALARM, f"{name}: {hits} of {self.repeats} intervals of level {level} hold the truth"
 
 
-def simulate(statistics, rows, epsilon, repeats=REPEATS, seed=5):
+def simulate(statistics, rows, epsilon, repeats, seed=5):
     table = people(rows, seed=2)
     exact = exact_blocks(table)
     sigma, generator = sigma_of(epsilon, len(exact)), np.random.default_rng(seed)
@@ -121,8 +134,8 @@ def simulate(statistics, rows, epsilon, repeats=REPEATS, seed=5):
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), SETTINGS)
-def test_what_was_measured(rows, epsilon):
-    records, exact, sigma = simulate(MEASURED, rows, epsilon)
+def test_what_was_measured(rows, epsilon, repeats):
+    records, exact, sigma = simulate(MEASURED, rows, epsilon, repeats)
     for name, record in records.items():
         record.check(name, slack=0.02)
     oracles = oracle_lengths(people(rows, seed=2), exact, sigma)
@@ -149,20 +162,20 @@ def oracle_lengths(table, exact, sigma):
 
 
 @pytest.mark.parametrize(("rows", "epsilon"), SETTINGS)
-def test_what_was_only_bounded(rows, epsilon, record_property):
-    records, _, _ = simulate(BOUNDED, rows, epsilon)
+def test_what_was_only_bounded(rows, epsilon, repeats, record_property):
+    records, _, _ = simulate(BOUNDED, rows, epsilon, repeats)
     for name, record in records.items():
         record.check(name, slack=0.0)
         record_property(name, f"median length {np.median(record.lengths):.3g}")
 
 
-def test_the_population_that_the_table_was_drawn_from():
+def test_the_population_that_the_table_was_drawn_from(repeats):
     rows, everyone = 2_000, arrays(people(1_000_000, seed=77))
     statistics = {name: MEASURED[name] for name in ("mean of age", "probability", "mean of age, much school")}
     records = {name: Record() for name in statistics}
     plain = {name: Record() for name in statistics}
     generator = np.random.default_rng(8)
-    for repeat in range(REPEATS):
+    for repeat in range(repeats):
         exact = exact_blocks(people(rows, seed=1_000 + repeat), sets=[(0,), (1,), (2,), (0, 1), (0, 2)])
         blocks = noisy_blocks(exact, rows, sigma_of(1.5, len(exact)), generator)
         for name, statistic in statistics.items():
@@ -177,14 +190,14 @@ def test_the_population_that_the_table_was_drawn_from():
 
 
 @pytest.mark.parametrize(("epsilon", "fails"), [(0.1, True), (1.0, True), (100.0, False)])
-def test_synthetic_rows_treated_as_real_ones(epsilon, fails):
+def test_synthetic_rows_treated_as_real_ones(epsilon, fails, repeats):
     """The naive interval knows the sampling of synthetic rows and nothing of the noise: it fails unless ε is huge."""
     rows, table = 20_000, people(20_000, seed=2)
     exact = exact_blocks(table)
     truth, generator = float(arrays(table)["age"].mean()), np.random.default_rng(4)
     naive, ours = Record(), Record()
     ages = np.arange(18, 66)
-    for _ in range(REPEATS):
+    for _ in range(repeats):
         evidence = evidence_of(noisy_blocks(exact, rows, sigma_of(epsilon, len(exact)), generator))
         (marginal,) = evidence.marginals((0,))
         drawn = ages @ generator.multinomial(rows, marginal.shares)  # the best synthetic ages: no fit error, no bias
@@ -192,4 +205,4 @@ def test_synthetic_rows_treated_as_real_ones(epsilon, fails):
         naive.add(Estimate.normal(float(drawn) / rows, noise=0.0, sampling=spread), truth)
         ours.add(mean(evidence, "age"), truth)
     ours.check("ours", slack=0.02)
-    assert (stats.binom.cdf(naive.hits[0.95], REPEATS, 0.95) < ALARM) == fails
+    assert (stats.binom.cdf(naive.hits[0.95], repeats, 0.95) < ALARM) == fails
