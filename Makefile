@@ -28,7 +28,7 @@ test: static  ## everything: the checks, then all tests
 	$(PYTEST)
 
 test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
-	$(PYTEST) -m "not slow and not statistical"
+	$(PYTEST) -m "not slow and not statistical and not whole"
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
 

@@ -1,5 +1,6 @@
 """`kernelease demo`, on a small table."""
 
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,16 @@ def _run(*words: object) -> Result:
     return CliRunner().invoke(app, [str(word) for word in words])
 
 
-def test_the_demo_writes_a_release_that_verifies(tmp_path: Path) -> None:
-    out = tmp_path / "bundle"
-    result = _run("demo", *SMALL, "--out", out)
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Result]:
+    """The demo, run once: its bundle, and what it says."""
+    out = tmp_path_factory.mktemp("demo") / "bundle"
+    return out, _run("demo", *SMALL, "--out", out)
+
+
+@pytest.mark.slow
+def test_the_demo_writes_a_release_that_verifies(demo: tuple[Path, Result]) -> None:
+    out, result = demo
     assert result.exit_code == 0, result.output
     made = load(out)
     assert made.certificate.private
@@ -31,10 +39,9 @@ def test_the_demo_writes_a_release_that_verifies(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_replaces_an_older_one(tmp_path: Path) -> None:
-    out = tmp_path / "bundle"
-    for seed in (0, 1):
-        assert _run("demo", *SMALL, "--out", out, "--seed", seed).exit_code == 0
+def test_the_demo_replaces_an_older_one(demo: tuple[Path, Result], tmp_path: Path) -> None:
+    out = shutil.copytree(demo[0], tmp_path / "bundle")
+    assert _run("demo", *SMALL, "--out", out, "--seed", 1).exit_code == 0
     assert load(out).certificate.seed == 1
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pytest
@@ -116,8 +117,7 @@ budgets = st.builds(
 noises = st.tuples(st.sampled_from([0.0, 1.0, 6.0]), st.sampled_from([-1.0, 0.0, 1.0]))
 
 
-@settings(max_examples=120, deadline=None)
-@given(
+releases = st.tuples(
     tables(),
     st.integers(1, 40),
     st.sampled_from([1, 100, 100_000]),
@@ -126,7 +126,9 @@ noises = st.tuples(st.sampled_from([0.0, 1.0, 6.0]), st.sampled_from([-1.0, 0.0,
     st.booleans(),
     st.sampled_from([None, 0, 1, 30]),
 )
-def test_every_release_that_is_charged_ends_and_spends_all(
+
+
+def spends_all(
     columns: list[Column],
     rows: int,
     weight: int,
@@ -147,8 +149,29 @@ def test_every_release_that_is_charged_ends_and_spends_all(
     assert all(np.isfinite(column).all() for column in mixture.columns)
 
 
-@pytest.mark.parametrize("epsilon", [1.0, 2.0, 10.0])
-@pytest.mark.parametrize("count", [4, 5, 6])
+@pytest.mark.slow
+@settings(max_examples=50, deadline=None)
+@given(releases)
+def test_every_release_that_is_charged_ends_and_spends_all(release: tuple[Any, ...]) -> None:
+    spends_all(*release)
+
+
+@pytest.mark.slow
+@pytest.mark.whole
+@settings(max_examples=500, deadline=None)
+@given(releases)
+def test_many_more_releases_that_are_charged_spend_all(release: tuple[Any, ...]) -> None:
+    spends_all(*release)
+
+
+@pytest.mark.parametrize(
+    ("count", "epsilon"),
+    [
+        pytest.param(count, epsilon, marks=[] if (count, epsilon) in ((4, 10.0), (6, 1.0)) else pytest.mark.whole)
+        for count in (4, 5, 6)
+        for epsilon in (1.0, 2.0, 10.0)
+    ],
+)
 def test_a_few_wide_columns_end_in_a_result(count: int, epsilon: float) -> None:
     columns = [Number(name=f"c{i}", min=0.0, max=1.0) for i in range(count)]
     counts = counts_of([column.size for column in columns], 500, 100, 0)
