@@ -109,6 +109,7 @@ def test_auditors_are_shown_all_that_calls_the_barrier() -> None:
     assert _listed("What calls it") == {name for name in set(MODULES) - BARRIER if imports_of(name) & doors}
 
 
+@pytest.mark.slow
 def test_auditors_are_shown_every_map_and_every_column() -> None:
     made = _modules_of_subclasses("FeatureMap") | _modules_of_subclasses("Column")
     assert made <= _listed("What keeps") | _listed("What it imports")

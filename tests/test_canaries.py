@@ -269,6 +269,7 @@ def test_files_under_another_name(kind: str, tmp_path: Path) -> None:
         check(lambda other=other: read(other, query_of(other), schema))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["sqlite", "duckdb"])
 def test_queries(kind: str, tmp_path: Path) -> None:
     path, schema = FILES[kind](tmp_path), Schema.parse(SCHEMAS["fits"])

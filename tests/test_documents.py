@@ -15,6 +15,7 @@ def name(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("document", [path for path in DOCUMENTS if BLOCK.search(path.read_text())], ids=name)
 def test_python_blocks_run(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -80,6 +80,7 @@ def test_the_same_noise_is_known_again_and_other_noise_is_independent():
     assert (first - other).standard_error == pytest.approx(math.hypot(first.standard_error, other.standard_error))
 
 
+@pytest.mark.slow
 def test_covariance_is_that_of_the_noise():
     """300 tables: the standard deviation of a difference agrees within 20 %, five of its standard errors."""
     table = people(1000)

@@ -138,6 +138,7 @@ def test_a_condition_is_a_text():
         parse_condition(5, SCHEMA)
 
 
+@pytest.mark.slow
 @given(st.text(alphabet="age sxin(),'\"`<>=!0123.notrullbdor\n", max_size=40) | st.text(max_size=40))
 def test_no_text_does_anything_else(text):
     try:

@@ -77,6 +77,7 @@ def test_without_pandas_a_sentence_says_so(evidence, monkeypatch):
         mean(evidence, "age", by="sex").to_pandas()
 
 
+@pytest.mark.slow
 def test_quantiles_of_groups_and_conditions_hold():
     """60 tables: fails where 95 % intervals hold less often, wrongly at most once in 10,000 times."""
     table, generator, repeats = people(3000), np.random.default_rng(2), 60

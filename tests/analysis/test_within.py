@@ -96,6 +96,7 @@ def test_rows_that_nobody_drew_are_not_looked_at():
     assert within(evidence, "sex == 'M'").rows is synthetic
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", list(Target))
 def test_intervals_of_a_group_hold(target):
     """A coefficient of a group of 60 noisy tables."""
@@ -151,6 +152,7 @@ def test_models_by_group(evidence):
     assert repr(models).startswith("by sex")
 
 
+@pytest.mark.slow
 def test_the_noise_of_two_groups_is_joint():
     """A coefficient less itself is nothing; of two groups it has the noise of both, as many tables show."""
     found, errors = [], []
@@ -178,6 +180,7 @@ def test_every_source_has_the_noise_that_is_told():
         assert deviations(estimate.source.weights())[0] == pytest.approx(estimate.parts.noise, rel=0.02), estimate.about
 
 
+@pytest.mark.slow
 def test_the_difference_of_two_quantiles_holds():
     held = 0
     truth = np.subtract(

@@ -22,6 +22,7 @@ def test_the_law_has_what_makes_intervals_hard():
     assert [column.size for column in SCHEMA if column.tag == "category"] == [2, 5, 21]
 
 
+@pytest.mark.slow
 def test_what_is_taken_for_true_is_what_a_release_with_little_noise_says(monkeypatch):
     """Within three times half the 95 % interval: an estimate of what is asked is beyond that once in 10⁸ times."""
     few = arrays(households(2_000, np.random.default_rng(1)))

@@ -124,6 +124,7 @@ def test_raw_rows_in_cells_are_the_discretised_rows(adult_files):
     np.testing.assert_array_equal(discretised(raw, adult), adult.train)
 
 
+@pytest.mark.slow
 def test_raw_forms_of_the_table(adult_files, tmp_path):
     made = raw_adult.tasks(adult_files, tmp_path, delta=1e-9)
     assert [len(ke.Schema.load(task.schema)) for task in made.values()] == [14, 14, 15]
@@ -139,6 +140,7 @@ def test_missing_files_are_named(tmp_path):
     assert "adult_discrete_domain.json" in result.output
 
 
+@pytest.mark.slow
 def test_stopwatch_counts_the_command_alone(tmp_path):
     mine = np.ones(60_000_000)  # 480 MB here, which are not the command's
     small = watch([sys.executable, "-S", "-c", "pass"], limit=300, cwd=tmp_path)

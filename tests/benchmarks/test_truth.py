@@ -32,6 +32,7 @@ def test_known_energy_is_taken_as_given(truth):
     assert OfRows(truth.kernel, truth.rows, known_energy=0.5).energy == 0.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("dimension", mixtures.DIMENSIONS)
 def test_the_mixture_is_what_many_rows_come_near(dimension):
     rows = mixtures.private_rows(dimension, 5000, sample=1)

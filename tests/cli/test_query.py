@@ -52,6 +52,7 @@ QUESTIONS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", QUESTIONS, ids=" ".join)
 def test_it_gives_the_library_s_numbers(bundle, release, run, words):
     (group,) = run.json("query", bundle, *words)["groups"]

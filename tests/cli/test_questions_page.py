@@ -23,6 +23,7 @@ def clinic(tmp_path_factory):
     return here
 
 
+@pytest.mark.slow
 def test_every_question_has_an_answer_in_both_languages(clinic, monkeypatch, run):
     monkeypatch.chdir(clinic)
     lines = LINE.findall(PAGE.read_text(encoding="utf-8"))

@@ -56,6 +56,7 @@ def test_a_process_that_dies_in_the_fit_leaves_its_measurements(call: Call) -> N
     assert deaths(call) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["ke.release without out, SmallDatabase", "ke.release, Subspace"])
 def test_a_sample_of_the_same(name: str) -> None:
     assert tried(BY_NAME[name], 60) == []

@@ -56,6 +56,7 @@ def test_only_changes_below_the_folder_are_events(tmp_path: Path) -> None:
     assert (tmp_path / "c").read_bytes() == b"hello"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("at", "left"), [(1, []), (2, ["a"]), (3, ["a", "a/b"]), (4, ["a", "a/b"]), (5, ["a", "c"])])
 def test_a_kill_comes_before_its_event(tmp_path: Path, at: int, left: list[str]) -> None:
     events, code = traced(tmp_path, {"at": at})
@@ -95,6 +96,7 @@ def test_all_is_well() -> None:
     assert judged(code=2, message="a note\nerror: no room. The budget is spent.\n") == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changed", "problem"),
     [

@@ -214,6 +214,7 @@ def _rest(phi: Nystrom, seed: int, rows: int) -> BigIntegers:
     return np.array([round(float(cell) * phi.kernel.bound * 2**40 * rows) for cell in draws], dtype=object)
 
 
+@pytest.mark.slow
 @EVERY_CASE
 @pytest.mark.parametrize("tolerance", [1e-4, 1e-10])
 def test_two_rounds_together_move_by_no_more_than_the_diameter(case: Case, tolerance: float) -> None:

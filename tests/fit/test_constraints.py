@@ -30,6 +30,7 @@ def _outside(constraint: Constraint, weights: Floats) -> float:
             return 0.0
 
 
+@pytest.mark.slow
 @EVERY_CONSTRAINT
 @given(weights=ANY_WEIGHTS)
 def test_projection_is_feasible_and_idempotent(constraint: Constraint, weights: Floats) -> None:
@@ -39,6 +40,7 @@ def test_projection_is_feasible_and_idempotent(constraint: Constraint, weights: 
     assert constraint.project(once) == pytest.approx(once, rel=1e-9, abs=1e-12)
 
 
+@pytest.mark.slow
 @EVERY_CONSTRAINT
 @given(weights=WEIGHTS, data=st.data())
 def test_no_allowed_point_is_nearer(constraint: Constraint, weights: Floats, data: st.DataObject) -> None:

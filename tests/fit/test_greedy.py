@@ -26,6 +26,7 @@ SOURCE = NormalPoints(dimension=2, scale=3.0)
 SEED = PublicSeed(4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("constraint", [L1Ball(1.0), L1Ball(0.3), Simplex(), Free()], ids=repr)
 @pytest.mark.parametrize("floor", [1e-3, 0.02])
 def test_no_point_takes_the_set_farther_away(constraint: Constraint, floor: float) -> None:

@@ -66,6 +66,7 @@ LAYOUTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_gradients_are_those_of_the_objective(layout: str) -> None:
     """Against central differences of ½ Σ trust·χ² + κ·KL, computed from the joint distribution of all columns."""

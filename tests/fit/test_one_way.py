@@ -18,6 +18,7 @@ def single(*columns: int, share: float = 0.5, width: int = 1, size: int = 256) -
     return Block(columns=columns, groups=(np.arange(size) // width,), share=share)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("size", [2, 5, 40, 200])
 def test_where_noise_rules_a_column_is_no_worse_than_uniform(size: int) -> None:
     """Ten rows at a noise of some hundred: in every one of 20 repeats what comes out is close to uniform."""

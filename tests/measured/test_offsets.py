@@ -20,6 +20,7 @@ COLUMNS: list[Celled] = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", COLUMNS, ids=lambda column: column.name)
 @given(data=st.data(), apart=st.booleans(), bits=st.sampled_from([14, 20]))
 @settings(deadline=None, max_examples=25)

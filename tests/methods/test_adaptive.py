@@ -127,6 +127,7 @@ def _sparse_rows(count: int = 2000, seed: int = 0) -> Floats:
     return centres[generator.integers(3, size=count)] + 0.3 * generator.standard_normal((count, 3))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("neighbours", list(ke.Neighbours))
 def test_further_rounds_cost_no_further_share(neighbours: ke.Neighbours) -> None:
     privacy = ke.Privacy(epsilon=0.3, delta=1e-6, neighbours=neighbours)
@@ -140,6 +141,7 @@ def test_further_rounds_cost_no_further_share(neighbours: ke.Neighbours) -> None
     assert spent.tau <= total.tau
 
 
+@pytest.mark.slow
 def test_no_replaced_row_moves_all_rounds_together_further_than_was_charged() -> None:
     rows, kernel = _sparse_rows(200), ke.Gaussian(lengthscale=1.0)
     measured = _measured(rows, ROUNDS, privacy=ke.Privacy(epsilon=0.3, delta=1e-6), kernel=kernel)
@@ -182,6 +184,7 @@ def test_what_can_not_be_planned_is_refused_before_anything_is_charged() -> None
         Adaptive(points=PRIOR, rounds=4)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_plan_is_what_measuring_then_chooses(epsilon: float) -> None:
     privacy, kernel = ke.Privacy(epsilon=epsilon, delta=1e-6), ke.Gaussian(lengthscale=1.0)

@@ -90,6 +90,7 @@ def test_an_empty_list_is_an_empty_table(method: Method) -> None:
     assert len({tuple(item.rows.column_names) for item in made}) == 1
 
 
+@pytest.mark.slow
 def test_the_number_of_points_is_the_cap() -> None:
     for rows in (ROWS[:3], ROWS):
         points = Subspace(points=NORMAL, rank=3).measure(PrivateArray(rows), context(privacy=LAWS[0]))

@@ -176,6 +176,7 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
     assert kept[1] < 0.6
 
 
+@pytest.mark.slow
 def test_a_dependence_of_four_columns_is_found_and_kept() -> None:
     """No three columns show it, of ten."""
     codes = parity(100_000, columns=10, size=4)

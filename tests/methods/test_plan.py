@@ -30,6 +30,7 @@ max = 2020-12-31
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_noise_of_single_columns_is_that_of_a_release(delta):
     schema, privacy = Schema.parse(TEXT.format("replace-one")), Privacy(epsilon=0.7, delta=delta)

@@ -42,6 +42,7 @@ def _measured(method: RandomFeatures, **parameters: Any) -> NoisyEmbeddings:
     return method.measure(PrivateArray(ROWS), context(**parameters))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("solver", "constraint"),
     [

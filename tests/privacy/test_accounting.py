@@ -150,6 +150,7 @@ def laplace(epsilon: float) -> pld.PrivacyLossDistribution:
     return pld.from_laplace_mechanism(1 / epsilon, value_discretization_interval=LATTICE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", [randomised_response, laplace])
 @pytest.mark.parametrize("pure_epsilon", [0.05, 0.2, 1.0, 3.0])
 @pytest.mark.parametrize("mu", [0.05, 0.2, 1.0])

@@ -180,6 +180,7 @@ def opendp_sigma(epsilon: float, delta: float) -> float:
     return high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 0.5, 1.0, 2.0, 5.0, 10.0])
 @pytest.mark.parametrize("delta", [1e-12, 1e-9, 1e-6, 1e-4])
 def test_our_sigma_is_smaller_than_by_way_of_zcdp(epsilon: float, delta: float) -> None:

@@ -42,6 +42,7 @@ def test_the_sum_in_floats_is_right(scale: int) -> None:
         assert total_variation(scale) == pytest.approx(float(mpmath.fsum(gaps) / 2), rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [4.0, 7.3, 64.0, 1000.0, SMALLEST_SCALE, 1.7 * SMALLEST_SCALE])
 def test_the_logarithm_of_the_ratio_is_bounded_within_128_standard_deviations(scale: float) -> None:
     """ln of the rounded law over the discrete one, to 200 digits: largest at the edge, where the bound is sharp."""

@@ -170,6 +170,7 @@ def test_a_forest_grows_by_the_pairs_that_close_no_circle(drawn: tuple[int, list
             joined_by_hand = [tree for tree in joined_by_hand if tree is not one and tree is not other] + [one | other]
 
 
+@pytest.mark.slow
 @given(tables, st.tuples(*(st.integers(0, size - 1) for size in SIZES)), st.integers(0, 2))
 @settings(deadline=None)
 def test_neighbours_give_a_forest_the_same_candidates_after_the_same_choices(
@@ -208,6 +209,7 @@ def test_groups_hold_every_wanted_set_and_stay_small(columns: int) -> None:
     assert len(groups) < len(wanted)
 
 
+@pytest.mark.slow
 @given(tables, st.tuples(*(st.integers(0, size - 1) for size in SIZES)))
 @settings(deadline=None)
 def test_one_row_moves_a_score_by_no_more_than_the_choice_is_calibrated_to(

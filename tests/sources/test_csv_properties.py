@@ -90,6 +90,7 @@ def written(rows: list[list[str]], quoting: Any, end: str) -> bytes:
     return text.getvalue().encode()
 
 
+@pytest.mark.slow
 @given(
     rows=TABLES,
     how=st.sampled_from([(csv.QUOTE_MINIMAL, "\r\n"), (csv.QUOTE_ALL, "\n"), (csv.QUOTE_ALL, "\r\n")]),
@@ -105,6 +106,7 @@ def test_what_python_writes_is_read_as_python_reads_it(rows: list[list[str]], ho
     assert cells == rows == list(csv.reader(io.StringIO(data.decode(), newline="")))
 
 
+@pytest.mark.slow
 @given(rows=TABLES.filter(bool), row=st.data(), longest=st.sampled_from([2**8, 2**20]))
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_one_well_formed_record_is_one_row_and_touches_no_other(

@@ -248,6 +248,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "t.duckdb"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("expression", "found"),
     [

@@ -35,6 +35,7 @@ def test_cell_features(column):
     assert cells.features.sum(axis=0) == pytest.approx(np.zeros(len(cells.spectrum)), abs=1e-9)
 
 
+@pytest.mark.slow
 def test_cell_features_give_the_kernel():
     """Of more places than the kernel is computed from: against the kernel itself, centred."""
     column = Integer(name="n", min=0, max=599, cells=600)

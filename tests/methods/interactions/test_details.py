@@ -121,6 +121,7 @@ def release() -> ke.Release:
     )
 
 
+@pytest.mark.slow
 def test_released_columns_determine_each_other_as_the_private_ones_do(release):
     rows = release.to_pandas(weights=False)
     assert len(release.measured.details) >= 1

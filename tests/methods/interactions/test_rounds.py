@@ -164,6 +164,7 @@ def test_many_more_releases_that_are_charged_spend_all(release: tuple[Any, ...])
     spends_all(*release)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("count", "epsilon"),
     [
