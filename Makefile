@@ -16,7 +16,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
+.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -24,7 +24,11 @@ help:  ## list the targets
 demo: .venv/.core  ## a whole release of a generated table, from nothing but Python
 	$(BIN)/kernelease demo
 
-test: static  ## everything: the checks, then all tests
+test: lint  ## everything: the checks, and all tests; a quarter of an hour on two cores
+	@$(MAKE) --no-print-directory -j 2 types tests
+
+# Types are checked while the tests run: mypy has one process, and leaves a core idle.
+tests: .venv/.dev
 	$(PYTEST)
 
 test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
@@ -45,11 +49,15 @@ test-gpu:  ## that sums on a GPU are the processor's to the bit; with GPU_PYTHON
 bench-gpu:  ## rows a second on a GPU, and whether the bits are the same; with GPU_PYTHON, which has CuPy
 	PYTHONPATH=src $(GPU_PYTHON) benchmarks/gpu.py
 
-static: .venv/.dev
+static: lint types
+
+lint: .venv/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/mypy --strict src
 	$(BIN)/lint-imports
+
+types: .venv/.dev
+	$(BIN)/mypy --strict src
 
 format: .venv/.dev  ## rewrite the code in the project's format
 	$(BIN)/ruff format .
