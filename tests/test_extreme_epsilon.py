@@ -30,6 +30,7 @@ DRAWN = np.random.default_rng(0).integers(0, (2, 10, 20), (60, 3))
 TABLE = pa.table({"sex": [("f", "m")[code] for code in DRAWN[:, 0]], "age": DRAWN[:, 1], "person": DRAWN[:, 2]})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("unit", ["", PERSONS], ids=["rows", "persons"])
 @pytest.mark.parametrize("relation", ["replace-one", "add-remove"])
 @pytest.mark.parametrize("delta", [0.0, 1e-9, 1e-6])

@@ -40,6 +40,7 @@ def run(*words: str, code: int = 0) -> Result:
 RELEASE = ("release", "visits.csv", "--schema", "visits.toml", "--epsilon", "2", "--delta", "1e-6", "--out", "bundle")
 
 
+@pytest.mark.slow
 def test_a_first_hour(office: Path) -> None:
     schema = office / "visits.toml"
     by_hand(schema)
@@ -128,6 +129,7 @@ def released(office: Path) -> None:
         assert not re.search(rb"P0\d\d\d", file.read_bytes())
 
 
+@pytest.mark.slow
 def test_a_first_quarter_of_an_hour(office: Path) -> None:
     """By looking: the draft is unusable until it is confirmed, and the release says where its domain came from."""
     schema = office / "visits.toml"

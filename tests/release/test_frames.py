@@ -319,6 +319,7 @@ def typed():
     return ke.release(rows, schema=ke.Schema.parse(TYPES), privacy=(5.0, 1e-6))
 
 
+@pytest.mark.slow
 def test_pandas_has_the_declared_types(typed):
     frame = typed.to_pandas()
     kinds = {name: str(kind) for name, kind in frame.dtypes.items()}

@@ -91,6 +91,7 @@ def _leaf_block(made: Release) -> NoisyBlock:
     return block
 
 
+@pytest.mark.slow
 def test_leaves_are_counted_once_and_pairs_keep_to_groups(made: Release) -> None:
     assert isinstance(made.measured, NoisyBlocks)
     assert made.measured.sizes == (LEAVES, 100, 2, 4)
@@ -106,6 +107,7 @@ def test_leaves_are_counted_once_and_pairs_keep_to_groups(made: Release) -> None
     assert in_groups(made.measured, levels_of(made.measured)).sizes == (GROUPS, 100, 2, 4)
 
 
+@pytest.mark.slow
 def test_the_heaviest_leaves_are_released_as_often_as_there_are(made: Release, heaviest: list[tuple[str, int]]) -> None:
     released = made.rows.column("code").value_counts().to_pylist()
     found = {item["values"]: item["counts"] for item in released}
@@ -114,6 +116,7 @@ def test_the_heaviest_leaves_are_released_as_often_as_there_are(made: Release, h
     assert np.sqrt(np.mean(errors**2)) < 1.7
 
 
+@pytest.mark.slow
 def test_released_leaves_are_near_the_table(made: Release, codes: Integers) -> None:
     there = np.bincount(codes, minlength=LEAVES) / ROWS
     places = {value: place for place, value in enumerate(VALUES)}
@@ -125,6 +128,7 @@ def test_released_leaves_are_near_the_table(made: Release, codes: Integers) -> N
     assert 0.5 * np.abs(rows.reshape(GROUPS, EACH).sum(axis=1) - held).sum() < 0.03
 
 
+@pytest.mark.slow
 def test_questions_about_a_leaf_have_its_own_interval(made: Release, heaviest: list[tuple[str, int]]) -> None:
     sigma = _leaf_block(made).sigma
     held = 0
@@ -142,6 +146,7 @@ def test_questions_about_a_leaf_have_its_own_interval(made: Release, heaviest: l
     assert len(made.count(by="code")) == GROUPS
 
 
+@pytest.mark.slow
 def test_a_leaf_beside_another_column_is_bounded_by_its_count(
     made: Release, codes: Integers, heaviest: list[tuple[str, int]]
 ) -> None:
@@ -156,6 +161,7 @@ def test_a_leaf_beside_another_column_is_bounded_by_its_count(
     assert len(cells) <= GROUPS
 
 
+@pytest.mark.slow
 def test_a_bundle_of_leaves_is_small_and_verified(made: Release, tmp_path: Path) -> None:
     path = tmp_path / "bundle"
     made.save(path)
@@ -167,6 +173,7 @@ def test_a_bundle_of_leaves_is_small_and_verified(made: Release, tmp_path: Path)
     assert all(finding.holds for finding in ke.verify(path) if finding.check != "noise")
 
 
+@pytest.mark.slow
 def test_the_page_shows_groups(made: Release) -> None:
     shown = contents(made, bundle="bundle")
     column = shown["columns"][0]
@@ -203,6 +210,7 @@ def _small(seed: int) -> pa.Table:
     return pa.table({"code": code, "sex": generator.choice(["f", "m"], 3000)})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("neighbours", "delta"), [("replace-one", 1e-6), ("add-remove", 1e-6), ("replace-one", 0.0), ("add-remove", 0.0)]
 )
@@ -241,6 +249,7 @@ def test_leaves_that_are_groups_of_their_own_are_a_category() -> None:
     assert levels_of(made.measured) == (None, None)
 
 
+@pytest.mark.slow
 def test_other_questions_about_leaves(made: Release, codes: Integers, heaviest: list[tuple[str, int]]) -> None:
     value, _ = heaviest[0]
     ages = _table(codes).to_pandas().query("code == @value").age
@@ -253,6 +262,7 @@ def test_other_questions_about_leaves(made: Release, codes: Integers, heaviest: 
     assert "agree within the noise" in str(made.check())
 
 
+@pytest.mark.slow
 def test_a_table_of_counts_in_several_groupings_of_leaves(codes: Integers) -> None:
     other = np.random.default_rng(0).integers(0, 6, ROWS)
     groups = declared_levels(SCHEMA.columns)[0]

@@ -381,6 +381,7 @@ def test_engines_that_are_not_installed(
         open_source(data, query="t")
 
 
+@pytest.mark.slow
 def test_no_engine_is_imported_before_it_is_used() -> None:
     program = (
         "import sys, kernelease.sources, pyarrow as pa\n"

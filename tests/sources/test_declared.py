@@ -50,6 +50,7 @@ def codes(rows: list[tuple[str | None, ...]]) -> list[list[int]]:
     return [row for batch in batches for row in Encoder(SCHEMA).encode(batch).tolist()]
 
 
+@pytest.mark.slow
 @given(st.lists(ROW, min_size=1, max_size=12), st.data())
 def test_one_row_changed_changes_one_row(rows: list[tuple[str | None, ...]], data: st.DataObject) -> None:
     place = data.draw(st.integers(0, len(rows) - 1))

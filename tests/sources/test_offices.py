@@ -44,12 +44,14 @@ def test_the_rows_are_those_of_a_csv_file(kind: str, tmp_path: Path) -> None:
     assert codes(write_as(kind, tmp_path, table)) == codes(write_as("csv", tmp_path, table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_measurements_are_those_of_a_csv_file(kind: str, tmp_path: Path) -> None:
     table = frame()
     assert measured(write_as(kind, tmp_path, table)) == measured(write_as("csv", tmp_path, table))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("unit", ["person", "initials"])
 def test_persons_are_those_of_a_csv_file(unit: str, kind: str, tmp_path: Path) -> None:
@@ -69,6 +71,7 @@ def test_a_private_look(kind: str, tmp_path: Path) -> None:
     assert [item.words for item in found.findings] == [item.words for item in plain.findings]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_command_line_from_draft_to_verified_bundle(
     kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

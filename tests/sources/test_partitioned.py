@@ -95,6 +95,7 @@ def measured(data: Any, schema: Schema) -> list[list[int]]:
     return [list(map(int, block.measurement.integers)) for block in blocks]
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(st.lists(st.integers(0, 200), max_size=4))
 def test_the_same_bytes_however_rows_are_divided(places: list[int]) -> None:
