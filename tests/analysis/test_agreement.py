@@ -19,11 +19,16 @@ def beside(rows, sigma=5.0):
     return simple(TABLE, sigma, rows=rows, weights=np.full(rows.num_rows, 1.0 / rows.num_rows))
 
 
-def test_rows_of_the_same_distribution_agree():
-    """Of one table with fixed noise, so that there is no false alarm."""
-    found = agreement(beside(people(3000, seed=4)), mean, standard_deviation)
-    assert not found.disagreements
-    assert "agree within the noise" in str(found)
+@pytest.mark.statistical
+def test_rows_that_are_drawn_from_the_table_agree():
+    """Once in twenty releases they may not, as `limit` says: of 20, more than 8 once in five million times."""
+    found = []
+    for seed in range(20):
+        rows = TABLE.take(np.random.default_rng(seed).integers(0, 3000, 3000))
+        told = simple(TABLE, 5.0, seed=seed, rows=rows, weights=np.full(3000, 1.0 / 3000))
+        found.append(agreement(told, mean, standard_deviation))
+    assert sum(bool(one.disagreements) for one in found) <= 8
+    assert all(("agree within the noise" in str(one)) is not bool(one.disagreements) for one in found)
 
 
 def test_rows_that_were_changed_are_found():

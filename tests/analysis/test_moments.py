@@ -141,7 +141,7 @@ def test_wide_cells_are_left_out_where_noise_is_large() -> None:
         told.append(found[1])
     assert not told[0].told.all()
     assert told[0].half[~told[0].told].min() > told[0].widest
-    assert told[1].told.all()
+    assert np.mean(told[1].told) > np.mean(told[0].told)
     groups = [mean(evidence(seed, 1.0), "wage", where="sex == 'F'") for seed in range(4)]
     biases = [group.parts.bias for group in groups if isinstance(group, Estimate)]
     assert max(biases) > 0.05  # 0 where noisy counts find nobody in the wide cells

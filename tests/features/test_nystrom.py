@@ -125,11 +125,14 @@ def test_one_row_moves_a_sum_by_no_more_than_the_norm(case: Case, tolerance: flo
 
 
 def test_twin_without_numerical_terms_is_caught() -> None:
-    """√2 is what exact arithmetic would allow; rounding W, k and the result goes beyond it."""
-    case = CASES[0]
+    """√2 is what exact arithmetic would allow; rounding W, k and the result goes beyond it.
+
+    Rows here and rows there, far away, have nothing in common: they are exactly that far apart, but for rounding.
+    """
+    apart = np.concatenate([PLANE[:30], PLANE[:30] + 1e3])
     for tolerance in (1e-8, 1e-13):
-        phi = _map(case, tolerance)
-        rows = list(phi.integers(case.rows).astype(object))
+        phi = Nystrom.spanning(Gaussian(lengthscale=1.0), apart, tolerance=tolerance)
+        rows = list(phi.integers(apart[[*range(9), *range(30, 39)]]).astype(object))
         farthest = _farthest(rows, _sums(phi, rows=10**9), phi.project, phi.step)
         assert farthest > 2  # the twin's claim, squared
 
@@ -165,11 +168,16 @@ def test_every_kernel_conforms(case: Case) -> None:
 
 
 @EVERY_CASE
-@pytest.mark.parametrize(("tolerance", "error"), [(None, 1e-7), (1e-3, 1e-7), (1e-10, 1e-4)])
+@pytest.mark.parametrize(("tolerance", "error"), [(None, 1e-2), (1e-3, 1e-4), (1e-10, 1e-2)])
 def test_the_basis_is_orthonormal(case: Case, tolerance: float | None, error: float) -> None:
+    """Up to W's own rounding, to 2⁻³⁰, and that of sums of F terms here and in the factor (Higham, §3.5 and §8.2)."""
     phi = _map(case, tolerance)
     gram, basis = case.kernel.gram(phi.points, phi.points), phi.change_of_basis
-    assert basis @ gram @ basis.T == pytest.approx(np.eye(phi.dimension), abs=error)
+    seen = np.abs(gram) @ np.abs(basis).T
+    rounded = 2.0**-31 * seen.sum(axis=0)  # of one side's entries, each off by half of 2⁻³⁰
+    bound = rounded[:, None] + rounded + 4.0 * phi.dimension * 2.0**-53 * (np.abs(basis) @ seen)
+    assert (np.abs(basis @ gram @ basis.T - np.eye(phi.dimension)) <= bound).all()
+    assert bound.max() < error
 
 
 def _exact(matrix: Floats) -> BigIntegers:
@@ -281,12 +289,12 @@ def _gram_schmidt(kernel: Kernel, points: Rows, tolerance: float) -> tuple[list[
 
 @pytest.mark.parametrize("index", [0, 4, 5, 7, 8])
 def test_the_given_order_is_the_paper_s_gram_schmidt(index: int) -> None:
-    kernel, points = CASES[index].kernel, CASES[index].points
+    kernel, points = CASES[index].kernel, np.concatenate([CASES[index].points, CASES[index].points[:1]])
     kept, residuals = _gram_schmidt(kernel, points, 1e-5)
     assert min(abs(residual - 1e-5) for residual in residuals) > 1e-9  # no call is close
     phi = Nystrom.spanning(kernel, points, tolerance=1e-5, order=Order.GIVEN)
     assert phi.points.tolist() == points[kept].tolist()
-    assert len(kept) < len(points) or index in (4, 5)
+    assert len(kept) < len(points)  # the first point, when it comes again, among others
 
 
 def test_the_lemma_takes_twice_the_norm() -> None:

@@ -18,17 +18,22 @@ def single(*columns: int, share: float = 0.5, width: int = 1, size: int = 256) -
     return Block(columns=columns, groups=(np.arange(size) // width,), share=share)
 
 
-@pytest.mark.slow
+@pytest.mark.statistical
 @pytest.mark.parametrize("size", [2, 5, 40, 200])
 def test_where_noise_rules_a_column_is_no_worse_than_uniform(size: int) -> None:
-    """Ten rows at a noise of some hundred: in every one of 20 repeats what comes out is close to uniform."""
+    """Ten rows at a noise of some hundred: what comes out is uniform, but for an ordered column once in 16 times.
+
+    (Of 300 repeats, 18 at 200 atoms and 2 at 40, where smoothing takes noise for a spike.) Of 20, more than 8 have a
+    chance of one in a million. Untouched, each would be far from uniform.
+    """
     codes = np.random.default_rng(0).integers(0, size, (1, 10))
-    for seed in range(20):
-        blocks = [Block(columns=(0,), groups=(np.arange(size),), share=1e-4)]
-        for ordered in (0, size):
-            noisy = noisy_blocks(codes, (size,), blocks, noise=SeededNoise(seed), ordered=(ordered,))
-            away = l1(one_ways(noisy)[0].distribution, np.full(size, 1.0 / size))
-            assert away < 1.0 if size > 2 else away <= 1.0
+    blocks = [Block(columns=(0,), groups=(np.arange(size),), share=1e-4)]
+    for ordered in (0, size):
+        noisy = [
+            noisy_blocks(codes, (size,), blocks, noise=SeededNoise(seed), ordered=(ordered,)) for seed in range(20)
+        ]
+        away = [l1(one_ways(one)[0].distribution, np.full(size, 1.0 / size)) for one in noisy]
+        assert sum(one >= 1.0 for one in away) <= (8 if ordered else 0)
 
 
 def test_a_strong_column_is_hardly_shrunk() -> None:

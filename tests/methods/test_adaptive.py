@@ -225,19 +225,28 @@ def test_it_comes_closer_than_both_algorithms_of_the_paper() -> None:
     assert errors["Adaptive"] < 0.7 * min(errors["Algorithm 1"], errors["Algorithm 2"])
 
 
+@pytest.mark.statistical
 def test_published_rows_are_weighted_in_one_stage() -> None:
+    """At a small ε, too, they come nearer than rows of equal weight, on average over the noise.
+
+    The logarithm of both distances' ratio is −.36 on average, with a deviation of .26: a mean of 12 above log 1.05 is
+    5.4 standard errors away.
+    """
     rows = _rows()
     method = Adaptive(points=ke.PublishedRows(300), rank=64)
-    context = _context(ke.Privacy(epsilon=0.05, delta=1e-6))
-    measured = method.measure(PrivateArray(rows), context)
-    synthetic = method.fit(measured, context.seed).synthetic
-    assert len(measured.steps) == 1
-    assert measured.published_rows == 300
-    assert np.array_equal(synthetic.points, rows[:300])
-    assert np.all(synthetic.weights >= 0.0)
-    assert synthetic.weights.sum() == pytest.approx(1.0)
     uniform = ke.SyntheticSet(points=rows[:300], weights=np.full(300, 1.0 / 300))
-    assert _distance(synthetic, rows) <= 1.05 * _distance(uniform, rows)
+    ratios = []
+    for noise in range(12):
+        context = _context(ke.Privacy(epsilon=0.05, delta=1e-6), noise=noise)
+        measured = method.measure(PrivateArray(rows), context)
+        synthetic = method.fit(measured, context.seed).synthetic
+        assert len(measured.steps) == 1
+        assert measured.published_rows == 300
+        assert np.array_equal(synthetic.points, rows[:300])
+        assert np.all(synthetic.weights >= 0.0)
+        assert synthetic.weights.sum() == pytest.approx(1.0)
+        ratios.append(_distance(synthetic, rows) / _distance(uniform, rows))
+    assert np.mean(np.log(ratios)) <= np.log(1.05)
 
 
 def test_a_kernel_without_fourier_features_takes_one_stage_and_says_why() -> None:

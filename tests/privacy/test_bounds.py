@@ -48,26 +48,38 @@ def cut(column, bounds):
     return float(np.mean((column < bounds.low) | (column > bounds.high)))
 
 
+@pytest.mark.statistical
 @pytest.mark.parametrize("neighbours", Neighbours)
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
-@pytest.mark.parametrize("seed", range(3))
-def test_bounds_of_many_kinds_of_columns_are_close_and_cut_little(neighbours, delta, seed):
-    """Width is measured against the middle 98 %. The limit of each column may fail with a chance of 1 %."""
+def test_bounds_of_many_kinds_of_columns_are_close_and_cut_little(neighbours, delta):
+    """Width is measured against the middle 98 %. The limit of each column may fail with a chance of 1 %.
+
+    Pure noise, with its long tails, leaves the year's too wide by chance, in a tenth of releases at most: then 12 of 20
+    are once in twenty million times.
+    """
     privacy, table = Privacy(epsilon=3.0, delta=delta, neighbours=neighbours), columns()
-    answer = found(table, privacy=privacy, seed=seed)
-    fails = 0
-    for name, column in table.items():
-        bounds, (low, high) = answer[name], np.quantile(column, [0.01, 0.99])
-        assert cut(column, bounds) <= 2 * UNSEEN
-        assert bounds.high - bounds.low <= 2.5 * (high - low) + 0.3 * max(abs(low), abs(high)), name
-        fails += cut(column, bounds) > bounds.limit
-    assert fails <= 1  # of nine with a chance of 1 % at most, each: two or more have one of 0.4 %
+    ends = {name: np.quantile(column, [0.01, 0.99]) for name, column in table.items()}
+    wide, fails = dict.fromkeys(table, 0), 0
+    for seed in range(20):
+        answer = found(table, privacy=privacy, seed=seed)
+        for name, column in table.items():
+            bounds, (low, high) = answer[name], ends[name]
+            assert cut(column, bounds) <= 2 * UNSEEN
+            wide[name] += bounds.high - bounds.low > 2.5 * (high - low) + 0.3 * max(abs(low), abs(high))
+            fails += cut(column, bounds) > bounds.limit
+    assert max(wide.values()) < 12
+    assert fails <= 11  # of 180 with a chance of 1 % at most, each: more have one of 5e-7
 
 
+@pytest.mark.statistical
 def test_small_whole_numbers_have_their_own_bounds():
-    answer = found(columns(), privacy=Privacy(epsilon=3.0, delta=1e-6))
-    ends = {name: (answer[name].low, answer[name].high) for name in ("children", "age", "month", "constant")}
-    assert ends == {"children": (0, 7), "age": (18, 90), "month": (1, 12), "constant": (5, 5)}
+    """Noise hides an end in a twentieth of releases (2 of 40, of four columns): 10 of 20 are beyond chance, 1e-8."""
+    expected = {"children": (0, 7), "age": (18, 90), "month": (1, 12), "constant": (5, 5)}
+    table, hidden = columns(), 0
+    for seed in range(20):
+        answer = found(table, privacy=Privacy(epsilon=3.0, delta=1e-6), seed=seed)
+        hidden += {name: (answer[name].low, answer[name].high) for name in expected} != expected
+    assert hidden < 10
     assert {name: answer[name].whole for name in ("children", "year", "money", "signed")} == {
         "children": True,
         "year": True,

@@ -38,7 +38,9 @@ type = "category"
 values = ["f", "m"]
 nullable = true
 """
-TABLE = pa.table({"a|ge": [1, 2, 3, 4] * 10, "age": [1, 2, 3, 4] * 10, "sex": ["f", "m"] * 20, "id": list(range(40))})
+TABLE = pa.table(
+    {"a|ge": [1, 2, 3, 4] * 250, "age": [1, 2, 3, 4] * 250, "sex": ["f", "m"] * 500, "id": list(range(1000))}
+)
 METHOD = ke.Interactions(solver=MixtureSolver(components=4, steps=5))
 
 
@@ -72,7 +74,7 @@ def test_it_states_what_is_promised_and_what_is_not() -> None:
         "| delta | 1e-06 |",
         "| neighbouring tables | replace-one |",
         "The unit of protection is each row.",
-        "Their number, 40, is public and not protected.",
+        "Their number, 1,000, is public and not protected.",
         "discrete gaussian noise",
         "the analytic Gaussian mechanism",
         "| age | integer | 0 to 7, 8 cells | no |",
@@ -94,7 +96,7 @@ def test_under_add_remove_no_number_of_rows_is_stated() -> None:
     text = sheet(made("add-remove"))
     assert "Their number is protected too" in text
     assert "Their number, " not in text
-    assert "40 rows" not in text
+    assert "1,000 rows" not in text
 
 
 def test_persons_are_named_with_their_cap() -> None:

@@ -53,7 +53,7 @@ def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
 
     def strayed(*arguments: Any, **options: Any) -> Mixture:
         mixture = solve(*arguments, **options)
-        wages = mixture.columns[0] * np.linspace(0.5, 5.0, mixture.columns[0].shape[1])
+        wages = mixture.columns[0] * np.linspace(0.1, 50.0, mixture.columns[0].shape[1])
         return dataclasses.replace(mixture, columns=(wages / wages.sum(axis=1, keepdims=True), *mixture.columns[1:]))
 
     monkeypatch.setattr(MixtureSolver, "solve", strayed)
