@@ -16,7 +16,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
+.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -35,6 +35,9 @@ test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
 	$(PYTEST) -m "not slow and not statistical and not whole"
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
+
+test-anywhere: .venv/.dev  ## all tests as on other machines: linear algebra, instructions, threads, seeds (hours; OPTIONS="-m 'not slow'")
+	$(BIN)/python -m tests.anywhere -n $(WORKERS) --dist worksteal $(OPTIONS)
 
 audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, and whole grids that tests sample (half an hour)
 	$(PYTEST) -m whole tests

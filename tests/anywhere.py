@@ -3,12 +3,17 @@
 An eigenvector's sign, and the basis of an eigenspace, are for LAPACK to choose: it chooses by the processor, the number
 of threads and the last bits of the matrix. `other_linear_algebra` chooses again, by chance, so that whatever hangs on
 such a choice fails on every machine. `other_seeds` gives each seed another stream: what passes by a lucky draw fails.
+
+    python -m tests.anywhere OPTIONS    # the tests under each of SETTINGS in turn, with options of pytest
 """
 
 import contextlib
 import hashlib
+import os
 import random
-from collections.abc import Callable, Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -70,6 +75,41 @@ def other_seeds(shift: Shift) -> Iterator[None]:
         _replace(put_back, np.random, "default_rng", lambda seed=None: original(shift.of(seed)))
         _replace(put_back, random, "Random", ShiftedRandom)
         yield
+
+
+def dispatched() -> tuple[str, ...]:
+    """NumPy's names of the wider instructions that it uses where a processor has them: what to switch off."""
+    names: tuple[str, ...] = tuple(np._core._multiarray_umath.__cpu_dispatch__)
+    return names
+
+
+_ONE, _EIGHT = ({f"{name}_NUM_THREADS": count for name in ("OPENBLAS", "OMP")} for count in ("1", "8"))
+MACHINES = {
+    "as it is, on one thread": _ONE,
+    "eight threads": _EIGHT,
+    "Nehalem": {**_ONE, "OPENBLAS_CORETYPE": "Nehalem"},
+    "Haswell": {**_ONE, "OPENBLAS_CORETYPE": "Haswell"},
+    "Zen": {**_ONE, "OPENBLAS_CORETYPE": "Zen"},
+    "no wide instructions": {**_ONE, "NPY_DISABLE_CPU_FEATURES": " ".join(dispatched())},
+}
+SETTINGS = (
+    *((name, environment, ()) for name, environment in MACHINES.items()),
+    ("other linear algebra", _ONE, ("--adversarial",)),
+    *((f"seeds shifted by {n}", _ONE, (f"--seed-shift={n}", f"--hypothesis-seed={n}")) for n in range(1, 6)),
+)
+
+
+def main(options: Sequence[str]) -> int:
+    """Run the tests under every setting, whatever fails; how many settings did."""
+    failed = []
+    for name, environment, own in SETTINGS:
+        sys.stdout.write(f"\n=== {name}\n")
+        sys.stdout.flush()
+        command = [sys.executable, "-m", "pytest", *own, *options]
+        if subprocess.run(command, env={**os.environ, **environment}, check=False).returncode:
+            failed.append(name)
+    sys.stdout.write(f"\n{len(SETTINGS)} settings; tests failed under: {', '.join(failed) or 'none'}\n")
+    return len(failed)
 
 
 def _replace(put_back: contextlib.ExitStack, module: Any, name: str, other: Any) -> None:
@@ -145,3 +185,7 @@ def _rotation(size: int, chance: np.random.Generator) -> Any:
     """Uniform among the orthogonal matrices: (size, size). Of one dimension, a sign."""
     q, r = _qr(chance.standard_normal((size, size)))
     return q * np.sign(np.diagonal(r))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

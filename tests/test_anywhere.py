@@ -1,6 +1,7 @@
 """That other linear algebra is as valid as the machine's own, and that it and other seeds find what hangs on them."""
 
 import random
+import subprocess
 
 import numpy as np
 import pytest
@@ -8,7 +9,7 @@ import scipy.linalg
 
 from kernelease import PublicSeed
 from kernelease.privacy.noise import SeededNoise
-from tests.anywhere import Shift, other_linear_algebra, other_seeds
+from tests.anywhere import SETTINGS, Shift, main, other_linear_algebra, other_seeds
 
 RNG = np.random.default_rng(0)
 TALL = RNG.standard_normal((7, 4))
@@ -138,3 +139,20 @@ def test_a_lucky_draw_is_caught():
 def test_a_golden_test_sees_its_seed_as_written():
     """Under any --seed-shift."""
     assert np.random.default_rng(0).random() == np.random.Generator(np.random.PCG64(0)).random()
+
+
+def test_every_setting_is_run_and_those_that_fail_are_named(monkeypatch, capsys):
+    ran = []
+
+    def run(command, *, env, check):
+        ran.append((command[3:], env))
+        return subprocess.CompletedProcess(
+            command, int("--adversarial" in command or env.get("OPENBLAS_CORETYPE") == "Zen")
+        )
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert main(["-x"]) == 2
+    assert "12 settings; tests failed under: Zen, other linear algebra" in capsys.readouterr().out
+    assert len(ran) == len(SETTINGS) == 12
+    assert all(options[-1] == "-x" and env["OPENBLAS_NUM_THREADS"] in ("1", "8") for options, env in ran)
+    assert [options[0] for options, _ in ran[-5:]] == [f"--seed-shift={n}" for n in range(1, 6)]

@@ -1,5 +1,9 @@
 """Every honest bundle, of each method, relation, unit and kind of public rows, signed or not, does all it should."""
 
+import os
+import platform
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +15,7 @@ from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.release.alike import alike, same_rows
 from kernelease.release.bundle import load_measurements
 from kernelease.release.export import export_table
+from tests.anywhere import MACHINES
 from tests.release.every_bundle import NAMES, honest
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
@@ -63,3 +68,67 @@ def test_measurements_alone_are_a_bundle_too(name: str, tmp_path: Path) -> None:
     path = ke.save(measurements, tmp_path / "bundle")
     assert wrong(path, None, refit=True) == []
     assert alike(load_measurements(path).measured, measurements.measured)
+
+
+# Of other machines
+
+TRIED = ("counts", "columns of every type", "subspace", "random features", "two stages", "weighted rows")
+MAKE = """
+import sys
+from pathlib import Path
+from tests.release.every_bundle import honest
+for name in sys.argv[2:]:
+    honest(name).save(Path(sys.argv[1]) / name)
+"""
+VERIFY = """
+import sys
+from pathlib import Path
+import kernelease as ke
+for name in sys.argv[2:]:
+    for found in ke.verify(Path(sys.argv[1]) / name, refit=True):
+        if not found.holds:
+            print(name, found.check, found.detail, sep=": ")
+"""
+
+
+def run_under(setting: str, code: str, *arguments: str) -> str:
+    """What a script prints in a process of its own, under some setting of the linear algebra."""
+    root = Path(__file__).resolve().parents[2]
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(root), str(root / "src")]), **MACHINES[setting]}
+    command = [sys.executable, "-W", "ignore", "-c", code, *arguments]
+    done = subprocess.run(command, env=environment, cwd=root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("maker", "others"),
+    [
+        ("Nehalem", ["as it is, on one thread", "eight threads", "no wide instructions"]),
+        ("as it is, on one thread", ["Haswell", "Nehalem"]),
+    ],
+)
+def test_what_is_made_on_one_kind_of_machine_is_made_again_on_others(
+    maker: str, others: list[str], tmp_path: Path
+) -> None:
+    run_under(maker, MAKE, str(tmp_path), *TRIED)
+    for other in others:
+        assert run_under(other, VERIFY, str(tmp_path), *TRIED) == "", other
+
+
+@pytest.mark.slow
+def test_the_settings_are_other_machines() -> None:
+    """Else the test above would say nothing: without effect, all switches would give the same bits."""
+    code = (
+        "import numpy as np; g = np.random.default_rng(0); a = g.standard_normal((300, 300)); "
+        "print((a @ a.T).tobytes().hex()[:20000], np.exp(a).tobytes().hex()[:20000])"
+    )
+    bits = {
+        setting: run_under(setting, code).split()
+        for setting in ("as it is, on one thread", "Nehalem", "no wide instructions")
+    }
+    if platform.machine() != "x86_64":
+        pytest.skip("the switches are those of x86-64")
+    own = bits.pop("as it is, on one thread")
+    assert bits["Nehalem"][0] != own[0] or bits["no wide instructions"][1] != own[1]
