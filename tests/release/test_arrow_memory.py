@@ -2,7 +2,7 @@
 
 import sys
 
-from kernelease.release.bundle import _owned
+from kernelease.release.data_parquet import _owned
 
 
 def test_bytes_are_copied_into_arrow_s_own_memory() -> None:

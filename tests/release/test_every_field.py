@@ -47,7 +47,7 @@ def unnoticed(name: str, sample: Iterator[Change] | list[Change]) -> Iterator[st
     for change in sample:
         alone = {**files, change.document: change.data}
         try:
-            together = documents(release_of(alone), data=files["data.parquet"])
+            together = documents(release_of(alone))
         except KerneleaseError:
             assert failures(alone), str(change)
             continue

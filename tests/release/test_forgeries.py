@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import kernelease as ke
@@ -302,8 +303,11 @@ def test_points_of_stage_two_that_do_not_follow_from_stage_one() -> None:
 def test_private_rows_in_place_of_synthetic_ones() -> None:
     release = honest("counts")
     private = patients().drop_columns(["who"])
-    table = private.append_column("weight", pa.array(np.full(len(private), 1.0 / len(private))))
-    files = written(dataclasses.replace(release, table=table.cast(release.table.schema)))
+    weighed = private.append_column("weight", pa.array(np.full(len(private), 1.0 / len(private))))
+    files = written(dataclasses.replace(release, table=weighed.cast(release.table.schema)))
+    assert "more digits" in failures(files)["rows"]  # a score to the last bit is none that is released
+    few = weighed.set_column(2, "score", pc.round(private.column("score"), 2))
+    files = written(dataclasses.replace(release, table=few.cast(release.table.schema)))
     assert not failures(files)  # they keep the schema, and nothing else is asked of them
     assert "refit" in failures(files, refit=True)
 

@@ -1,10 +1,10 @@
 """The configuration file: a TOML table per command, whose keys are the names of its options and arguments."""
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from kernelease.errors import ParameterError
+from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.spelling import nearest
 from kernelease.table.toml import locate
 
@@ -14,11 +14,11 @@ _NOT_FOR_FILES = ("help", "config", "version", "install_completion", "show_compl
 def read_config(path: Path, group: Any) -> dict[str, Any]:
     """Defaults for the commands of a group, by parameter name. An unknown key is an error that suggests a known one."""
     try:
-        text = path.read_text(encoding="utf-8")
-        data = tomllib.loads(text)
+        text = read_text(path)
+        data = parse_toml(text)
     except OSError as error:
         raise ParameterError(f"The configuration file {path} can't be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:  # not TOML, not text, or more than the parser can hold
+    except ValueError as error:  # not TOML, not text, or more than is read
         raise ParameterError(f"The configuration file {path} is not valid TOML: {error}.") from error
     return _File(path.name, text).defaults(data, group, ())
 

@@ -223,7 +223,9 @@ def _quantised_inverse(factor: Floats) -> Integers:
     inverse: Floats = solve_triangular(factor, np.eye(len(factor)), lower=True) if regular else np.empty(0)
     if not regular or np.abs(inverse).max() >= 2.0**31:
         raise ParameterError("Nystrom: the public points are too close to dependent; raise the tolerance.")
-    return np.rint(inverse * 2.0**MATRIX_BITS).astype(np.int64)
+    return np.rint(inverse * 2.0**MATRIX_BITS).astype(
+        np.int64, order="C"
+    )  # as a bundle gives it back: layout rounds, too
 
 
 def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float:

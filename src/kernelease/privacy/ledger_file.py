@@ -41,6 +41,7 @@ from kernelease.privacy.subject import Subject
 APPLICATION_ID = 0x6B6C6564  # "kled" in the header of the file
 FORMAT_VERSION = 2  # 1 knew no identity, and of its entries neither the unit nor what was asked for
 PATIENCE = 30.0  # seconds to wait for another process
+_LARGEST_FILE = 1 << 26  # bytes: some 200,000 entries
 
 _REFUSE = "BEGIN SELECT RAISE(ABORT, 'a ledger is never rewritten'); END"
 _AMOUNTS = ("mu_squared", "delta_zero", "tau", "pure_epsilon")
@@ -224,6 +225,8 @@ def _transaction(path: Path, patience: float, kind: str = "DEFERRED") -> Iterato
     """One transaction on a checked ledger. What is raised inside takes everything in it back (closing rolls back)."""
     if not os.path.isfile(path):  # no open() here: closing a second handle would drop this process's locks on the file
         raise LedgerError(f"There is no ledger {path}: create one, or check the path.")
+    if os.path.getsize(path) > _LARGEST_FILE:
+        raise LedgerError(f"{path} is too large to be a ledger: more than {_LARGEST_FILE:,} bytes. Nothing was spent.")
     consequence = "Nothing was spent."
     try:
         with _connection(path, "rw", patience) as connection:

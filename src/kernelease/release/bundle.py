@@ -1,12 +1,10 @@
 """A release as files, and back. A bundle without data.parquet holds measurements that wait to be fitted."""
 
-import io
 import json
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BundleError, KerneleaseError, ParameterError
@@ -18,17 +16,17 @@ from kernelease.release import datasheet
 from kernelease.release.certificate import Certificate
 from kernelease.release.codec import check_holds, from_json, to_json
 from kernelease.release.container import Limits, read_bundle, write_bundle
+from kernelease.release.data_parquet import read_rows, write_rows
 from kernelease.release.documents import FORMAT, croissant, data_package, json_bytes, registry_record, schema_document
 from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
 from kernelease.release.sums import check_sums
 from kernelease.seeds import PublicSeed
+from kernelease.strangers import parse_json
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 from kernelease.table.vector_domain import VectorDomain
-
-LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 
 
 def save(
@@ -61,11 +59,8 @@ def checked_files(path: str | Path, *, limits: Limits | None = None) -> dict[str
     return files
 
 
-def documents(content: Release | Measurements, *, data: bytes | None = None) -> dict[str, bytes]:
-    """Every file of a bundle but its seals, from nothing but the objects: `verify` writes them again and compares.
-
-    `data` is data.parquet as it lies there: other versions of Arrow write the same rows in other bytes.
-    """
+def documents(content: Release | Measurements) -> dict[str, bytes]:
+    """Every file of a bundle but its seals, from nothing but the objects: `verify` writes them again and compares."""
     measurements = content.measurements if isinstance(content, Release) else content
     certificate, domain = measurements.certificate, measurements.domain
     files = {
@@ -84,7 +79,7 @@ def documents(content: Release | Measurements, *, data: bytes | None = None) -> 
     if domain.schema is not None:
         files["schema.json"] = schema_document(domain.schema)
     if isinstance(content, Release):
-        data = _parquet(content.table) if data is None else data
+        data = write_rows(content.table)
         files["data.parquet"] = data
         files["datapackage.json"] = data_package(domain.name, content.table.schema, data, certificate)
         files["croissant.json"] = croissant(domain.name, content.table.schema, data, certificate)
@@ -98,13 +93,14 @@ def _compact(value: Any) -> bytes:
 
 
 def _fit_json(settings: FitSettings, measurements: Measurements) -> dict[str, Any]:
-    """How the rows were made. None stands for the method, or the seed, of the measurements."""
-    method, seed = _method_json(settings.method), settings.seed.value
+    """How the rows were made. None stands for the method, the seed or the kind of machine of the measurements."""
+    method, seed, machine = _method_json(settings.method), settings.seed.value, settings.machine
     return {
         "format": FORMAT,
         "method": None if method == _method_json(measurements.method) else method,
         "seed": None if seed == measurements.certificate.seed else seed,
         "rows": settings.rows,
+        "machine": None if machine == measurements.certificate.machine else machine,
     }
 
 
@@ -134,35 +130,12 @@ def _is_own(method: Method) -> bool:
     return own_kind(type(method).__name__) is type(method)
 
 
-def _parquet(table: pa.Table) -> bytes:
-    sink = io.BytesIO()
-    pq.write_table(table, sink, compression="zstd", store_schema=True, write_statistics=False)
-    return sink.getvalue()
-
-
 def table_of(data: bytes, weight: str) -> pa.Table:
     """The rows of data.parquet, with their weights in the column of that name."""
-    try:
-        file = pq.ParquetFile(pa.BufferReader(_owned(data)))
-        if file.metadata.num_rows * max(1, file.metadata.num_columns) > LARGEST_TABLE:
-            raise BundleError(f"data.parquet claims more than {LARGEST_TABLE:,} cells.")  # run lengths hide billions
-        table = file.read()
-        names = table.column_names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise BundleError("data.parquet can't be read as Parquet.") from error
-    if weight not in names or not pa.types.is_floating(table.schema.field(weight).type):
+    table = read_rows(data)
+    if table.column_names.count(weight) != 1 or not pa.types.is_floating(table.schema.field(weight).type):
         raise BundleError(f"data.parquet has no column {weight!r} of numbers.")
     return table
-
-
-def _owned(data: bytes) -> pa.Buffer:
-    """The bytes in Arrow's own memory.
-
-    Arrow's threads may let go of a file after Python has ended; if the bytes were Python's, that aborts the process.
-    """
-    sink = pa.BufferOutputStream()
-    sink.write(data)
-    return sink.getvalue()
 
 
 def release_of(files: dict[str, bytes]) -> Release:
@@ -217,14 +190,17 @@ def _method(content: Any) -> Method:
 def _settings(files: dict[str, bytes], measurements: Measurements) -> FitSettings:
     content = _json(files, "fit.json")
     _check_format(content, "fit.json")
-    method, seed, rows = (content.get(name) for name in ("method", "seed", "rows"))
+    method, seed, rows, machine = (content.get(name) for name in ("method", "seed", "rows", "machine"))
     if not (seed is None or type(seed) is int) or not (rows is None or (type(rows) is int and rows >= 1)):
         raise BundleError("fit.json: seed and rows must be whole numbers.")
+    if not (machine is None or type(machine) is str):
+        raise BundleError("fit.json: machine must be text.")
     try:
         return FitSettings(
             method=measurements.method if method is None else _method(method),
             seed=PublicSeed(measurements.certificate.seed if seed is None else seed),
             rows=rows,
+            machine=measurements.certificate.machine if machine is None else machine,
         )
     except ParameterError as error:
         raise BundleError(f"fit.json: {error}") from error
@@ -241,9 +217,9 @@ def _json(files: dict[str, bytes], name: str) -> dict[str, Any]:
     if name not in files:
         raise BundleError(f"The bundle has no {name}.")
     try:
-        content = json.loads(files[name])
-    except (ValueError, RecursionError) as error:
-        raise BundleError(f"{name} is not JSON.") from error
+        content = parse_json(files[name])
+    except ValueError as error:
+        raise BundleError(f"{name} is not JSON as a bundle has it: {str(error)[:200]}.") from error
     if not isinstance(content, dict):
         raise BundleError(f"{name} is not a JSON object.")
     return content

@@ -1,7 +1,7 @@
 """What a release promises, what it rests on, and what it does not promise."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, final
 
 from kernelease import html
@@ -14,6 +14,7 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Step
+from kernelease.release.alike import is_machine, this_machine
 from kernelease.release.described import described
 from kernelease.release.entry import LedgerEntry
 from kernelease.seeds import PublicSeed
@@ -53,6 +54,7 @@ class Certificate(Kind):
     seed: int
     choices: tuple[str, ...]
     version: str = __version__
+    machine: str = field(default_factory=this_machine)  # the kind on which it was measured: it decides how floats round
 
     @classmethod
     def of(
@@ -90,6 +92,8 @@ class Certificate(Kind):
             raise ParameterError("Certificate: epsilon must be positive, delta from 0 to below 1, mu at least 0.")
         if not 0.0 <= self.rows < math.inf or self.published_rows < 0:
             raise ParameterError("Certificate: numbers of rows must be at least 0 and finite.")
+        if not is_machine(self.machine):
+            raise ParameterError("Certificate: machine must be a short line of text.")
         if (
             not self.promised.mu < math.inf
         ):  # or it refuses an epsilon, a delta or a calibration that nothing can promise

@@ -11,7 +11,7 @@ import stat
 import struct
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,7 +24,7 @@ from kernelease.release.exchange import exchange
 from kernelease.release.signing import public_pem, sign
 from kernelease.release.sums import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, sums_file
 
-__all__ = ["NAMES", "SEALS", "Limits", "check_target", "read_bundle", "try_target", "write_bundle"]
+__all__ = ["NAMES", "SEALS", "Limits", "check_form", "check_target", "read_bundle", "try_target", "write_bundle"]
 
 NAMES = SEALS | {
     "README.md",
@@ -40,7 +40,14 @@ NAMES = SEALS | {
     "schema.json",
 }
 
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed time: when a bundle was made is no part of its bytes
+_EPOCH = (0, 0x21)  # 1980-01-01, as a zip has it: when a bundle was made is no part of its bytes
+_LOCAL = struct.Struct("<4s5H3L2H")  # what stands before the data of a file in a zip
+_ENTRY = struct.Struct("<4s6H3L5H2L")  # a line of its directory
+_VERSION, _UNIX = 20, 3  # of the zip format; the system that made it, whichever it was
+_PLAIN_FILE = (stat.S_IFREG | 0o644) << 16
+_LARGEST_ZIP = 2**31 - 1  # bytes
+_MOST_DEFLATED = 64  # bytes of a file to one of the zip: bombs have a thousand. No limit up to the next
+_SMALL_FILE = 1 << 24  # bytes
 _PROBE = 1 << 12  # bytes that are written to see whether a disk takes any
 _CHUNK = 1 << 20  # bytes that are read at a time
 _END = struct.Struct("<4s4H2LH")  # the end-of-central-directory record of a zip
@@ -182,15 +189,44 @@ def _write_folder(draft: Path, files: Mapping[str, bytes]) -> None:
 
 
 def _write_zip(draft: Path, files: Mapping[str, bytes]) -> None:
-    """Stored, not deflated: Parquet is compressed already, and compressors give other bytes from build to build."""
     with open(draft, "xb") as file:
-        with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED, allowZip64=False) as archive:
-            for name, data in files.items():
-                info = zipfile.ZipInfo(name, _EPOCH)
-                info.create_system = 3  # Unix, on every system
-                info.external_attr = (stat.S_IFREG | 0o644) << 16
-                archive.writestr(info, data)
+        file.writelines(_zip_parts(files))
         _sync(file)
+
+
+def _zip_parts(files: Mapping[str, bytes]) -> Iterator[bytes]:
+    """The zip of some files, piece by piece: the one form that `check_form` takes, in which nothing is left to choose.
+
+    Stored, not deflated: compressors give other bytes from build to build. Files are sorted by name; times, rights and
+    the system are fixed, and there is no comment, no extra field and no gap.
+    """
+    offset, directory = 0, []
+    for name, data in sorted(files.items()):
+        if offset + len(data) > _LARGEST_ZIP:
+            raise zipfile.LargeZipFile(f"more than {_LARGEST_ZIP:,} bytes fit no zip: write a folder")
+        sizes = zlib.crc32(data), len(data), len(data), len(name), 0
+        local = _LOCAL.pack(b"PK\3\4", _VERSION, 0, 0, *_EPOCH, *sizes) + name.encode()
+        system = _UNIX << 8 | _VERSION
+        entry = _ENTRY.pack(b"PK\1\2", system, _VERSION, 0, 0, *_EPOCH, *sizes, 0, 0, 0, _PLAIN_FILE, offset)
+        directory.append(entry + name.encode())
+        offset += len(local) + len(data)
+        yield from (local, data)
+    size = sum(map(len, directory))
+    yield from directory
+    yield _END.pack(b"PK\5\6", 0, 0, len(directory), len(directory), size, offset, 0)
+
+
+def check_form(path: str | Path, files: Mapping[str, bytes]) -> str | None:
+    """What is odd about a bundle as it lies on disk, beside the files in it; None if nothing is.
+
+    A folder has nothing beside its files. A zip has dates, rights, comments and gaps: it must be the one that
+    `write_bundle` writes of these files, to the byte.
+    """
+    if os.path.isdir(path):
+        return None
+    with open(path, "rb") as file:
+        same = all(file.read(len(part)) == part for part in _zip_parts(files)) and not file.read(1)
+    return None if same else "the zip is not the one that its files give: it was packed anew, or holds something beside"
 
 
 def _place_zip(draft: Path, target: Path, overwrite: bool) -> None:
@@ -298,10 +334,11 @@ def _read_zip(file: IO[bytes], limits: Limits) -> dict[str, bytes]:
             _check_entry(entry)
             if entry.filename in files:
                 raise BundleError(f"The zip holds {entry.filename} twice.")
-            if entry.file_size > limits.file_bytes:  # an honest header saves the work; _take does not rely on it
-                raise BundleError(_too_large(entry.filename, limits))
+            most = max(_SMALL_FILE, _MOST_DEFLATED * entry.compress_size)
+            if entry.file_size > min(most, limits.file_bytes):  # an honest header saves the work; _take needs none
+                raise BundleError(_too_large(entry.filename, limits, most))
             with archive.open(entry) as stream:
-                files[entry.filename] = _take(stream, entry.filename, limits, files)
+                files[entry.filename] = _take(stream, entry.filename, limits, files, most=most)
     return files
 
 
@@ -341,20 +378,28 @@ def _check_count(count: int, limits: Limits) -> None:
         raise BundleError(f"The bundle holds more than {limits.files} files.")
 
 
-def _take(stream: IO[bytes], name: str, limits: Limits, before: Mapping[str, bytes]) -> bytes:
-    """All of a stream, counted as it comes: a header that understates its size gains nothing."""
+def _take(
+    stream: IO[bytes], name: str, limits: Limits, before: Mapping[str, bytes], *, most: int | None = None
+) -> bytes:
+    """All of a stream, counted as it comes: a header that understates its size gains nothing.
+
+    `most` bytes are expected of what is packed in so few: a bomb is refused before it has gone off.
+    """
     allowed = min(limits.file_bytes, limits.total_bytes - sum(map(len, before.values())))
+    allowed = allowed if most is None else min(allowed, most)
     chunks: list[bytes] = []
     size = 0
     while chunk := stream.read(min(_CHUNK, allowed + 1 - size)):
         size += len(chunk)
         if size > allowed:
-            raise BundleError(_too_large(name, limits))
+            raise BundleError(_too_large(name, limits, most))
         chunks.append(chunk)
     return b"".join(chunks)
 
 
-def _too_large(name: str, limits: Limits) -> str:
+def _too_large(name: str, limits: Limits, most: int | None) -> str:
+    if most is not None and most < limits.file_bytes:
+        return f"{name} in the bundle is too large: of so few packed bytes, at most {most} are unpacked."
     return (
         f"{name} in the bundle is too large: at most {limits.file_bytes} bytes are read per file and "
         f"{limits.total_bytes} in all. If you trust it, raise the limits."

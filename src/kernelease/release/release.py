@@ -1,6 +1,6 @@
 """A release: synthetic rows with weights, the noisy numbers behind them, and the certificate."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import final
 
@@ -20,6 +20,7 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
+from kernelease.release.alike import is_machine, this_machine
 from kernelease.release.associations import Associations
 from kernelease.release.certificate import Certificate
 from kernelease.release.comparisons import Comparisons
@@ -44,6 +45,11 @@ class FitSettings:
     method: Method
     seed: PublicSeed
     rows: int | None = None  # how many were asked for, where rows are drawn
+    machine: str = field(default_factory=this_machine)  # the kind on which they are made: it decides how floats round
+
+    def __post_init__(self) -> None:
+        if not is_machine(self.machine):
+            raise ParameterError("FitSettings: machine must be a short line of text.")
 
 
 @final

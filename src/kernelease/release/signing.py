@@ -73,6 +73,8 @@ def load_public_key(path: str | Path) -> Ed25519PublicKey:
 
 def parse_public_key(pem: bytes, source: str = PUBLIC_NAME) -> Ed25519PublicKey:
     """The public key in PEM bytes. `source` names them in errors."""
+    if len(pem) > _LARGEST_PEM:
+        raise SigningError(f"{source} is too long to be a key.")
     try:
         key = serialization.load_pem_public_key(pem)
     except (ValueError, UnsupportedAlgorithm) as error:

@@ -17,7 +17,7 @@ from typing import final
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease.errors import SigningError
-from kernelease.release.signing import fingerprint, parse_public_key, short_fingerprint, verify
+from kernelease.release.signing import fingerprint, parse_public_key, public_pem, short_fingerprint, verify
 
 SUMS = "SHA256SUMS"
 SIGNATURE = "SHA256SUMS.sig"
@@ -107,6 +107,9 @@ def check_signature(files: Mapping[str, bytes], trusted_public_key: Ed25519Publi
         key = parse_public_key(files[PUBLIC_KEY])
     except SigningError as error:
         return _result(SignatureState.BAD, None, False, str(error))
+    if files[PUBLIC_KEY] != public_pem(key):  # PEM may hold anything before and after a key
+        reason = f"{PUBLIC_KEY}: holds more than a key, or is not written as a bundle's is"
+        return _result(SignatureState.BAD, fingerprint(key), False, reason)
     if not verify(files[SUMS], files[SIGNATURE], key):
         reason = f"{SIGNATURE}: not a signature of this {SUMS} by the key in {PUBLIC_KEY}"
         return _result(SignatureState.BAD, fingerprint(key), False, reason)

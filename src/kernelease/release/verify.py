@@ -1,7 +1,6 @@
 """Check a bundle without trusting it: everything that it states against everything else that it states."""
 
 import itertools
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,10 +14,10 @@ from kernelease.methods.retracing import retraced
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.release.alike import alike, same_rows
+from kernelease.release.alike import EXACT, ROUNDING, alike, rounding_since, same_rows, this_machine
 from kernelease.release.bundle import documents, measurements_of, release_of
 from kernelease.release.certificate import Certificate
-from kernelease.release.container import Limits, read_bundle
+from kernelease.release.container import Limits, check_form, read_bundle
 from kernelease.release.described import described
 from kernelease.release.entry import LedgerEntry
 from kernelease.release.measurements import Measurements
@@ -29,10 +28,9 @@ from kernelease.seeds import PublicSeed
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
 _REFUSALS = (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError)  # points may be anything
-_ELSEWHERE = (
-    "they were changed or came from elsewhere, or were made on another kind of machine (its floats may round "
-    "differently there)"
-)
+_ELSEWHERE = "they were changed, or came from elsewhere"
+_OTHER_MACHINE = "; they were made on another kind of machine, where floats round differently"
+_LAST_DIGITS = 1e-9  # relative: how far mu may be off on another kind of machine
 ON_TRUST = (
     "that noise was drawn as stated, and from the operating system: who invents all noisy numbers, or changes one that "
     "no row depends on, can't be noticed",
@@ -53,6 +51,7 @@ class Finding:
     check: str
     holds: bool
     detail: str
+    on_trust: str | None = None  # what this check has to leave open for this bundle
 
 
 def verify(
@@ -72,9 +71,11 @@ def verify(
     """
     try:
         files = read_bundle(path, limits=limits)
-    except BundleError as error:
+        odd = check_form(path, files)
+    except (BundleError, OSError) as error:
         return (Finding(check="files", holds=False, detail=str(error)),)
-    return findings(files, trusted_key=trusted_key, refit=refit, ledger=ledger)
+    form = Finding(check="files", holds=odd is None, detail=odd or f"{len(files)} files, and nothing beside them")
+    return (form, *findings(files, trusted_key=trusted_key, refit=refit, ledger=ledger))
 
 
 def findings(
@@ -92,7 +93,8 @@ def findings(
         return (*found, Finding(check="content", holds=False, detail=str(error)))
     measurements = content.measurements if isinstance(content, Release) else content
     stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
-    found += [_version(measurements.certificate), _private(measurements), *stated, _documents(files, content)]
+    found += [_version(measurements.certificate), _machine(content)]
+    found += [_private(measurements), *stated, _documents(files, content)]
     found += [_rows(content)] if isinstance(content, Release) else []
     found += [] if ledger is None else [_on_the_books(measurements, ledger)]
     if refit and all(finding.holds for finding in stated):
@@ -126,6 +128,24 @@ def _version(certificate: Certificate) -> Finding:
     written = f"{certificate.version[:40]!a}"
     detail = f"written by kernelease {written}, whose documents this version ({__version__}) can't write again: take it"
     return Finding(check="version", holds=False, detail=detail)
+
+
+def _machine(content: Release | Measurements) -> Finding:
+    """On which kind of machine it was made: only of this one do floats come out again to the bit."""
+    settings = content.settings if isinstance(content, Release) else None
+    certificate = content.certificate
+    named = dict.fromkeys([certificate.machine, *([] if settings is None else [settings.machine])])
+    others = [f"{name!a}" for name in named if name != this_machine()]
+    if not others:
+        detail = "made on this kind: what is computed again must be the same to the last bit"
+        return Finding(check="machine", holds=True, detail=detail)
+    return Finding(
+        check="machine",
+        holds=True,
+        detail=f"made on another kind ({'; '.join(others)}): weights and points are compared to {ROUNDING:g}",
+        on_trust=f"digits of weights, points and stages beyond {ROUNDING:g} of the largest, and of mu beyond "
+        f"{_LAST_DIGITS:g}: on another kind of machine, as this bundle says of itself, floats round differently",
+    )
 
 
 def _private(measurements: Measurements) -> Finding:
@@ -193,7 +213,11 @@ def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, obj
     if certificate.delta == 0.0:
         yield "the calibration", certificate.calibration, Calibration.ANALYTIC
     promised = _promise(certificate).total(certificate.coordinates).mu
-    yield "mu", True, abs(certificate.mu - promised) <= 1e-9 * promised
+    yield "mu", True, _same_loss(certificate, certificate.mu, promised)
+
+
+def _same_loss(certificate: Certificate, stated: float, computed: float) -> bool:
+    return alike(stated, computed, min(rounding_since(certificate.machine), _LAST_DIGITS))
 
 
 def _ledger_stated(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
@@ -204,7 +228,7 @@ def _ledger_stated(measurements: Measurements) -> Iterator[tuple[str, object, ob
     alone, spent = certificate.promised, entry.spent
     if entry.ledger is None:
         yield "the data set", entry.dataset, None if measurements.schema is None else measurements.domain.name
-        yield "the ledger", (entry.number, True), (1, math.isclose(spent.mu_squared, alone.mu_squared, rel_tol=1e-9))
+        yield "the ledger", (entry.number, True), (1, _same_loss(certificate, spent.mu_squared, alone.mu_squared))
         yield "what was charged", (spent.delta_zero, spent.pure_epsilon), (alone.delta_zero, alone.pure_epsilon)
     parts = ((spent.mu_squared, alone.mu_squared), (spent.pure_epsilon, alone.pure_epsilon))
     yield "the cumulative loss", True, all(whole * _SLACK >= part for whole, part in parts)
@@ -240,7 +264,10 @@ def _promise(certificate: Certificate) -> Privacy:
 
 def _documents(files: dict[str, bytes], content: Release | Measurements) -> Finding:
     """What people and other tools read says what the numbers say: each file is written again, and compared."""
-    again = documents(content, data=files.get("data.parquet"))
+    try:
+        again = documents(content)
+    except _REFUSALS as error:
+        return Finding(check="documents", holds=False, detail=f"they can't be written again: {error}")
     present = {name for name in files if name not in SEALS}
     odd = sorted(name for name in present | set(again) if again.get(name) != files.get(name))
     detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each is what the others give"
@@ -256,6 +283,7 @@ def _rows(release: Release) -> Finding:
 def _retraced(measurements: Measurements) -> Finding:
     """What was measured follows from public things and from noisy numbers that were there before, and nothing else."""
     certificate, measured = measurements.certificate, measurements.measured
+    rounding = rounding_since(certificate.machine)
     try:
         again, charged = retraced(
             measurements.method,
@@ -266,13 +294,13 @@ def _retraced(measurements: Measurements) -> Finding:
         )
     except _REFUSALS as error:
         return Finding(check="steps", holds=False, detail=f"the method's steps can't be taken again: {error}")
-    if certificate.entry.ledger is None and not alike(charged, certificate.entry.spent):
+    if certificate.entry.ledger is None and not alike(charged, certificate.entry.spent, rounding):
         return Finding(check="steps", holds=False, detail="the method charges another loss than is said to be spent")
-    if alike(again, measured):
+    if alike(again, measured, rounding):
         return Finding(
             check="steps", holds=True, detail="taken again on the noisy numbers, the method's steps are the same"
         )
-    detail = f"taken again on the noisy numbers, the method's steps differ: {_ELSEWHERE}"
+    detail = f"taken again on the noisy numbers, the method's steps differ: {_elsewhere(rounding)}"
     return Finding(check="steps", holds=False, detail=detail)
 
 
@@ -288,7 +316,13 @@ def _refitted(release: Release) -> Finding:
         again = Release.fitted(release.measurements, release.settings)
     except _REFUSALS as error:
         return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
-    if same_rows(again.table, release.table):
+    rounding, schema = rounding_since(release.settings.machine), release.schema
+    fitted = frozenset(release.table.column_names if schema is None else [release.weight_name])
+    if same_rows(again.table, release.table, fitted=fitted, rounding=rounding):
         return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
-    detail = f"made again from the measurements, the rows differ: {_ELSEWHERE}"
+    detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
     return Finding(check="refit", holds=False, detail=detail)
+
+
+def _elsewhere(rounding: float) -> str:
+    return _ELSEWHERE if rounding == EXACT else _ELSEWHERE + _OTHER_MACHINE

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from kernelease import html
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.spelling import nearest
 from kernelease.table.derived.codebook import with_codebooks
@@ -270,24 +271,25 @@ class Schema:
     def load(cls, path: str | Path) -> "Schema":
         """The schema in a TOML file; a `SchemaError` names the file and the line."""
         try:
-            text = Path(path).read_text(encoding="utf-8")
+            text = read_text(path).replace("\r\n", "\n")
         except OSError as error:
             raise SchemaError(f"{path}: can't be read ({error.strerror}). Check the name of the schema file.") from None
         except UnicodeDecodeError as error:
             raise SchemaError(f"{path}: is not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
+        except ValueError as error:
+            raise SchemaError(f"{path}: is not read, for {error}. Is it the schema file?") from None
         return cls.parse(text, source=Path(path).name, folder=Path(path).parent)
 
     @classmethod
     def parse(cls, text: str, *, source: str = "schema", folder: Path | None = None) -> "Schema":
         """The schema in a TOML text; `source` names it in messages, and `folder` has its code books."""
         try:
-            data = tomllib.loads(text)
+            data = parse_toml(text)
         except tomllib.TOMLDecodeError as error:
             raise SchemaError(f"{source}, {_told_line(error, text)}.") from None
-        except ValueError:  # Python reads integers of up to 4,300 digits
-            raise SchemaError(f"{source}: has a number with more digits than can be read.") from None
-        except RecursionError:
-            raise SchemaError(f"{source}: has arrays or tables nested too deep to be read.") from None
+        except ValueError as error:  # Python reads integers of up to 4,300 digits
+            long = "has a number with more digits than can be read" if "digits" in str(error) else None
+            raise SchemaError(f"{source}: {long or f'is not read, for {error}'}.") from None
         try:
             return cls._from_toml(data, folder)
         except SchemaError as error:

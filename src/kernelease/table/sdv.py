@@ -1,6 +1,5 @@
 """Metadata of the Synthetic Data Vault: what a table's columns are called and of which kind, without bounds."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -9,6 +8,7 @@ from typing import Any, final
 import pyarrow as pa
 
 from kernelease.errors import SchemaError
+from kernelease.strangers import parse_json, read_text
 
 _INSTANTS = ("%H", "%I", "%M", "%S", "%T", "%X", "%c", "%s", "%f")  # of a format that has a time of day
 
@@ -52,11 +52,11 @@ def _loaded(metadata: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     if isinstance(metadata, Mapping):
         return metadata
     try:
-        data = json.loads(Path(metadata).read_text(encoding="utf-8"))
+        data = parse_json(read_text(metadata))
     except OSError as error:
         raise SchemaError(f"SDV metadata {metadata} can't be read: {error.strerror}.") from error
-    except (ValueError, RecursionError) as error:
-        raise SchemaError(f"SDV metadata {metadata} is not valid JSON.") from error
+    except ValueError as error:
+        raise SchemaError(f"SDV metadata {metadata} is not valid JSON: {error}.") from error
     if not isinstance(data, Mapping):
         raise SchemaError(f"SDV metadata {metadata} must be a JSON object.")
     return data

@@ -6,6 +6,9 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+_ENDS = ("]", "}", '"""', "'''")  # what stands on the last line of a statement of several lines
+_MOST_TRIED = 1 << 21  # characters that are parsed to find a line: a second's worth
+
 
 def locate(text: str, path: tuple[str, ...]) -> int | None:
     r"""The line (from 1) on which the longest declared beginning of a path stands; None if nothing of it does.
@@ -32,11 +35,16 @@ def _declarations(text: str) -> Iterator[tuple[tuple[str, ...], int]]:
 
 
 def _statements(text: str) -> Iterator[tuple[int, str]]:
-    """The statements of a text that is valid TOML, each with its first line."""
-    pending, first = "", 1
+    """The statements of a text that is valid TOML, each with its first line; those before one that is too long."""
+    pending, first, tried = "", 1, 0
     for number, line in enumerate(text.split("\n"), 1):
         first = first if pending else number
+        goes_on = bool(pending) and not any(end in line for end in _ENDS)
         pending += line + "\n"
+        if goes_on:
+            continue
+        if (tried := tried + len(pending)) > _MOST_TRIED:
+            return
         try:
             tomllib.loads(pending)
         except tomllib.TOMLDecodeError:

@@ -64,14 +64,20 @@ class VectorDomain(Domain):
         raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
 
 
+_PLAIN = (pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))
+
+
 def _column(cells: Rows) -> pa.Array:
-    """One column of the table: as it is where one plain type serves all its cells, else text. It refuses nothing."""
+    """One column of the table: as it is where one of a bundle's types serves all its cells, else text.
+
+    It refuses nothing: by now the budget is charged.
+    """
     values = [cell.value if isinstance(cell, Enum) else cell for cell in cells.tolist()]
     try:
         column = pa.array(values)
     except (pa.ArrowException, ValueError, TypeError, OverflowError):
         column = None
-    if column is not None and not pa.types.is_nested(column.type):
+    if column is not None and column.type in _PLAIN:
         return column
     return pa.array([None if value is None else _text(value) for value in values])
 

@@ -82,6 +82,10 @@ class Boolean(Column):
     def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
         return pa.array(codes == 1, mask=codes == 2)
 
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Always: a bit is false or true."""
+        return True
+
     def keys(self, array: Any) -> Any:
         return pc.cast(array, pa.bool_())
 

@@ -269,6 +269,12 @@ class Stepped(Celled):
             np.copyto(codes, levels.cells - 1, where=ticks >= self.top)
         return codes.astype(np.int32)
 
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a whole number of `tick` from `low`, and at most `high`."""
+        kind = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+        ticks = values.drop_null().cast(kind).to_numpy().astype(np.int64)
+        return bool(np.all((ticks >= self.low) & (ticks <= self.top) & ((ticks - self.low) % self.tick == 0)))
+
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Integers:
         first, last = self._levels.bounds()
         level = generator.integers(first[cells], last[cells], endpoint=True)

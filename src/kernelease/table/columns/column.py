@@ -168,6 +168,13 @@ class Column(ABC):
         """`decode` of codes that are in range."""
 
     @abstractmethod
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether `decode` could have given each of these values of `arrow_type`, NULLs aside, to its last bit.
+
+        A digit beyond the declared resolution could carry a secret from the private rows.
+        """
+
+    @abstractmethod
     def keys(self, array: pa.Array | pa.ChunkedArray) -> pa.Array | pa.ChunkedArray:
         """Values of `arrow_type` as something that Arrow compares in the column's own order, for constraints."""
 

@@ -199,6 +199,10 @@ class Listed(Column):
     def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
         return self.every_value.take(pa.array(codes))
 
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a declared value, or the label of `other`."""
+        return bool(pc.all(pc.is_in(values.drop_null(), value_set=self.every_value), min_count=0).as_py())
+
     def keys(self, array: Any) -> Any:
         return pc.cast(array, self.arrow_type)
 

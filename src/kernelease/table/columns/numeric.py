@@ -7,6 +7,7 @@ from typing import ClassVar, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kernelease.arrays import LARGEST, Floats, Integers
 from kernelease.table.columns.celled import Celled, Stepped
@@ -378,16 +379,36 @@ class Number(Celled):
             return self._values(generator.integers(first[cells], last[cells], endpoint=True))
         edges, share = self.edges(), generator.random(len(cells))
         values = printed(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
+        return np.where(self._cells(values) == cells, values, self._middles()[cells])  # rounding may cross an edge
+
+    def _middles(self) -> Floats:
+        """One value of each cell of a continuum: its centre, printed if that does not leave the cell."""
         centres = self._cell_centres()
         rounded = printed(centres, self._digits)
-        middle = np.where(self._cells(rounded) == np.arange(self.cell_count), rounded, centres)
-        return np.where(self._cells(values) == cells, values, middle[cells])  # rounding may cross an edge
+        return np.where(self._cells(rounded) == np.arange(self.cell_count), rounded, centres)
+
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a legal value; of a continuum, one with no more digits than are printed in its cell."""
+        numbers = values.drop_null().to_numpy()
+        if not np.all((numbers >= self.min) & (numbers <= self.max)):  # no NaN, either
+            return False
+        if self.spacing is not None:
+            levels = np.rint((numbers - self.min) / self.spacing).astype(np.int64)
+            return bool(np.all(_same_bits(self._values(levels), numbers)))
+        cells, edges = self._cells(numbers), self.edges()
+        written = np.where(np.diff(edges)[cells] > 0.0, printed(numbers, self._digits[cells]), edges[cells])
+        return bool(np.all(_same_bits(written, numbers) | _same_bits(self._middles()[cells], numbers)))
 
     def keys(self, array: pa.Array) -> pa.Array:
         return number_keys(array)
 
     def key(self, literal: object) -> float:
         return number_key(self, literal)
+
+
+def _same_bits(one: Floats, other: Floats) -> NDArray[np.bool_]:
+    """Which floats are the same to the bit: −0 is not 0."""
+    return np.asarray(one.view(np.int64) == other.view(np.int64))
 
 
 def _int64(array: pa.Array) -> Integers:

@@ -15,6 +15,7 @@ from kernelease.table.columns.column import Column
 
 MOST_DECIMALS = 15  # digits that a float64 holds
 _FINER = 3  # more digits than tell cells apart: a thousand values in each
+_POWERS = np.array([float(f"1e{exponent}") for exponent in range(300)])  # of ten, the nearest to each
 _NONE = 400  # digits of a cell without width: none are enough
 
 
@@ -64,15 +65,15 @@ def digits_within(widths: Floats) -> Integers:
 
 
 def printed(values: Floats, digits: Integers) -> Floats:
-    """Values rounded to their digits; as they are where these are more than a float64 holds.
+    """Values rounded to their digits; as they are where no number of digits is enough.
 
     >>> printed(np.array([1 / 3, -0.0001]), np.array([2, 2])).tolist()
     [0.33, 0.0]
     """
-    factors = 10.0 ** np.minimum(digits, MOST_DECIMALS)
+    factors = _POWERS[np.minimum(digits, len(_POWERS) - 1)]
     with np.errstate(over="ignore"):
         rounded = np.rint(values * factors) / factors + 0.0  # no −0
-    return np.where((digits <= MOST_DECIMALS) & np.isfinite(rounded), rounded, values)
+    return np.where((digits < len(_POWERS)) & np.isfinite(rounded), rounded, values)
 
 
 def number_keys(array: Any) -> Any:

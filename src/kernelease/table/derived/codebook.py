@@ -1,11 +1,13 @@
 """Code books: CSV files that list values, and what each of them determines."""
 
 import csv
+import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kernelease.errors import SchemaError
+from kernelease.strangers import read_text
 
 KEY = "codebook"
 
@@ -58,9 +60,9 @@ def _lines(name: str, given: object, folder: Path | None) -> list[list[str]]:
     if not isinstance(given, str) or Path(given).name != given:
         raise _error(name, f"codebook must be the name of a CSV file in the schema's folder, got {given!r}.")
     try:
-        with (folder / given).open(encoding="utf-8-sig", newline="") as file:
-            lines = [line for line in csv.reader(file, strict=True) if line]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        text = read_text(folder / given, encoding="utf-8-sig")
+        lines = [line for line in csv.reader(io.StringIO(text, newline=""), strict=True) if line]
+    except (OSError, ValueError, csv.Error) as error:
         raise _error(name, f"the code book {given!r} can't be read as CSV in UTF-8 ({type(error).__name__}).") from None
     if len(lines) < 2 or any(len(line) != len(lines[0]) for line in lines):
         raise _error(name, f"the code book {given!r} needs a header, and lines of as many cells as that.")

@@ -38,7 +38,10 @@ def read_codebook(text: str) -> dict[str, Described]:
     """
     first = text.split("\n", 1)[0]
     separator = max((";", "\t", ","), key=first.count)
-    rows = list(csv.reader(io.StringIO(text), delimiter=separator))
+    try:
+        rows = list(csv.reader(io.StringIO(text), delimiter=separator))
+    except csv.Error as error:
+        raise ParameterError(f"The code book can't be read as CSV: {error}. Is a quote not closed?") from None
     places = _places(rows[0] if rows else [])
     cells: dict[str, dict[str, list[str]]] = {}
     for row in rows[1:]:

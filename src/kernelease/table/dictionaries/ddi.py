@@ -1,9 +1,11 @@
 """DDI-Codebook: the XML in which data archives describe surveys."""
 
 from collections.abc import Iterator
+from typing import Any
 from xml.etree import ElementTree
 
 from kernelease.errors import ParameterError
+from kernelease.strangers import DEEPEST
 from kernelease.table.dictionaries.described import Described, bound
 
 
@@ -17,10 +19,28 @@ def read_ddi(text: str) -> dict[str, Described]:
     if "<!ENTITY" in text or "<!DOCTYPE" in text:
         raise ParameterError("The DDI file declares entities or a document type, which are not read. Remove them.")
     try:
-        root = ElementTree.fromstring(text)
-    except ElementTree.ParseError as error:
+        root = ElementTree.fromstring(text, ElementTree.XMLParser(target=_Shallow()))
+    except (ElementTree.ParseError, ValueError) as error:
         raise ParameterError(f"The DDI file is not valid XML: {error}. Export it again.") from None
     return {name: _described(item) for item in _all(root, "var") if (name := item.get("name"))}
+
+
+class _Shallow(ElementTree.TreeBuilder):
+    """A tree that refuses to grow deep: what looks for descendants in descendants takes the square of its depth."""
+
+    _depth = 0
+
+    def start(self, tag: Any, attrs: Any, /) -> Any:
+        """One level deeper."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise ValueError(f"it is nested more than {DEEPEST} deep")
+        return super().start(tag, attrs)
+
+    def end(self, tag: Any, /) -> Any:
+        """One level up."""
+        self._depth -= 1
+        return super().end(tag)
 
 
 def _all(element: ElementTree.Element, tag: str) -> Iterator[ElementTree.Element]:
