@@ -1,6 +1,5 @@
 """Text, JSON and TOML of strangers: read within bounds, or refused at once, by every reader of such files."""
 
-import sqlite3
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -164,5 +163,3 @@ def test_a_ledger_of_many_entries_is_not_too_large(tmp_path: Path, monkeypatch: 
     ledger = LedgerFile.create(tmp_path / "ledger", cap=ke.Privacy(epsilon=1.0, delta=0.0))
     monkeypatch.setattr(ledger_file, "_LARGEST_FILE", ledger.path.stat().st_size)
     assert LedgerFile.open(ledger.path) == ledger
-    with sqlite3.connect(ledger.path) as connection:
-        connection.execute("PRAGMA user_version")

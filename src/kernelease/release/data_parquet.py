@@ -23,13 +23,14 @@ LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 LARGEST_TEXT = 2**29  # bytes of text in one column, counted as often as it is repeated
 MOST_COLUMNS = 2**14  # four times as many as a schema may have with their derived ones; a footer of more is refused
 _GROUP_ROWS = 2**17  # rows that are written together: one page for each column
+_LARGEST_PAGE = 2**31 - 1  # bytes
 _MAGIC = b"PAR1"
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8  # encodings, as Parquet numbers them
 _DATA_PAGE, _DICTIONARY_PAGE = 0, 2
 _BOOLEAN, _INT32, _INT64, _DOUBLE, _BYTE_ARRAY = 0, 1, 2, 5, 6  # physical types
 
 
-# ------------------------------------------------------------------------------------------------ Thrift, compact protocol
+# ------------------------------------------------------------------------------------------- Thrift, compact protocol
 
 
 @final
@@ -48,7 +49,7 @@ _Struct: TypeAlias = dict[int, Any]  # field number → bool, _I32, _I64, str, l
 
 
 def _thrift(fields: _Struct) -> bytes:
-    """A struct of Parquet's headers as Apache Thrift's compact protocol writes it, fields in the order of their numbers.
+    """A struct of Parquet's headers as Thrift's compact protocol writes it, fields in the order of their numbers.
 
     >>> _thrift({1: _I32(1), 4: "a"}).hex()
     '150238016100'
@@ -93,7 +94,7 @@ def _varint(number: int) -> bytes:
     return bytes([*written, number])
 
 
-# ------------------------------------------------------------------------------------------------------------ the writer
+# ----------------------------------------------------------------------------------------------------------- the writer
 
 _TIMES: Final = {None: False, "UTC": True}  # zones of instants, and whether Parquet calls them adjusted to UTC
 
@@ -108,11 +109,8 @@ def write_rows(table: pa.Table) -> bytes:
     """The file of a table. Names, types, whether NULL may be, and rows decide every byte.
 
     >>> rows = pa.table({"age": [30, 40, 30], "sex": ["f", None, "m"]})
-    >>> (
-    ...     read_rows(write_rows(rows)).equals(rows),
-    ...     write_rows(rows.replace_schema_metadata({"a": "b"})) == write_rows(rows),
-    ... )
-    (True, True)
+    >>> read_rows(write_rows(rows)).equals(rows)
+    True
     """
     for field in table.schema:
         if not is_writable(field.type):
@@ -173,16 +171,17 @@ def _add_chunk(file: bytearray, field: pa.Field, values: pa.ChunkedArray) -> _St
 
 
 def _add_page(file: bytearray, kind: int, header: _Struct, content: bytes) -> None:
-    if len(content) >= 2**31:
+    if len(content) > _LARGEST_PAGE:
         raise BundleError("A bundle can't hold so much text in one column: 2 GiB in 131,072 rows.")
     size = _I32(len(content))
     file += _thrift({1: _I32(kind), 2: size, 3: size, **header}) + content
 
 
 def _levels(column: pa.Array) -> bytes:
-    """Which rows hold a value: a run of ones where all do, else a bit for each."""
+    """Which rows hold a value: one run where all do, or none does, else a bit for each."""
     present = column.is_valid().to_numpy(zero_copy_only=False)
-    runs = _varint(len(present) << 1) + b"\1" if present.all() else _packed(present.astype(np.int64), 1)
+    alike = present.all() or not present.any()
+    runs = _varint(len(present) << 1) + bytes([int(present[0])]) if alike else _packed(present.astype(np.int64), 1)
     return struct.pack("<L", len(runs)) + runs
 
 
@@ -230,7 +229,7 @@ def _lengths_and_text(values: pa.Array) -> Iterator[bytes]:
         yield text
 
 
-# -------------------------------------------------------------------------------------------------------------- the door
+# ------------------------------------------------------------------------------------------------------------- the door
 
 
 def read_rows(data: bytes) -> pa.Table:
@@ -272,10 +271,8 @@ def _check_text(table: pa.Table) -> None:
     """Refuse text that is short in the file and long in memory, since cells refer to it again and again."""
     for column in table.columns:
         if pa.types.is_dictionary(column.type):
-            sizes = [
-                pc.sum(pc.binary_length(part.dictionary).take(part.indices)).as_py() or 0 for part in column.chunks
-            ]
-            if sum(sizes) > LARGEST_TEXT:
+            lengths = (pc.binary_length(part.dictionary).take(part.indices) for part in column.chunks)
+            if sum(pc.sum(part).as_py() or 0 for part in lengths) > LARGEST_TEXT:
                 raise BundleError(f"data.parquet holds more than {LARGEST_TEXT:,} bytes of text in one column.")
 
 
