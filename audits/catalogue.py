@@ -25,6 +25,7 @@ MODULES: tuple[str, ...] = (
     "soak",
     "bundles",
     "forgeries",
+    "hider",
     "fuzzing",
 )
 

@@ -142,12 +142,12 @@ def walk_of_a_vector() -> Walk:
 def steps(walk: Walk) -> str:
     """A numbered line for each module: its name, and what it says of itself."""
     return "\n".join(
-        f"{number}. `{module.replace('.', '/')}.py`: {_first_line(module)}"
+        f"{number}. `{module.replace('.', '/')}.py`: {first_line(module)}"
         for number, module in enumerate(walk.passed, 1)
     )
 
 
-def _first_line(module: str) -> str:
+def first_line(module: str) -> str:
     text = ast.get_docstring(ast.parse(MODULES[module].read_text(encoding="utf-8"))) or ""
     return " ".join(text.split("\n\n")[0].split())
 

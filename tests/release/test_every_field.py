@@ -25,6 +25,7 @@ ON_TRUST = {
     "certificate.json:entry.spent.mu_squared": "the same, and at least what this release cost",
     "certificate.json:entry.spent.delta_zero": "the same, where there is a ledger",
     "certificate.json:entry.spent.tau": "the same, where there is a ledger",
+    "certificate.json:machine": "a kind of machine: digits that it would explain are printed as on trust",
     "certificate.json:seed": "nothing was drawn with it: SmallDatabase has no public randomness",
     "measurements.json:measured.moments.*.measurement.integers": "noise that nobody else saw: no row follows it",
     "schema.json:name": "a name",

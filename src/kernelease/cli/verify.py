@@ -35,7 +35,7 @@ def verify(
     """
     from kernelease.privacy.ledger_file import LedgerFile
     from kernelease.release.signing import load_public_key
-    from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT
+    from kernelease.release.verify import on_trust
     from kernelease.release.verify import verify as verify_bundle
 
     found = verify_bundle(
@@ -45,15 +45,17 @@ def verify(
         ledger=None if ledger is None else LedgerFile.open(ledger),
     )
     holds = all(finding.holds for finding in found)
-    on_trust = ON_TRUST if refit else (*ON_TRUST, WITHOUT_REFIT)
+    open_to_trust = on_trust(found, refit=refit)
     fields = {
         "bundle": str(bundle),
         "holds": holds,
-        "on_trust": list(on_trust),
+        "on_trust": list(open_to_trust),
         "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
     }
     shown = [(f"{_sign(item)} {item.check}", item.detail) for item in found]
-    lines = facts([*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(on_trust))])
+    lines = facts(
+        [*shown, *((f"{'on trust' if not number else ''}", what) for number, what in enumerate(open_to_trust))]
+    )
     Screen(json=as_json, quiet=quiet).summary(fields, lines)
     if not holds:
         raise typer.Exit(FAILED)

@@ -1,7 +1,7 @@
 """Check a bundle without trusting it: everything that it states against everything else that it states."""
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import final
@@ -37,8 +37,9 @@ ON_TRUST = (
     "that the noisy numbers are those of the table, read as it is declared: its name, its unit, what became of "
     "undeclared values and of rows without a unit",
     "that the ledger was honest, and which entry this is",
-    "that bounds, categories, kernel and public rows were not read off the private rows",
-    "seeds, rules and settings that had no effect on what is here",
+    "that what the publisher chose was not read off the private rows: names, bounds, categories, rules, kernel, public "
+    "rows, seeds, settings, epsilon and delta to their last digit, the kind of machine",
+    "what a file system keeps beside the files of a folder: times, owners, rights",
 )
 WITHOUT_REFIT = "without --refit: that rows, cells, points and stages follow from the noisy numbers"
 
@@ -54,6 +55,12 @@ class Finding:
     on_trust: str | None = None  # what this check has to leave open for this bundle
 
 
+def on_trust(found: Iterable[Finding], *, refit: bool) -> tuple[str, ...]:
+    """What is left open by these findings: what no bundle can show, and what could not be looked at in this one."""
+    here = [one.on_trust for one in found if one.on_trust is not None]
+    return (*ON_TRUST, *here, *(() if refit else (WITHOUT_REFIT,)))
+
+
 def verify(
     path: str | Path,
     *,
@@ -67,7 +74,7 @@ def verify(
     It shows that what is stated is consistent, that rows fit the schema, and that nothing was changed since. With
     `refit` the method's steps are taken again on the noisy numbers, and the rows are made again: both must be the same,
     so nothing else can have gone into them. Who has the `ledger` can ask whether the entry is there and says the same.
-    What a bundle can't show is listed in `ON_TRUST`.
+    What a bundle can't show, `on_trust` lists.
     """
     try:
         files = read_bundle(path, limits=limits)
@@ -161,8 +168,8 @@ def _guarantee(certificate: Certificate) -> Finding:
     delta = certificate.spent.delta(certificate.epsilon)
     holds = delta <= certificate.delta * _SLACK and certificate.spent.mu <= certificate.mu * _SLACK
     detail = (
-        f"the noise of {len(certificate.steps)} steps gives delta {delta:.3g} at epsilon {certificate.epsilon:g}; "
-        f"stated is {certificate.delta:g}"
+        f"the noise of {len(certificate.steps)} steps gives delta {delta:.3g} at epsilon {certificate.epsilon!r}; "
+        f"stated is {certificate.delta!r}"
     )
     return Finding(check="guarantee", holds=holds and bool(certificate.steps), detail=detail)
 

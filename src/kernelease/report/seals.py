@@ -7,7 +7,7 @@ from typing import Any
 from kernelease.errors import SigningError
 from kernelease.release.signing import fingerprint, parse_public_key, short_fingerprint
 from kernelease.release.sums import PUBLIC_KEY, SIGNATURE, SUMS
-from kernelease.release.verify import ON_TRUST, WITHOUT_REFIT, findings
+from kernelease.release.verify import findings, on_trust
 
 _BY_HAND = frozenset({"data.parquet", "measurements.json", "report.html"})  # too large to carry: the reader picks them
 
@@ -22,7 +22,7 @@ def seal_record(files: Mapping[str, bytes]) -> dict[str, Any]:
         "key": _key(files),
         "by_hand": sorted(set(files) & _BY_HAND),
         "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
-        "on_trust": [*ON_TRUST, WITHOUT_REFIT],
+        "on_trust": list(on_trust(found, refit=False)),
     }
 
 
