@@ -5,7 +5,8 @@ import pyarrow as pa
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.methods.interactions.plan import EPSILONS, plan
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.interactions.plan import EPSILONS, Setting, plan
 from kernelease.methods.interactions.singles import first_look
 from kernelease.pipeline import measure
 from kernelease.privacy import Privacy, SeededNoise
@@ -81,3 +82,21 @@ def test_advice_says_where_no_epsilon_is_enough():
     few = plan(Schema.parse(TEXT.format("replace-one")), privacy=Privacy(epsilon=1.0, delta=1e-6), rows=20)
     assert "not at all: they drown in noise" in few.advice[0]
     assert few.advice[1].startswith("No epsilon up to 10 shows shares of 1 %")
+
+
+def _wide(columns: int) -> Schema:
+    kinds = ('type = "boolean"', 'type = "integer"\nmin = 0\nmax = 59', 'type = "category"\nvalues = ["a", "b", "c"]')
+    return Schema.parse("\n".join(f"[columns.c{i}]\n{kinds[i % 3]}" for i in range(columns)))
+
+
+@pytest.mark.parametrize("target", [None, "c1"])
+def test_pairs_that_are_alike_are_planned_for_once(target):
+    """Other epsilons are compared by one pair of each kind, and say what a plan for them says of all of its pairs."""
+    schema, method = _wide(20), Interactions(target=target)
+    plans = [plan(schema, privacy=Privacy(epsilon=e, delta=1e-6), rows=3000, method=method) for e in EPSILONS]
+    assert {True} < {one.chosen and one.pairs > 0 for one in plans}  # in some plans pairs are chosen, not in all
+    compared = plans[0].settings
+    whole = [Setting.of(one.privacy.epsilon, one.floors, one.attacker) for one in plans]
+    for ours, theirs in zip(compared, whole, strict=True):
+        assert ours.column == theirs.column
+        assert ours.pair == (None if theirs.pair is None else pytest.approx(theirs.pair, rel=1e-12))

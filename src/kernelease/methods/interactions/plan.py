@@ -6,8 +6,10 @@ Everything is computed from the schema, the promise and a number of rows that th
 import dataclasses
 import itertools
 import math
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 
@@ -17,6 +19,7 @@ from kernelease.measured.block import Block, finest
 from kernelease.measured.blocks import sensitivity_of
 from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.resolution import Noise, width
 from kernelease.methods.interactions.shares import SIZE
 from kernelease.methods.interactions.singles import centres, first_look, single_blocks
@@ -34,6 +37,7 @@ ANSWERED = 4.0  # convention: a share of so many standard deviations has a 95 % 
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
+Pair: TypeAlias = tuple[int, int]  # two columns
 _BASE_BYTES = 200_000_000  # limit: rough, of the libraries
 _BYTES_PER_NUMBER = 14  # limit: rough, in measurements.json
 
@@ -60,11 +64,18 @@ class Setting:
     attacker: dict[float, float]
 
     @classmethod
-    def of(cls, epsilon: float, floors: tuple[Floor, ...], attacker: dict[float, float]) -> "Setting":
-        """What the floors say of single columns and of pairs."""
+    def of(
+        cls,
+        epsilon: float,
+        floors: tuple[Floor, ...],
+        attacker: dict[float, float],
+        counts: Sequence[int] | None = None,
+    ) -> "Setting":
+        """What the floors say of single columns and of pairs; each stands for so many that are alike (None: for 1)."""
         single = [floor.share for floor in floors if len(floor.columns) == 1]
-        paired = [floor.share for floor in floors if len(floor.columns) > 1]
-        pair = float(np.median(paired)) if paired else None
+        times = [1] * len(floors) if counts is None else counts
+        paired = [(floor.share, count) for floor, count in zip(floors, times, strict=True) if len(floor.columns) > 1]
+        pair = float(np.median(np.repeat(*zip(*paired, strict=True)))) if paired else None
         return cls(epsilon=epsilon, column=float(np.median(single)), pair=pair, attacker=attacker)
 
     @property
@@ -133,7 +144,9 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     chosen = Interactions() if method is None else method
     promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
-    blocks, total = _blocks(schema, chosen, promised, rows), chosen.reserve(schema.columns).total(promised)
+    reserve = chosen.reserve(schema.columns)
+    total = reserve.total(promised)
+    blocks = _blocks(schema, chosen, promised, rows, total)
     pairs = len({block.columns for block in blocks if len(block.columns) > 1})
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
@@ -144,8 +157,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         block.cells * (looks if len(block.columns) == 1 and block.cells != once[block.columns[0]] else 1)
         for block in blocks_measured
     )
-    work = _workload(schema, blocks_measured, promised, rows, chosen, 0 if most is None else pairs)
-    settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows) for e in EPSILONS)
+    work = _workload(schema, blocks_measured, promised, rows, chosen, total, 0 if most is None else pairs)
+    settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows, reserve) for e in EPSILONS)
     return Plan(
         privacy=promised,
         rows=rows,
@@ -161,14 +174,16 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     )
 
 
-def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> tuple[Block, ...]:
+def _blocks(
+    schema: Schema, method: Interactions, privacy: Privacy, rows: int, total: Loss, alike: Counter[Pair] | None = None
+) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
     The real cells follow from noisy counts, and so does what a column gets in the second look at it; both looks are one
-    block here. Where pairs are chosen, all are here that could be. Details and larger sets are
-    chosen later, and are left out.
+    block here. Where pairs are chosen, all are here that could be; or, with a counter of `alike`, one of those that are
+    alike, which are counted in it. Details and larger sets are chosen later, and are left out.
     """
-    columns, total = grouped(schema.columns), method.reserve(schema.columns).total(privacy)
+    columns = grouped(schema.columns)
     noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows)
     counted = leaves(schema.columns)
     centred = centres(len(columns), privacy.relation, pure=privacy.pure)
@@ -181,8 +196,30 @@ def _blocks(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -
         return singles + pairing.every()
     cells, part = pairing.cells(), (shares.forest + shares.pairs) / shares.most
     several = [i for i, grouping in enumerate(cells) if width(grouping) > 1]
-    pairs = list(itertools.combinations(several, 2))
-    return singles + pairing.chosen(pairs, cells, part * len(pairs))
+    if alike is None:
+        pairs = list(itertools.combinations(several, 2))
+        return singles + pairing.chosen(pairs, cells, part * len(pairs))
+    kinds = {i: (columns[i].size, columns[i].in_order, cells[i].tobytes(), i == pairing.target) for i in several}
+    alike.update(_alike(kinds))
+    weights = pairing.chosen(list(alike), cells, 1.0)  # of one pair each: those of all add up to their share
+    whole = sum(alike[block.columns[0], block.columns[1]] * block.share for block in weights)
+    return singles + pairing.chosen(list(alike), cells, part * alike.total() / whole)
+
+
+def _alike(kinds: Mapping[int, Hashable]) -> Counter[Pair]:
+    """One pair of columns of each two kinds, and how many there are of them.
+
+    >>> _alike({0: "a", 1: "b", 2: "b", 3: "b"})
+    Counter({(1, 2): 3, (0, 1): 3})
+    """
+    members: dict[Hashable, list[int]] = {}
+    for column, kind in kinds.items():
+        members.setdefault(kind, []).append(column)
+    several = [same for same in members.values() if len(same) > 1]
+    counts = Counter({(same[0], same[1]): math.comb(len(same), 2) for same in several})
+    for one, other in itertools.combinations(members.values(), 2):
+        counts[one[0], other[0]] = len(one) * len(other)
+    return counts
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
@@ -193,14 +230,14 @@ def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
 
 
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
-    noise = count_noise(privacy, total)
+    noise, names = count_noise(privacy, total), schema.names
     floors = []
     alone = {block.columns[0]: _noise(block, noise, privacy) for block in reversed(blocks) if len(block.columns) == 1}
     kept = set(finest(blocks))
     for block in (block for place, block in enumerate(blocks) if len(block.columns) == 1 or place in kept):
         sigma = math.hypot(_noise(block, noise, privacy), _noise_beside(block, noise, alone))
-        names = tuple(schema.names[column] for column in block.columns)
-        floors.append(Floor(columns=names, cells=block.cells, count=sigma, share=sigma / rows))
+        together = tuple(names[column] for column in block.columns)
+        floors.append(Floor(columns=together, cells=block.cells, count=sigma, share=sigma / rows))
     return tuple(floors)
 
 
@@ -228,10 +265,12 @@ def _attacker(total: Loss) -> dict[float, float]:
     return {rate: total.attacker(rate) for rate in FALSE_POSITIVES}
 
 
-def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int) -> Setting:
-    total = method.reserve(schema.columns).total(privacy)
-    floors = _floors(schema, _blocks(schema, method, privacy, rows), privacy, rows, total)
-    return Setting.of(privacy.epsilon, floors, _attacker(total))
+def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int, reserve: Reserve) -> Setting:
+    alike: Counter[Pair] = Counter()
+    total = reserve.total(privacy)
+    floors = _floors(schema, _blocks(schema, method, privacy, rows, total, alike), privacy, rows, total)
+    number = {tuple(schema.names[column] for column in pair): count for pair, count in alike.items()}
+    return Setting.of(privacy.epsilon, floors, _attacker(total), [number.get(floor.columns, 1) for floor in floors])
 
 
 def _down_to(noise: float) -> str:
@@ -258,9 +297,15 @@ def _enough(settings: tuple[Setting, ...]) -> str:
 
 
 def _workload(
-    schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, method: Interactions, looked_at: int
+    schema: Schema,
+    blocks: tuple[Block, ...],
+    privacy: Privacy,
+    rows: int,
+    method: Interactions,
+    total: Loss,
+    looked_at: int,
 ) -> Workload:
-    noise = count_noise(privacy, method.reserve(schema.columns).total(privacy))
+    noise = count_noise(privacy, total)
     pairs = [noise(blocks[place].share) for place in finest(blocks) if len(blocks[place].columns) > 1]
     return Workload(
         rows=rows,
