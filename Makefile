@@ -8,6 +8,9 @@ BIN  := .venv/bin
 PIP  := $(BIN)/python -m pip --disable-pip-version-check -qq install -c constraints.txt
 DEPS := pyproject.toml constraints.txt
 
+# pip compiles one file after the other, tests of other libraries included; this takes all cores, and our own code too.
+COMPILE = $(BIN)/python -m compileall -qq -j 0 -x /tests/ .venv/lib src/kernelease || true
+
 # Whoever has switched bytecode off would else compile every module again in each worker, and in each process of a test.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -122,7 +125,8 @@ clean:  ## remove the virtual environment, builds and caches
 	@$(PYTHON) -c 'import sys; sys.exit("kernelease needs Python 3.11 or later; try: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	@echo "Installing kernelease into .venv (about a minute, quietly)"
 	@$(PYTHON) -m venv .venv
-	@$(PIP) -e .
+	@$(PIP) --no-compile -e .
+	@$(COMPILE)
 	@touch $@
 
 .venv/.dev: .venv/.core
