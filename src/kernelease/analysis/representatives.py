@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from kernelease.analysis.conditions import InCell
 from kernelease.analysis.estimands import Indicator, Integrand, NumericValue, numbers_of
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
@@ -255,32 +256,38 @@ def _arrow(column: Celled, numbers: Any) -> pa.Array:
 @final
 @dataclass(frozen=True, kw_only=True)
 class CellValues:
-    """Values of two functions at the representatives of each cell: (r,) each, ordered by cell.
+    """Values of two functions at the representatives of some cells: (r,) each, ordered by cell.
 
-    Where in its cell a row lies was not measured, so that any of them may be the row's. A denominator is 0 or 1.
+    Where in its cell a row lies was not measured, so that any of them may be the row's. A denominator is 0 or 1. In all
+    other cells the numerator is 0 throughout, and the denominator `otherwise`.
     """
 
-    cell: Integers
+    size: int  # number of all cells
+    cells: Integers  # (some cells,), in order
+    starts: Integers  # (some cells,): the first representative of each
+    place: Integers  # (r,): which of these cells it is in
     numerator: Floats
     denominator: Floats
     weights: Floats  # for averages over a cell
-    starts: Integers  # (cells,): the first representative of each cell
+    otherwise: float
 
     @property
-    def size(self) -> int:
-        """Number of cells."""
-        return len(self.starts)
+    def cell(self) -> Integers:
+        """The cell of each representative: (r,)."""
+        return self.cells[self.place]
 
     @property
     def possible(self) -> Interval | None:
         """The least and the greatest numerator where the denominator is 1; None where it never is."""
-        here = self.denominator > 0.0
-        return (float(self.numerator[here].min()), float(self.numerator[here].max())) if here.any() else None
+        here = self.numerator[self.denominator > 0.0]
+        if self.otherwise and len(self.cells) < self.size:
+            here = np.append(here, 0.0)
+        return (float(here.min()), float(here.max())) if here.size else None
 
     @cached_property
     def exact(self) -> bool:
         """Whether neither function varies within a cell."""
-        same = self.cell[1:] == self.cell[:-1]
+        same = self.place[1:] == self.place[:-1]
         return not any(np.any(np.diff(values)[same] != 0.0) for values in (self.numerator, self.denominator))
 
     def middle(self) -> tuple[Floats, Floats]:
@@ -290,10 +297,10 @@ class CellValues:
     @cached_property
     def _middle(self) -> tuple[Floats, Floats]:
         count, above, below = (
-            np.bincount(self.cell, weights=weights, minlength=self.size)
+            np.bincount(self.place, weights=weights, minlength=len(self.cells))
             for weights in (self.weights, self.weights * self.numerator, self.weights * self.denominator)
         )
-        return above / count, below / count
+        return self._spread(above / count, below / count)
 
     def least(self, ratio: float) -> tuple[Floats, Floats]:
         """In each cell the pair for which numerator − ratio·denominator is least: (cells,) each."""
@@ -302,13 +309,6 @@ class CellValues:
     def greatest(self, ratio: float) -> tuple[Floats, Floats]:
         """In each cell the pair for which numerator − ratio·denominator is greatest: (cells,) each."""
         return self._first(ratio * self.denominator - self.numerator)
-
-    def _first(self, score: Floats) -> tuple[Floats, Floats]:
-        """The pair of the lowest score in each cell, the first of several."""
-        lowest = np.flatnonzero(score == np.minimum.reduceat(score, self.starts)[self.cell])
-        chosen = self.starts.copy()
-        chosen[self.cell[lowest[::-1]]] = lowest[::-1]
-        return self.numerator[chosen], self.denominator[chosen]
 
     @cached_property
     def gap(self) -> float:
@@ -319,6 +319,21 @@ class CellValues:
             return 0.0
         low, high = self.least(0.0)[0], self.greatest(0.0)[0]
         return float((high - low)[inside].min())
+
+    def _first(self, score: Floats) -> tuple[Floats, Floats]:
+        """The pair of the lowest score in each cell, the first of several."""
+        if not len(score):
+            return self._spread(score, score)
+        lowest = np.flatnonzero(score == np.minimum.reduceat(score, self.starts)[self.place])[::-1]
+        chosen = self.starts.copy()
+        chosen[self.place[lowest]] = lowest
+        return self._spread(self.numerator[chosen], self.denominator[chosen])
+
+    def _spread(self, numerator: Floats, denominator: Floats) -> tuple[Floats, Floats]:
+        """Both functions in all cells, by what they are in some."""
+        above, below = np.zeros(self.size), np.full(self.size, self.otherwise)
+        above[self.cells], below[self.cells] = numerator, denominator
+        return above, below
 
 
 Axis: TypeAlias = tuple[str, Representatives, Integers]
@@ -345,9 +360,9 @@ class Grid:
             cells = int(groups.max()) + 1
             size, cell = size * cells, cell * cells + groups[points.atoms][place]
         order = np.argsort(cell, kind="stable")
-        self.cell = cell[order]
-        self.starts = np.searchsorted(self.cell, np.arange(size))
+        self.size, self.cell = size, cell[order]
         self._places = {name: place[order] for (name, _, _), place in zip(axes, places, strict=True)}
+        self._atoms = {name: points.atoms for name, points, _ in axes}
         self._columns = {name: pa.table({name: points.values}) for name, points, _ in axes}
         self.weights = np.ones(len(order))
         for name, points, _ in axes:
@@ -360,36 +375,55 @@ class Grid:
             {name: own.column(name).take(number_array(self._places[name])) for name, own in self._columns.items()}
         )
 
-    def values(self, numerator: Integrand, denominator: Integrand | None) -> CellValues:
-        """Both functions on all combinations. Without a denominator that is 1."""
+    def values(self, numerator: Integrand, denominator: Integrand | None, *, everywhere: bool = False) -> CellValues:
+        """Both functions on the combinations of cells in which they are not 0, or of all cells.
+
+        Without a denominator that is 1.
+        """
+        shared = numerator.conditions if denominator is None else denominator.conditions
+        rows = self._rows([] if everywhere else [part for part in numerator.conditions if part in shared])
+        first = np.append(True, np.diff(self.cell[rows]) != 0)[: len(rows)]
         return CellValues(
-            cell=self.cell,
-            numerator=self._of(numerator),
-            denominator=np.ones(len(self.cell)) if denominator is None else self._of(denominator),
-            weights=self.weights,
-            starts=self.starts,
+            size=self.size,
+            cells=self.cell[rows][first],
+            starts=np.flatnonzero(first),
+            place=np.cumsum(first) - 1,
+            numerator=self._of(numerator, rows),
+            denominator=np.ones(len(rows)) if denominator is None else self._of(denominator, rows),
+            weights=self.weights[rows],
+            otherwise=float(denominator is None),
         )
 
-    def _of(self, function: Integrand) -> Floats:
+    def _rows(self, conditions: Sequence[Condition]) -> Integers:
+        """All combinations of those cells in which all conditions may hold."""
+        every = np.arange(len(self.cell))
+        hit = np.zeros(self.size, dtype=bool)
+        hit[self.cell[self._flags(conditions, every)]] = True
+        return np.flatnonzero(hit[self.cell])
+
+    def _of(self, function: Integrand, rows: Integers) -> Floats:
+        """A function on some combinations."""
         if isinstance(function, Indicator):
-            return self._flags(function).astype(np.float64)
+            return self._flags(function.parts, rows).astype(np.float64)
         if isinstance(function, NumericValue):
             name = function.column.name
             numbers = numbers_of(function.column, self._columns[name])
-            return np.where(np.isnan(numbers), 0.0, numbers)[self._places[name]] * self._flags(function.where)
-        return function.of(self.table)
+            known = np.where(np.isnan(numbers), 0.0, numbers)[self._places[name][rows]]
+            return known * self._flags(function.where.parts, rows)
+        return function.of(self.table)[rows]
 
-    def _flags(self, chosen: Indicator) -> NDArray[np.bool_]:
-        flags = np.ones(len(self.cell), dtype=bool)
-        for part in chosen.parts:
+    def _flags(self, conditions: Sequence[Condition], rows: Integers) -> NDArray[np.bool_]:
+        """Whether conditions hold on some combinations."""
+        flags = np.ones(len(rows), dtype=bool)
+        for part in conditions:
             names = part.columns
-            flags &= part.holds(self.table) if len(names) != 1 else self._holds(part, names[0])
+            alone = self._holds(part, names[0]) if len(names) == 1 else None
+            flags &= part.holds(self.table)[rows] if alone is None else alone[self._places[names[0]][rows]]
         return flags
 
     def _holds(self, part: Condition, name: str) -> NDArray[np.bool_]:
-        """Of a condition on one column."""
-        holds: NDArray[np.bool_] = part.holds(self._columns[name])[self._places[name]]
-        return holds
+        """Whether a condition on one column alone holds at its representatives."""
+        return np.isin(self._atoms[name], part.atoms) if isinstance(part, InCell) else part.holds(self._columns[name])
 
 
 @final
@@ -415,4 +449,4 @@ def marking(conditions: Iterable[Condition], columns: Iterable[Column]) -> Hasha
 
 def cell_values(axes: Sequence[Axis], numerator: Integrand, denominator: Integrand | None) -> CellValues:
     """Both functions on all combinations of the columns' representatives. Without a denominator that is 1."""
-    return Grid(axes).values(numerator, denominator)
+    return Grid(axes).values(numerator, denominator, everywhere=True)
