@@ -9,7 +9,7 @@ from rich.console import Console
 import kernelease as ke
 from kernelease.arguments import privacy_of, schema_of
 from kernelease.bars import shown
-from kernelease.errors import KerneleaseError
+from kernelease.errors import KerneleaseError, LedgerError
 from kernelease.progress import SILENT
 from tests.cli.conftest import SCHEMA, people
 
@@ -26,6 +26,9 @@ def schema_file(tmp_path):
 
 def test_paths_and_pairs_stand_for_objects(schema_file, tmp_path):
     ledger = tmp_path / "ledger"
+    with pytest.raises(LedgerError, match="Choose its cap, the most that all releases of 'people' together"):
+        ke.release(people(), schema=str(schema_file), privacy=PAIR, ledger=ledger)
+    ke.LedgerFile.create(ledger, cap=ke.Privacy(epsilon=PAIR[0], delta=PAIR[1]))
     made = ke.release(people(), schema=str(schema_file), privacy=PAIR, ledger=ledger, target="employed")
     assert (made.certificate.epsilon, made.certificate.delta) == PAIR
     assert made.method == ke.Interactions(target="employed")

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from kernelease.check.finding import PRIVATE
 from kernelease.cli import app
+from kernelease.table.draft import MARK
 
 NAMES = "patient_id;alter;größe;geschlecht;visite;kosten;weight"
 
@@ -81,7 +82,7 @@ def looked_at(schema: Path) -> None:
     lines = " ".join(finding["remedy"] for finding in report["findings"])
     for line in ('encoding = "latin-1"', 'dates = "%d.%m.%Y"', 'nulls = ["n/a"]', 'decimal = ","', 'nulls = ["-"]'):
         assert line in lines, line
-    run(*RELEASE, "--separator", ";", "--check", "--ledger", "books", code=2)
+    run(*RELEASE, "--separator", ";", "--check", "--ledger", "books", "--cap", "4,1e-6", code=2)
     assert not schema.with_name("bundle").exists()
 
     # What it says is written down: the way the file is written, then what is possible.
@@ -98,7 +99,8 @@ def looked_at(schema: Path) -> None:
         "max = 5000.0\n", "max = 5000.0\nnullable = true\n"
     )
     schema.write_text(text, "utf-8")
-    run("check", "visits.csv", "--schema", "visits.toml", "--strict", "--html", "look.html")
+    persons = run("check", "visits.csv", "--schema", "visits.toml", "--strict", "--html", "look.html", code=1)
+    assert "They look like persons" in persons.stdout
     assert PRIVATE in schema.with_name("look.html").read_text("utf-8")
 
 
@@ -110,6 +112,7 @@ def with_persons(schema: Path) -> None:
     capped = run("check", "visits.csv", "--schema", "visits.toml", code=1).stdout
     assert "have more than 2 rows" in " ".join(capped.split())
     schema.write_text(unit.replace("max_rows_per_unit = 2", "max_rows_per_unit = 3"), "utf-8")
+    assert "600 rows of 200 persons" in run("check", "visits.csv", "--schema", "visits.toml", "--strict").stdout
     assert "below 1/200" in " ".join(
         run("check", "visits.csv", "--schema", "visits.toml", "--delta", "0.1", code=1).stdout.split()
     )
@@ -117,8 +120,8 @@ def with_persons(schema: Path) -> None:
 
 def released(office: Path) -> None:
     # The release, with its books, and a bundle that verifies.
-    done = run(*RELEASE, "--ledger", "books", "--check")
-    assert "patient_id (up to 3 rows)" in done.stdout
+    done = run(*RELEASE, "--ledger", "books", "--cap", "4,1e-6", "--check")
+    assert "each person (up to 3 rows of one patient_id)" in done.stdout
     assert "ran first, on your screen only" in done.stdout
     verified = run("verify", "bundle", "--ledger", "books")
     assert "– signature" in verified.stdout
@@ -146,7 +149,52 @@ def test_a_first_quarter_of_an_hour(office: Path) -> None:
     run("check", "visits.csv", "--schema", "visits.toml", "--strict")
     schema.write_text(text.replace("confirmed = false", "confirmed = true"), "utf-8")
     done = run(*RELEASE)
-    assert "not run: `kernelease check`" in done.stdout
+    assert "the source reads as declared" in done.stdout
     run("verify", "bundle")
     certificate = json.loads((office / "bundle" / "certificate.json").read_text("utf-8"))
     assert certificate["domain"].startswith("drafted by looking at the private rows")
+
+
+def panel(path: Path) -> None:
+    """545 persons, each in eight years: what varies with the year, and what stays the same."""
+    draw = random.Random(1)
+    lines = ["nr,year,black,educ,exper,hours,married,union,lwage"]
+    for nr in draw.sample(range(13, 12_600), 545):
+        black, educ, first, base = (
+            int(draw.random() < 0.12),
+            draw.randint(6, 16),
+            draw.randint(0, 6),
+            draw.gauss(1.2, 0.4),
+        )
+        for year in range(1980, 1988):
+            now = f"{first + year - 1980},{draw.randint(1000, 3500)},{draw.randint(0, 1)},{int(draw.random() < 0.25)}"
+            lines.append(f"{nr},{year},{black},{educ},{now},{base + draw.gauss(0.0, 0.3):.4f}")
+    path.write_text("\n".join([*lines, ""]))
+
+
+def test_a_panel_is_a_table_of_persons_from_the_draft_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """4,360 rows of 545 persons: draft, check and release each speak of persons."""
+    monkeypatch.chdir(tmp_path)
+    panel(tmp_path / "panel.csv")
+    drafted = run("schema", "draft", "panel.csv", "--look", "-o", "panel.toml")
+    assert "Column 'nr' looks like the name of persons with several rows" in drafted.stderr
+    text = (tmp_path / "panel.toml").read_text()
+    assert (tmp_path / "panel.toml").stat().st_mode & 0o777 == 0o600
+    assert f'unit = "nr"  # {MARK}\nmax_rows_per_unit = 8  # {MARK}\n' in text
+    assert "[columns.nr]" not in text
+    assert "nullable" not in text  # no cell is missing
+
+    confirmed = text.replace("confirmed = false", "confirmed = true")
+    (tmp_path / "panel.toml").write_text(confirmed)
+    assert "4,360 rows of 545 persons" in run("check", "panel.csv", "--schema", "panel.toml", "--strict").stdout
+    (tmp_path / "rows.toml").write_text(re.sub("(?m)^(unit|max_rows_per_unit) = .*$", "", confirmed))
+    forgotten = " ".join(run("check", "panel.csv", "--schema", "rows.toml", "--strict", code=1).stdout.split())
+    assert "545 values repeat, most on up to 8 rows, the same within each: black, educ" in forgotten
+    assert 'unit = "nr" and max_rows_per_unit = 8 in [table]' in forgotten
+
+    promise = ("--schema", "panel.toml", "--epsilon", "1", "--delta", "1e-6")
+    assert "finds a given person" in run("plan", "--rows", "545", *promise).stdout
+    released = run("release", "panel.csv", *promise, "--fast", "--out", "bundle").stdout
+    assert "for each person (up to 8 rows of one nr)" in released
+    assert "finds a given person" in released
+    assert "given row" not in (tmp_path / "bundle" / "datasheet.md").read_text("utf-8")

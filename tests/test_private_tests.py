@@ -93,7 +93,7 @@ def test_power_grows_with_epsilon():
 
 
 def test_the_result_says_what_was_tested_spent_and_promised(tmp_path):
-    path = tmp_path / "ledger"
+    path = ke.LedgerFile.create(tmp_path / "ledger", cap=ke.Privacy(epsilon=0.5, delta=0.0), dataset="people").path
     result = independence(people(1), ledger=path, epsilon=0.5, level=0.1)
     assert (result.level, result.epsilon, result.entry, result.private) == (0.1, 0.5, 1, True)
     assert result.rejected == (result.margin > 0.0)

@@ -34,6 +34,7 @@ def test_any_number_of_rows_is_free(fitted):
 
 def test_a_schema_in_place_of_bounds_and_arrow_in_place_of_a_frame(tmp_path):
     (tmp_path / "s.toml").write_text('[columns.sex]\ntype = "category"\nvalues = ["female", "male"]\n')
+    ke.LedgerFile.create(tmp_path / "books", cap=ke.Privacy(epsilon=2.0, delta=1e-6))
     made = ke.Synthesizer(schema=tmp_path / "s.toml", epsilon=2, delta=1e-6, ledger=str(tmp_path / "books"))
     assert made.fit_sample(people(), 10).column_names == ["sex"]
     with pytest.raises(ke.BudgetError):  # each fit is a release of its own

@@ -44,9 +44,9 @@ def privacy_of(given: PrivacyLike) -> Privacy:
 
 
 def ledger_of(given: LedgerLike, *, subject: Subject, promised: Privacy) -> Ledger:
-    """The ledger itself, or the one in a file; where there is none, the first charge makes it, with this cap."""
+    """The ledger itself, or the one in a file, which must be there: a cap is for more than what is `promised` now."""
     if isinstance(given, str | Path):
-        return open_ledger(given, subject=subject, cap=promised)
+        return open_ledger(given, subject=subject, promised=promised)
     return given
 
 

@@ -15,7 +15,8 @@
 A warning is an `UncertaintyWarning`: a number of synthetic rows whose error is not counted.
 
 What is raised after budget was spent says so, in its message or in a note, and where the measurements are; else nothing
-was (docs/faults.md). No message holds a value from a private row, and no private value decides whether one is raised.
+was (docs/faults.md). No message holds a value from a private row, and no private value decides whether one is raised,
+but by the commands `release` and `measure`, before anything is spent: they stop where a source can't be read.
 """
 
 

@@ -30,7 +30,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
-from kernelease.privacy.subject import ROWS, Subject
+from kernelease.privacy.subject import Subject
 from kernelease.private.rows import PrivateArray, PrivateRows
 from kernelease.progress import Progress
 from kernelease.release.certificate import Certificate
@@ -63,6 +63,7 @@ def release(
     method: Method | None = None,
     target: str | None = None,
     ledger: LedgerLike | None = None,
+    dataset: str | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
@@ -81,8 +82,9 @@ def release(
     lengthscale must come from public knowledge. `method` is how to describe the rows (None: the one that suits them);
     in its place, `target` names a column of a table that people will want to predict.
 
-    `privacy` may be a pair (epsilon, delta), `schema` and `ledger` paths of files; a ledger that is not there is made
-    with a cap of this release. `progress` None: bars where somebody may watch, on a terminal or in a notebook.
+    `privacy` may be a pair (epsilon, delta), `schema` and `ledger` paths of files (`LedgerFile.create` makes a ledger,
+    with the cap that you choose). `dataset` names an array's data set, as a ledger of it does; a table has its schema's
+    name. `progress` None: bars where somebody may watch, on a terminal or in a notebook.
 
     With `device="cuda"` sums over vectors run on a GPU, as they do without being told where the array lives on one: the
     same integers, sooner.
@@ -104,6 +106,7 @@ def release(
         kernel=kernel,
         method=method_of(method, target),
         ledger=ledger,
+        dataset=dataset,
         seed=seed,
         noise=noise,
         push_down=push_down,
@@ -124,6 +127,7 @@ def measure(
     method: Method | None = None,
     target: str | None = None,
     ledger: LedgerLike | None = None,
+    dataset: str | None = None,
     seed: int = 0,
     noise: NoiseSource | None = None,
     push_down: bool = False,
@@ -147,6 +151,7 @@ def measure(
         kernel=kernel,
         method=method_of(method, target),
         ledger=ledger,
+        dataset=dataset,
         seed=seed,
         noise=noise,
         push_down=push_down,
@@ -192,6 +197,7 @@ def _asked(
     kernel: Kernel | None,
     method: Method | None,
     ledger: LedgerLike | None,
+    dataset: str | None,
     seed: int,
     noise: NoiseSource | None,
     push_down: bool,
@@ -200,7 +206,7 @@ def _asked(
     declared, asked = None if schema is None else schema_of(schema), privacy_of(privacy)
     domain, public = _domain(declared, kernel), PublicSeed(seed)
     promised = asked.under(asked.relation if declared is None else Neighbours(declared.neighbours))
-    subject = ROWS if declared is None else Subject(dataset=declared.name, unit=declared.unit)
+    subject = _subject(declared, dataset)
     if method is not None:
         if not isinstance(method, Method):
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
@@ -226,6 +232,15 @@ def _asked(
     chosen = method_for(domain, rows.width) if method is None else method
     Bought.check(domain, chosen)
     return _Asked(rows=rows, method=chosen, context=context, books=books)
+
+
+def _subject(schema: Schema | None, dataset: str | None) -> Subject:
+    """Whom a release is about: a table by its schema, an array by the name that its owner gives."""
+    if schema is None:
+        return Subject(dataset=dataset)
+    if dataset not in (None, schema.name):
+        raise ParameterError(f"dataset: a table has its schema's name, {schema.name!r}. Leave dataset out.")
+    return Subject(dataset=schema.name, unit=schema.unit)
 
 
 def _check_rows(rows: int | None, method: Method) -> None:

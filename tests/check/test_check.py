@@ -124,7 +124,7 @@ def test_rules_and_persons_and_delta() -> None:
     table = rows("7").append_column("who", pa.array(["a", "b", "c", None] * 50))
     report = check(table.append_column("extra", pa.array(["x"] * 200)), declared, delta=0.5)
     assert "20 of 200 (10 %) rows break 'age >= 18'" in of(report, "constraints").words
-    assert "3 of 3 (100 %) have more than 2 rows" in of(report, "who").words
+    assert "3 of 3 (100 %) persons have more than 2 rows" in of(report, "who").words
     assert any("rows have no who" in finding.words for finding in report.findings)
     assert "not in the schema, so not released: extra" in of(report, "columns").words
     assert "delta = 0.5 is not below 1/3" in of(report, "delta").words

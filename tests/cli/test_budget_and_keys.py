@@ -96,3 +96,46 @@ def test_a_timeline_shows_what_was_left_in_the_words_of_what_was_asked(run, here
     assert [text.split()[-2] for text in lines[begin + 1 : begin + 4]] == ["2", *(f"{value:.3g}" for value in left)]
     assert lines[begin + 1].count("█") == 30
     assert run.json("budget", "show", "books")["remaining_epsilon"] == left[-1]
+
+
+RELEASE = ("measure", "people.csv", "--schema", "people.toml", "--epsilon", "1", "--delta", "1e-6", "--out", "m")
+
+
+def test_a_ledger_that_is_not_there_wants_its_cap(here, run):
+    refused = run(*RELEASE, "--ledger", "books", code=2).stderr
+    assert "`kernelease budget create books --dataset people --epsilon EPS --delta 1e-06`" in refused
+    assert "--cap EPS,DELTA" in refused
+    assert not (here / "books").exists()
+    run(*RELEASE, "--ledger", "books", "--cap", "3", "--quiet")
+    assert run.json("budget", "show", "books")["cap"] == {"epsilon": 3.0, "delta": 1e-6}
+    again = (*RELEASE, "--overwrite", "--ledger", "books", "--cap")
+    assert "a cap never changes" in run(*again, "4,1e-6", code=2).stderr
+    run(*again, "3,1e-6", "--quiet")
+
+
+def test_a_terminal_is_asked_for_the_cap(here, run, monkeypatch):
+    monkeypatch.setattr("kernelease.cli.work.request.on_a_terminal", lambda: True)
+    asked = run(*RELEASE, "--ledger", "books", input="5,1e-5\n")
+    assert "all releases of 'people' together may ever spend" in asked.output
+    assert run.json("budget", "show", "books")["cap"] == {"epsilon": 5.0, "delta": 1e-5}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--cap", "3,1e-6"), "say where with --ledger FILE"),
+        (("--ledger", "books", "--cap", "much"), "--cap must be EPS,DELTA, as 3,1e-6; got 'much'"),
+        (("--ledger", "books", "--cap", "0,1e-6"), "epsilon must be"),
+    ],
+)
+def test_caps_that_are_refused(here, run, words, message):
+    assert message in run(*RELEASE, *words, code=2).stderr
+
+
+def test_measured_bounds_are_charged_to_the_ledger_of_their_table_alone(here, run):
+    run("budget", "create", "books", "--dataset", "visits", "--epsilon", "3", "--delta", "1e-6", "--quiet")
+    words = ("schema", "draft", "people.csv", "--private-bounds", "0.5", "--ledger", "books")
+    assert "is of the data set 'visits', the release is of 'people'" in run(*words, code=3).stderr
+    assert run.json("budget", "show", "books")["entries"] == []
+    assert 'name = "visits"' in run(*words, "--dataset", "visits").stdout
+    assert {entry["dataset"] for entry in run.json("budget", "show", "books")["entries"]} == {"visits"}

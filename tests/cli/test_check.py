@@ -78,10 +78,81 @@ def test_options_for_files_only(here, run):
 def test_a_terminal_is_asked(here, run, monkeypatch, answers, words):
     here.joinpath("book.csv").write_text("name,type,min,max\nage,integer,0,120\n")
     run("budget", "create", "books", "--epsilon", "2", "--delta", "1e-6")
-    monkeypatch.setattr("kernelease.cli.knowledge._on_a_terminal", lambda: True)
+    monkeypatch.setattr("kernelease.cli.knowledge.on_a_terminal", lambda: True)
     assert words in run("schema", "draft", "people.csv", input=answers).stdout
 
 
 def test_an_answer_that_is_none(here, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.knowledge._on_a_terminal", lambda: True)
+    monkeypatch.setattr("kernelease.cli.knowledge.on_a_terminal", lambda: True)
     assert "must be one of names, dictionary" in run("schema", "draft", "people.csv", input="perhaps\n", code=2).stderr
+
+
+def damaged(here, rows, source=""):
+    here.joinpath("t.csv").write_text(rows)
+    here.joinpath("t.toml").write_text(f"{SHORT}{source}")
+    return ("t.csv", "--schema", "t.toml", *PROMISE, "--ledger", "l", "--cap", "4,1e-6", "--out", "out")
+
+
+SHORT = """
+[columns.age]
+type = "integer"
+min = 0
+max = 99
+
+[columns.sex]
+type = "category"
+values = ["f", "m"]
+other = true
+"""
+ROWS = "17,f\n41,m\n" * 225
+
+
+@pytest.mark.parametrize("command", ["release", "measure"])
+@pytest.mark.parametrize(
+    ("rows", "source", "words"),
+    [
+        (
+            "age;sex\n" + ROWS.replace(",", ";"),
+            '[source]\nseparator = ";"\nnulls = ["17", "41"]',
+            "age: missing, and declared",
+        ),
+        ("age,sex\n" + ROWS.replace("41", "n/a"), "", "age: can't be read as numbers (some cells)"),
+        ("age,sex\n" + ROWS.replace("m", "M").replace("f", "F"), "", "sex: not among the declared values (all cells)"),
+        ("age,sex\n" + ROWS[:200] + '33,"f\n' + ROWS, "", "a quote is never closed: the lines after it are lost"),
+        ("age,sex\n" + ROWS[:200] + '33,"f\n' + ROWS + '44,"m"\n', "", "by a quote that is closed too late"),
+        ("age,sex\n" + ROWS + "7\n" * 20, "", "more or fewer cells than the header"),
+    ],
+)
+def test_a_release_stops_where_the_source_can_not_be_read_as_declared(here, run, command, rows, source, words):
+    order = damaged(here, rows, source)
+    said = run(command, *order, code=2).stderr
+    assert words in said
+    assert "Nothing was spent. `kernelease check` shows the cells" in said
+    assert not here.joinpath("out").exists()
+    assert not here.joinpath("l").exists()
+    run(command, *order, "--accept-damage", "--quiet")
+    assert here.joinpath("out").exists()
+
+
+def test_a_file_without_rows_is_told_before_anything_is_spent(here, run):
+    assert "no records but its first line" in run("release", *damaged(here, "age,sex\n"), code=2).stderr
+
+
+def test_what_stops_a_release_names_no_cell_and_no_count(here, run):
+    said = run("release", *damaged(here, "age,sex\n" + ROWS + "old,f\n" * 37), code=2).stderr
+    assert "age: can't be read as numbers (some cells)" in said
+    assert not {"old", "37", "450", "487"} & set(said.replace("'", " ").split())
+
+
+def test_a_few_strange_cells_stop_nothing_and_the_summary_says_that_it_looked(here, run):
+    done = run("release", *damaged(here, "age,sex\n" + ROWS + "old,f\n"), "--fast").stdout
+    assert "the source reads as declared" in done
+    assert (
+        "left out, by --accept-damage"
+        in run("measure", *damaged(here, "age,sex\n" + ROWS), "--overwrite", "--accept-damage").stdout
+    )
+
+
+def test_a_draft_from_private_rows_is_for_its_owner_alone(here, run):
+    run("schema", "draft", "people.csv", "--look", "-o", "looked.toml")
+    assert stat.S_IMODE(os.stat("looked.toml").st_mode) == 0o600

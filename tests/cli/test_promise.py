@@ -22,10 +22,10 @@ def test_two_rates_in_place_of_epsilon(run, here):
 def test_a_release_keeps_the_risk_that_was_asked_for(run, here):
     made = run.json(
         *("release", "people.csv", "--schema", "people.toml", "--advantage", "0.3", "--delta", "1e-6"),
-        *("--ledger", "ledger", "--out", "bundle"),
+        *("--ledger", "ledger", "--cap", "9,1e-6", "--out", "bundle"),
     )
     assert 0.2999 < Privacy(epsilon=made["epsilon"], delta=made["delta"]).total(1).advantage <= 0.3
-    assert run.json("budget", "show", "ledger")["cap"]["epsilon"] == made["epsilon"]
+    assert run.json("budget", "show", "ledger")["entries"][0]["epsilon"] == made["epsilon"]
 
 
 def test_a_ledger_of_a_risk(run, here):

@@ -23,7 +23,7 @@ RELEASE = ("release", "people.csv", "--schema", "people.toml", *PROMISE, "--out"
 
 
 def test_release_says_what_was_done(here, run):
-    result = run(*RELEASE, "--ledger", "ledger")
+    result = run(*RELEASE, "--ledger", "ledger", "--cap", "2,1e-6")
     for words in ("(2, 1e-06)-differentially private", "Interactions: no public rows", "400 of 4 columns", "entry 1"):
         assert words in result.stdout
     assert result.stderr == ""
@@ -68,7 +68,7 @@ def test_a_zip_is_one_file(here, run):
 
 
 def test_measure_then_fit_costs_no_budget(here, run):
-    measured = run.json("measure", *RELEASE[1:], "--ledger", "ledger")
+    measured = run.json("measure", *RELEASE[1:], "--ledger", "ledger", "--cap", "2,1e-6")
     assert "rows" not in measured
     run("export", "out", "--out", "x.csv", code=2)
     for number in range(2):
@@ -89,7 +89,7 @@ def test_a_fit_with_the_same_seed_is_the_same(bundle, run):
 
 def test_public_rows(here, run):
     pq.write_table(people(60, seed=8), "public.parquet")
-    answer = run.json(*RELEASE, "--public", "public.parquet", "--ledger", "ledger")
+    answer = run.json(*RELEASE, "--public", "public.parquet", "--ledger", "ledger", "--cap", "2,1e-6")
     assert answer["method"] == "Subspace"
     assert answer["published_rows"] == 0
     assert "public rows were given" in answer["why"]
@@ -133,7 +133,7 @@ def test_options_that_contradict_each_other(here, run, words, message):
     ],
 )
 def test_wrong_input_spends_nothing(here, run, change, message):
-    result = run(*(change.get(word, word) for word in RELEASE), "--ledger", "ledger", code=2)
+    result = run(*(change.get(word, word) for word in RELEASE), "--ledger", "ledger", "--cap", "2,1e-6", code=2)
     assert message in result.stderr
     assert result.stdout == ""
     assert sorted(os.listdir(here)) == ["people.csv", "people.toml"]
@@ -149,14 +149,14 @@ def test_wrong_input_spends_nothing(here, run, change, message):
 )
 def test_a_wrong_schema_is_told_with_its_line(here, run, old, new, message):
     (here / "people.toml").write_text(SCHEMA.replace(old, new))
-    result = run(*RELEASE, "--ledger", "ledger", code=2)
+    result = run(*RELEASE, "--ledger", "ledger", "--cap", "2,1e-6", code=2)
     assert message in result.stderr
     assert not (here / "ledger").exists()
 
 
 def test_over_budget_is_refused_and_nothing_is_written(here, run):
-    run(*RELEASE, "--ledger", "ledger", "--quiet")
-    again = [*RELEASE[:-1], "second", "--ledger", "ledger"]
+    run(*RELEASE, "--ledger", "ledger", "--cap", "2,1e-6", "--quiet")
+    again = [*RELEASE[:-1], "second", "--ledger", "ledger", "--cap", "2,1e-6"]
     result = run(*again, code=3)
     assert "Nothing was spent" in result.stderr
     assert result.stdout == ""
@@ -173,7 +173,7 @@ def test_another_unit_than_the_ledger_is_refused(here, run):
 
 
 def test_an_existing_bundle_is_not_replaced_unasked(bundle, run):
-    words = [*RELEASE[:-1], "release", "--ledger", "ledger"]
+    words = [*RELEASE[:-1], "release", "--ledger", "ledger", "--cap", "2,1e-6"]
     assert "already exists" in run(*words, code=2).stderr
     assert not (bundle.parent / "ledger").exists()
     assert run.json(*words, "--overwrite")["ledger"]["entry"] == 1
@@ -182,7 +182,7 @@ def test_an_existing_bundle_is_not_replaced_unasked(bundle, run):
 def test_a_folder_that_is_no_bundle_is_never_replaced(here, run):
     (here / "out").mkdir()
     (here / "out" / "thesis.txt").write_text("years of work")
-    result = run(*RELEASE, "--overwrite", "--ledger", "ledger", code=2)
+    result = run(*RELEASE, "--overwrite", "--ledger", "ledger", "--cap", "2,1e-6", code=2)
     assert "not overwritten" in result.stderr
     assert not (here / "ledger").exists()
 
@@ -314,7 +314,7 @@ def made(tmp_path, run, monkeypatch):
         folder.mkdir()
         monkeypatch.chdir(write_people(folder, schema=SCHEMA.replace("replace-one", "add-remove"), table=table))
         monkeypatch.setattr("secrets.token_hex", lambda size: "a" * 2 * size)  # a ledger's identity is its own
-        result = run(*RELEASE, "--ledger", "ledger")
+        result = run(*RELEASE, "--ledger", "ledger", "--cap", "2,1e-6")
         return result.stdout, result.stderr, {file.name: file.read_bytes() for file in (folder / "out").iterdir()}
 
     return make

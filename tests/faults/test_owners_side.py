@@ -51,6 +51,8 @@ COMMAND = (
     "1e-6",
     "--ledger",
     "ledger",
+    "--cap",
+    "1,1e-6",
 )
 
 
@@ -162,7 +164,7 @@ def test_a_read_only_folder_is_refused_before_anything_is_spent(read_only: Path)
 
 
 def test_a_ledger_in_a_read_only_folder_spends_nothing(read_only: Path) -> None:
-    result = run(*COMMAND[:-1], "locked/ledger", "--out", "out")
+    result = run(*COMMAND[:-3], "locked/ledger", *COMMAND[-2:], "--out", "out")
     assert result.exit_code == 2
     assert "The ledger locked/ledger could not be made" in result.stderr
     assert sorted(os.listdir(read_only)) == ["locked", "people.csv", "people.toml"]
@@ -379,7 +381,7 @@ DRAFT = ("schema", "draft", "people.csv", "--private-bounds", "1", "--ledger", "
 
 
 def test_a_draft_of_which_the_ledger_covers_one_half_costs_nothing(here: Path) -> None:
-    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=0.6, delta=1e-6))
+    LedgerFile.create("ledger", dataset="people", cap=Privacy(epsilon=0.6, delta=1e-6))
     result = run(*DRAFT)
     assert result.exit_code == 3
     assert "would pass the cap of epsilon = 0.6, delta = 1e-06. Nothing was spent; left: one release" in result.stderr
@@ -388,7 +390,7 @@ def test_a_draft_of_which_the_ledger_covers_one_half_costs_nothing(here: Path) -
 
 def test_a_draft_whose_second_half_fails_says_what_the_first_cost(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another process has spent the rest meanwhile."""
-    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
+    LedgerFile.create("ledger", dataset="people", cap=Privacy(epsilon=9.0, delta=1e-6))
     monkeypatch.setattr(drafting, "frequent_values", raising(BudgetError("It would pass the cap. Nothing was spent.")))
     result = run(*DRAFT)
     assert result.exit_code == 2
@@ -397,21 +399,21 @@ def test_a_draft_whose_second_half_fails_says_what_the_first_cost(here: Path, mo
 
 
 def test_a_draft_that_has_nowhere_to_go_costs_nothing(here: Path) -> None:
-    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
+    LedgerFile.create("ledger", dataset="people", cap=Privacy(epsilon=9.0, delta=1e-6))
     assert "its folder is missing or read-only" in run(*DRAFT, "--out", "nowhere/draft.toml").stderr
     assert entries() == 0
 
 
 def test_a_draft_that_can_not_be_written_goes_to_stdout(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    LedgerFile.create("ledger", dataset="table", cap=Privacy(epsilon=9.0, delta=1e-6))
-    honest = Path.open
+    LedgerFile.create("ledger", dataset="people", cap=Privacy(epsilon=9.0, delta=1e-6))
+    honest = os.open
 
-    def full(path: Path, mode: str = "r", **options: Any) -> Any:
-        if mode == "x":
+    def full(path: Any, *rest: Any, **options: Any) -> int:
+        if str(path) == "draft.toml":
             raise OSError(28, "No space left on device")
-        return honest(path, mode, **options)
+        return honest(path, *rest, **options)
 
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(os, "open", full)
     result = run(*DRAFT, "--out", "draft.toml")
     assert result.exit_code == 2
     assert "No space left on device. The draft is on stdout." in result.stderr

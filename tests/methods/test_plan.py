@@ -1,15 +1,18 @@
 """Plans: the noise that a release then has."""
 
+import re
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
 from kernelease.errors import ParameterError
+from kernelease.kernels import Gaussian
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.plan import EPSILONS, Setting, plan
 from kernelease.methods.interactions.singles import first_look
 from kernelease.pipeline import measure
-from kernelease.privacy import Privacy, SeededNoise
+from kernelease.privacy import Neighbours, Privacy, SeededNoise
 from kernelease.table import Schema
 
 TEXT = """
@@ -100,3 +103,97 @@ def test_pairs_that_are_alike_are_planned_for_once(target):
     for ours, theirs in zip(compared, whole, strict=True):
         assert ours.column == theirs.column
         assert ours.pair == (None if theirs.pair is None else pytest.approx(theirs.pair, rel=1e-12))
+
+
+# ------------------------------------------------------------------------------------------- what a release can't show
+
+ONE = Privacy(epsilon=1.0, delta=1e-6)
+
+
+def wide(columns: int, more: str = "") -> Schema:
+    return Schema.parse("".join(f'[columns.v{i}]\ntype = "integer"\nmin = 0\nmax = 5\n' for i in range(columns)) + more)
+
+
+def told(schema: Schema, table: pa.Table, privacy: Privacy = ONE) -> tuple[str, ...]:
+    """What is said before a release, and after it: the same, where nothing is in the rows that was not declared."""
+    before = plan(schema, privacy=privacy, rows=table.num_rows).notices
+    after = measure(table, schema=schema, privacy=privacy, noise=SeededNoise(0)).notices
+    assert before == tuple(sentence.replace(" was ", " will be ") for sentence in after)
+    return after
+
+
+def rows_of(schema: Schema, rows: int) -> pa.Table:
+    generator = np.random.default_rng(0)
+    return pa.table({name: generator.integers(0, 6, rows) for name in schema.names})
+
+
+def test_that_no_pair_is_measured_is_said_with_how_many_columns_would_do():
+    schema = wide(66)
+    (sentence,) = told(schema, rows_of(schema, 1629))
+    start = "No relation between columns was measured: with 1,629 rows and 66 columns, epsilon = 1 shows single columns"
+    assert sentence.startswith(start)
+    columns, epsilon = (
+        int(number) for number in re.findall(r"up to (\d+) columns or raise epsilon to (\d+)", sentence)[0]
+    )
+    fewer, more = (
+        wide(columns),
+        wide(columns + 1),
+    )  # the number is the largest: one more column, and no pair is measured
+    assert told(fewer, rows_of(fewer, 1629)) == ()
+    assert "No relation" in told(more, rows_of(more, 1629))[0]
+    assert told(schema, rows_of(schema, 1629), Privacy(epsilon=float(epsilon), delta=1e-6)) == ()
+
+
+def test_that_noise_hides_nearly_all_is_said_with_what_would_show_more():
+    schema = wide(12)
+    sentences = plan(schema, privacy=ONE, rows=150).notices
+    assert re.match(
+        r"Noise hides nearly all: with 150 rows and 12 columns, epsilon = 1 shows only shares", sentences[0]
+    )
+    epsilon = float(re.findall(r"raise epsilon to (\d+)", sentences[0])[0])
+    assert not any(
+        "Noise hides" in s for s in plan(schema, privacy=Privacy(epsilon=epsilon, delta=1e-6), rows=150).notices
+    )
+    assert "a table of more rows is needed" in plan(wide(66), privacy=ONE, rows=5).notices[1]
+    assert "shows no share of one column" in plan(wide(66), privacy=ONE, rows=5).notices[0]
+    measured = measure(rows_of(schema, 150), schema=schema, privacy=ONE, noise=SeededNoise(0))
+    assert measured.notices[0].startswith("Noise hides nearly all: with 150 rows and 12 columns")
+
+
+def test_free_text_is_named_before_and_after():
+    schema = wide(2, '[columns.note]\ntype = "string"\nmax_length = 20\n')
+    table = rows_of(wide(2), 2000).append_column("note", pa.array(["it hurts"] * 2000))
+    (sentence,) = told(schema, table)
+    assert sentence.startswith(
+        "Column 'note' is free text, of which nothing can be counted: every released value is __other__"
+    )
+
+
+@pytest.mark.parametrize("neighbours", list(Neighbours))
+def test_a_column_that_is_lost_is_named_by_its_noisy_counts_alone(neighbours):
+    """All `other`, all NULL. Half of them is not lost, nor is a column of few rows, of which noise says nothing."""
+    listed = 'type = "category"\nvalues = ["a", "b"]\nother = true\n'
+    text = (
+        f'[table]\nneighbours = "{neighbours.value}"\n[columns.code]\n{listed}[columns.half]\n{listed}'
+        '[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\nnullable = true\n'
+    )
+    table = pa.table({"code": ["x"] * 3000, "half": ["a", "x"] * 1500, "age": pa.nulls(3000, pa.int64())})
+    order = {"schema": Schema.parse(text), "privacy": ONE, "noise": SeededNoise(1)}
+    code, age = measure(table, **order).notices
+    assert re.match(
+        r"Column 'code': by the noisy counts about \d+ % of its cells are __other__, .* declare them\.", code
+    )
+    assert re.match(r"Column 'age': by the noisy counts about \d+ % of its cells are NULL, .* can't be read", age)
+    assert not any("Column" in sentence for sentence in measure(table.slice(0, 30), **order).notices)
+
+
+def test_vectors_have_no_notices():
+    array = np.random.default_rng(0).normal(size=(50, 2))
+    assert measure(array, kernel=Gaussian(lengthscale=1.0), privacy=ONE, noise=SeededNoise(0)).notices == ()
+
+
+def test_a_plan_for_persons_speaks_of_persons():
+    schema = Schema.parse('[table]\nunit = "who"\nmax_rows_per_unit = 2\n[columns.a]\ntype = "boolean"\n')
+    expected = plan(schema, privacy=ONE, rows=500)
+    assert expected.advice[0].startswith("With 500 persons and 1 column")
+    assert "attacker finds a given person" in expected._repr_html_()

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -57,15 +58,34 @@ def test_another_subject_is_refused_and_nothing_is_entered(ledger: Any, subject:
     assert entries(ledger) == []
 
 
-@pytest.mark.parametrize("subject", [PERSONS, Subject(unit="person")])
-def test_a_charge_that_names_no_data_set_is_about_the_ledgers(ledger: Any, subject: Subject) -> None:
-    receipt = ledger.charge(charge(subject))
-    assert (receipt.dataset, receipt.ledger, receipt.charge.subject) == ("census", ledger.identity, subject)
+def test_a_receipt_names_data_set_and_ledger(ledger: Any) -> None:
+    receipt = ledger.charge(charge(PERSONS))
+    assert (receipt.dataset, receipt.ledger, receipt.charge.subject) == ("census", ledger.identity, PERSONS)
+
+
+def test_what_names_no_data_set_is_not_charged_to_the_ledger_of_one(ledger: Any) -> None:
+    with pytest.raises(BudgetError, match="give dataset='census'; else use another ledger"):
+        ledger.charge(charge(Subject(unit="person")))
+    assert entries(ledger) == []
+
+
+def test_vectors_are_charged_to_the_ledger_of_their_own_data_set_alone(tmp_path: Path) -> None:
+    books = LedgerFile.create(tmp_path / "ledger", cap=CAP, dataset="census")
+    order: dict[str, Any] = {"kernel": ke.Gaussian(lengthscale=1.0), "privacy": (0.5, 1e-7), "ledger": books.path}
+    vectors = np.random.default_rng(0).normal(size=(200, 2))
+    with pytest.raises(BudgetError, match="does not say of which it is"):
+        ke.measure(vectors, **order)
+    with pytest.raises(BudgetError, match="is of the data set 'census', the release is of 'survey'"):
+        ke.measure(vectors, dataset="survey", **order)
+    assert books.entries() == []
+    assert ke.measure(vectors, dataset="census", **order).certificate.entry.dataset == "census"
+    with pytest.raises(ParameterError, match="a table has its schema's name, 'census'"):
+        ke.measure(PEOPLE, schema=ke.Schema.parse(SCHEMA.format(more="")), privacy=(0.5, 1e-7), dataset="survey")
 
 
 def test_books_without_a_name_go_by_the_first_that_is_charged(tmp_path: Path) -> None:
     for books in (MemoryLedger(CAP), LedgerFile.create(tmp_path / "ledger", cap=CAP)):
-        names = [books.charge(charge(Subject(dataset=name))).dataset for name in (None, "census", None)]
+        names = [books.charge(charge(Subject(dataset=name))).dataset for name in (None, "census", "census")]
         assert names == [None, "census", "census"]
         assert [entry.dataset for entry in entries(books)] == names
         with pytest.raises(BudgetError, match="is of the data set 'census', the release is of 'survey'"):

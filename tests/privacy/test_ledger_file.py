@@ -31,16 +31,17 @@ from kernelease.privacy.calibration import gaussian_delta, pure_mu
 from kernelease.privacy.charge import counted_loss
 from kernelease.privacy.ledger import remaining_epsilon
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.subject import Subject
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
+CENSUS = Subject(dataset="census")
 PURE = Privacy(epsilon=1.0, delta=0.0)
 _KEPT = "time, purpose, dataset, unit, neighbours, epsilon, delta, calibration"
 
 
 def step(loss: Loss, neighbours: Neighbours = Neighbours.REPLACE_ONE) -> Charge:
     return Charge(
-        loss=loss, asked=Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours), subject=ROWS, purpose="a test"
+        loss=loss, asked=Privacy(epsilon=1.0, delta=0.0, neighbours=neighbours), subject=CENSUS, purpose="a test"
     )
 
 
@@ -81,7 +82,7 @@ def test_what_is_created_is_what_is_opened(path: Path) -> None:
 
 def test_each_ledger_has_an_identity_of_its_own(tmp_path: Path) -> None:
     """Made by chance: two ledgers of the same name, cap and unit are told apart."""
-    made = [LedgerFile.create(tmp_path / str(number), dataset="d", cap=CAP) for number in range(3)]
+    made = [LedgerFile.create(tmp_path / str(number), dataset="census", cap=CAP) for number in range(3)]
     assert len({ledger.identity for ledger in made}) == 3
     assert all(len(ledger.identity) == 32 for ledger in made)
     assert LedgerFile.open(made[0].path).charge(step(Loss.gaussian(0.1))).ledger == made[0].identity
@@ -99,7 +100,7 @@ def test_a_receipt_says_where_the_books_stand(path: Path) -> None:
 
 
 def test_entries_come_back_exactly(path: Path) -> None:
-    ledger: Ledger = LedgerFile.create(path, dataset="d", cap=Privacy(epsilon=20.0, delta=0.1))
+    ledger: Ledger = LedgerFile.create(path, dataset="census", cap=Privacy(epsilon=20.0, delta=0.1))
     charges = [
         step(Loss(mu_squared=1 / 3, delta_zero=1e-300, tau=2.0**-80, pure_epsilon=math.inf)),
         step(Loss.pure(0.1)),
@@ -117,20 +118,20 @@ def test_entries_come_back_exactly(path: Path) -> None:
 
 
 def test_a_filter_opens_on_it(path: Path) -> None:
-    ledger = LedgerFile.create(path, dataset="d", cap=CAP)
-    budget = PrivacyFilter.open(CAP, ledger=ledger, subject=ROWS, coordinates=1000, purpose="all of it")
+    ledger = LedgerFile.create(path, dataset="census", cap=CAP)
+    budget = PrivacyFilter.open(CAP, ledger=ledger, subject=CENSUS, coordinates=1000, purpose="all of it")
     assert budget.receipt.number == 1
     assert ledger.entries()[0].charge == Charge(
-        loss=CAP.total(1000), asked=replace(CAP, neighbours=Neighbours.REPLACE_ONE), subject=ROWS, purpose="all of it"
+        loss=CAP.total(1000), asked=replace(CAP, neighbours=Neighbours.REPLACE_ONE), subject=CENSUS, purpose="all of it"
     )
     with pytest.raises(BudgetError, match="nothing is left"):
         PrivacyFilter.open(
-            Privacy(epsilon=0.01, delta=1e-9), ledger=ledger, subject=ROWS, coordinates=1, purpose="more"
+            Privacy(epsilon=0.01, delta=1e-9), ledger=ledger, subject=CENSUS, coordinates=1, purpose="more"
         )
 
 
 def test_beyond_the_cap_is_refused_with_what_is_left(path: Path) -> None:
-    ledger = LedgerFile.create(path, dataset="d", cap=CAP)
+    ledger = LedgerFile.create(path, dataset="census", cap=CAP)
     half = Privacy(epsilon=0.5, delta=1e-6).total(1)
     ledger.charge(step(half))
     with pytest.raises(
@@ -146,7 +147,7 @@ def test_beyond_the_cap_is_refused_with_what_is_left(path: Path) -> None:
 
 
 def test_what_is_left_in_words(path: Path) -> None:
-    ledger = LedgerFile.create(path, dataset="d", cap=Privacy(epsilon=0.3, delta=0.0))
+    ledger = LedgerFile.create(path, dataset="census", cap=Privacy(epsilon=0.3, delta=0.0))
     assert ledger.remaining() == "left: one release of epsilon up to 0.3 at delta = 0"
     ledger.charge(step(Loss.pure(0.3 - 0.0012345)))
     assert ledger.remaining() == "left: one release of epsilon up to 0.00123 at delta = 0"
@@ -174,7 +175,7 @@ def test_a_ledger_of_the_first_format_says_what_to_do(path: Path) -> None:
 
 def test_bad_parameters_are_refused(path: Path) -> None:
     with pytest.raises(ParameterError, match="cap must be a Privacy, got tuple"):
-        LedgerFile.create(path, dataset="d", cap=(1.0, 1e-6))
+        LedgerFile.create(path, dataset="census", cap=(1.0, 1e-6))
     for text in ("", "a\nb", "\udc80", 7):
         with pytest.raises(ParameterError, match="dataset must be printable text"):
             LedgerFile.create(path, dataset=text, cap=CAP)
@@ -183,7 +184,7 @@ def test_bad_parameters_are_refused(path: Path) -> None:
     assert not path.exists()
     ledger = LedgerFile.create(path, cap=CAP)
     with pytest.raises(ParameterError, match="purpose must be printable text"):
-        ledger.charge(Charge(loss=Loss.pure(0.1), asked=CAP, subject=ROWS, purpose="a\nb"))
+        ledger.charge(Charge(loss=Loss.pure(0.1), asked=CAP, subject=CENSUS, purpose="a\nb"))
 
 
 # ---------------------------------------------------------------------------------------- one relation for each ledger
@@ -254,7 +255,7 @@ def test_two_pure_steps_in_one_charge_take_the_cheaper_of_both_bounds() -> None:
 
 
 def test_an_existing_file_is_never_overwritten(path: Path) -> None:
-    first = LedgerFile.create(path, dataset="d", cap=CAP)
+    first = LedgerFile.create(path, dataset="census", cap=CAP)
     first.charge(step(Loss.gaussian(0.1)))
     with pytest.raises(LedgerError, match="already exists"):
         LedgerFile.create(path, dataset="other", cap=CAP)
@@ -266,7 +267,7 @@ def test_an_existing_file_is_never_overwritten(path: Path) -> None:
 
 
 def test_nor_if_it_appears_at_the_last_moment(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    first = LedgerFile.create(path, dataset="d", cap=CAP)
+    first = LedgerFile.create(path, dataset="census", cap=CAP)
     monkeypatch.setattr(os.path, "lexists", lambda _: False)
     with pytest.raises(LedgerError, match=r"could not be made: .*exists"):
         LedgerFile.create(path, dataset="other", cap=CAP)
@@ -283,7 +284,7 @@ def _no_links(*_: object) -> None:
 
 def test_a_file_system_without_hard_links(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "link", _no_links)
-    ledger = LedgerFile.create(path, dataset="d", cap=CAP)
+    ledger = LedgerFile.create(path, dataset="census", cap=CAP)
     assert LedgerFile.open(path) == ledger
     assert os.listdir(path.parent) == ["ledger.sqlite"]
 
@@ -323,9 +324,9 @@ def test_a_newer_format(path: Path) -> None:
 
 
 def test_a_ledger_put_in_place_of_another(path: Path) -> None:
-    ledger = LedgerFile.create(path, dataset="d", cap=CAP)
+    ledger = LedgerFile.create(path, dataset="census", cap=CAP)
     path.unlink()
-    LedgerFile.create(path, dataset="d", cap=Privacy(epsilon=100.0, delta=1e-6))
+    LedgerFile.create(path, dataset="census", cap=Privacy(epsilon=100.0, delta=1e-6))
     with pytest.raises(LedgerError, match="was replaced"):
         ledger.charge(step(Loss.pure(0.1)))
     path.unlink()

@@ -15,6 +15,7 @@ from kernelease.release.bundle import save
 from kernelease.release.certificate import NOT_PROMISED
 from kernelease.release.container import read_bundle, write_bundle
 from kernelease.release.sums import SIGNATURE, SUMS
+from kernelease.report.contents import contents
 
 SCHEMA = """
 [table]
@@ -106,7 +107,7 @@ def test_persons_are_named_with_their_cap() -> None:
     release = ke.release(
         TABLE, schema=ke.Schema.parse(toml), privacy=ke.Privacy(epsilon=1.0, delta=1e-6), method=METHOD
     )
-    assert "each id (up to 2 rows)" in sheet(release)
+    assert "each person (up to 2 rows of one id)" in sheet(release)
     assert "the others were left out" in sheet(release)
 
 
@@ -166,3 +167,17 @@ def test_what_can_not_be_compared_does_not_hold(tmp_path: Path) -> None:
     found = {finding.check: finding for finding in ke.verify(changed)}
     assert not found["version"].holds
     assert "'99.0'" in found["version"].detail
+
+
+def test_what_the_release_can_not_show_is_on_the_sheet_on_the_page_and_among_the_answers() -> None:
+    schema = "".join(f'[columns.v{i}]\ntype = "integer"\nmin = 0\nmax = 5\n' for i in range(30))
+    table = pa.table({f"v{i}": np.random.default_rng(i).integers(0, 6, 300) for i in range(30)})
+    release = ke.release(table, schema=ke.Schema.parse(schema), privacy=(1.0, 1e-6), method=METHOD)
+    notices = release.measurements.notices
+    assert any("No relation between columns was measured: with 300 rows and 30 columns" in notice for notice in notices)
+    answers = release.answers()
+    for notice in notices:
+        assert f"**{notice}**" in sheet(release)
+        assert notice in contents(release, bundle="b")["notices"]
+        assert notice in str(answers)
+        assert notice in answers._repr_html_()

@@ -102,7 +102,7 @@ def test_row_noise_certified_for_persons() -> None:
     assert "unit of protection" in failures(written(forged(release, unit=words)))["agreement"]
 
     declared = {"unit": "who", "max_rows_per_unit": 16}
-    consistent = {"schema": declared, "unit": "each who (up to 16 rows)"}
+    consistent = {"schema": declared, "unit": "each person (up to 16 rows of one who)"}
     assert "another unit" in failures(written(forged(release, **consistent)))["measurements"]
 
     assert release.schema is not None
@@ -113,13 +113,13 @@ def test_row_noise_certified_for_persons() -> None:
 
 def test_a_unit_of_two_beside_sixteen_rows() -> None:
     release = honest("counts of persons")
-    consistent = {"schema": {"max_rows_per_unit": 16}, "unit": "each who (up to 16 rows)"}
+    consistent = {"schema": {"max_rows_per_unit": 16}, "unit": "each person (up to 16 rows of one who)"}
     assert "another unit" in failures(written(forged(release, **consistent)))["measurements"]
 
 
 def test_another_cap_than_was_measured() -> None:
     release = honest("counts of persons under add-remove")
-    consistent = {"schema": {"max_rows_per_unit": 1}, "unit": "each who (up to 1 rows)"}
+    consistent = {"schema": {"max_rows_per_unit": 1}, "unit": "each person (up to 1 rows of one who)"}
     assert failures(written(forged(release, **consistent)))
 
 

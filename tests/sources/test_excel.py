@@ -56,11 +56,12 @@ def test_each_cell_is_the_text_that_a_csv_file_would_have(tmp_path: Path) -> Non
     assert rows(open_source(path)) == [{name: text for name, (_, text) in cells.items()}]
 
 
-def test_lines_without_a_cell_are_no_rows(tmp_path: Path) -> None:
+def test_lines_without_a_cell_are_rows_of_nulls_but_before_the_header_and_after_the_last(tmp_path: Path) -> None:
     lines = [[], [None, "age", None, 2024, None], [None, 1], [], [None, None, "note"], [], [None, None, None, 5, 9], []]
     source = open_source(book(tmp_path / "t.xlsx", visits=lines), batch_rows=2)
     assert source.names() == ("age", "2024")
-    assert rows(source) == [{"age": "1", "2024": None}, {"age": None, "2024": None}, {"age": None, "2024": "5"}]
+    nothing = {"age": None, "2024": None}
+    assert rows(source) == [{"age": "1", "2024": None}, nothing, nothing, nothing, {"age": None, "2024": "5"}]
 
 
 def test_a_sheet_is_named_where_there_are_several(tmp_path: Path) -> None:

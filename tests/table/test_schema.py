@@ -306,8 +306,12 @@ SICK = '[columns.sick]\ntype = "boolean"\n'
         ("", "", "each row"),
         ("", 'records = "quoted"', "each row"),
         ("", 'records = "lines"', "each line of the file"),
-        ('unit = "who"\nmax_rows_per_unit = 3', "", "each who (up to 3 rows)"),
-        ('unit = "who"\nmax_rows_per_unit = 3', 'records = "lines"', "each who (up to 3 lines of the file)"),
+        ('unit = "who"\nmax_rows_per_unit = 3', "", "each person (up to 3 rows of one who)"),
+        (
+            'unit = "who"\nmax_rows_per_unit = 3',
+            'records = "lines"',
+            "each person (up to 3 lines of the file of one who)",
+        ),
     ],
 )
 def test_whom_the_guarantee_protects(table: str, source: str, words: str) -> None:

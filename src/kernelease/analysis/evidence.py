@@ -253,6 +253,7 @@ class Answers:
 
     rows: float
     items: tuple[Answerable, ...]
+    notices: tuple[str, ...] = ()  # what the release can't show at all
 
     def __getitem__(self, names: str | tuple[str, ...]) -> Answerable:
         wanted = {names} if isinstance(names, str) else set(names)
@@ -276,7 +277,8 @@ class Answers:
     def __str__(self) -> str:
         lines = [HEADER, *self.lines]
         widths = [max(len(line[place]) for line in lines) for place in range(len(HEADER))]
-        return "\n".join("  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines)
+        table = ["  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
+        return "\n".join([*self.notices, *table])
 
     def __repr__(self) -> str:
         return str(self)
@@ -286,7 +288,8 @@ class Answers:
             return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
         body = "".join(row(line, "td") for line in self.lines)
-        return f"<table><thead>{row(HEADER, 'th')}</thead><tbody>{body}</tbody></table>"
+        told = "".join(f"<p><b>{html.escape(notice)}</b></p>" for notice in self.notices)
+        return f"{told}<table><thead>{row(HEADER, 'th')}</thead><tbody>{body}</tbody></table>"
 
 
 def answers(evidence: Evidence) -> Answers:

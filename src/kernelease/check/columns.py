@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from kernelease.check.finding import Finding, Level, examples, share, short
+from kernelease.check.finding import Finding, Level, examples, rough_share, share, short
 from kernelease.check.tally import Tally
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
@@ -46,6 +46,7 @@ def column_findings(tally: Tally) -> Iterator[Finding]:
             where=tally.column.name,
             words=f"{share(tally.mangled, tally.rows)} cells hold characters that were lost in decoding",
             remedy='[source] encoding = "latin-1", or the one that the file is written in',
+            gist=f"characters were lost in decoding ({rough_share(tally.mangled, tally.rows)} cells)",
         )
 
 
@@ -58,6 +59,7 @@ def _unreadable(tally: Tally) -> Finding:
         where=column.name,
         words=f"{share(tally.strange, tally.rows)} cells can't be read as {kind}, {becomes}: {examples(tally.cells)}",
         remedy=_remedy(column, tally.cells),
+        gist=f"can't be read as {kind} ({rough_share(tally.strange, tally.rows)} cells)",
     )
 
 
@@ -120,6 +122,7 @@ def _undeclared(tally: Tally, column: Listed) -> Finding:
         words=f"{share(tally.strange, tally.rows)} cells are not among the declared values, "
         f"they become {column.labels()[column.unknown]}: {', '.join(told)}{more}",
         remedy=_listing(column, [cell for cell, _ in most], known),
+        gist=f"not among the declared values ({rough_share(tally.strange, tally.rows)} cells)",
     )
 
 
@@ -182,4 +185,5 @@ def _missing(tally: Tally) -> Iterator[Finding]:
         words=f"{share(tally.missing, tally.rows)} cells are missing, and the column is declared without NULL: "
         f"they become {column.labels()[column.missing]}",
         remedy=f"nullable = true in [columns.{column.name}]",
+        gist=f"missing, and declared without NULL ({rough_share(tally.missing, tally.rows)} cells)",
     )

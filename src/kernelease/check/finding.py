@@ -32,13 +32,15 @@ class Level(IntEnum):
 class Finding:
     """What was found, in which column if it is one, and what to do: a line to write, where there is one.
 
-    Its words may hold private cells and counts: that is its purpose, and why it is not for publication.
+    Its words may hold private cells and counts: that is its purpose, and why it is not for publication. `gist`, of what
+    is wrong with the format of a source, says it without either: a release that stops by itself prints no more.
     """
 
     level: Level
     where: str
     words: str
     remedy: str
+    gist: str = ""
 
     def __post_init__(self) -> None:
         if not self.words or not self.remedy:
@@ -62,6 +64,15 @@ def share(count: int, of: int) -> str:
     ('21 of 100 (21 %)', '1 of 40,000 (0.0025 %)')
     """
     return f"{count:,} of {of:,} ({100 * count / max(of, 1):.3g} %)"
+
+
+def rough_share(count: int, of: int) -> str:
+    """A part of a whole so roughly that no count is told.
+
+    >>> rough_share(3, 3), rough_share(51, 100), rough_share(2, 100)
+    ('all', 'most', 'some')
+    """
+    return "all" if count >= 0.99 * of else "most" if 2 * count > of else "some"
 
 
 def examples(cells: Counter[str]) -> str:

@@ -7,7 +7,7 @@ from kernelease.arguments import SchemaLike, schema_of
 from kernelease.check.columns import column_findings
 from kernelease.check.file import file_findings
 from kernelease.check.finding import Finding, Level
-from kernelease.check.persons import Persons
+from kernelease.check.persons import Persons, find_identifiers
 from kernelease.check.report import Report
 from kernelease.check.rules import Rules
 from kernelease.check.tally import Tally
@@ -17,6 +17,8 @@ from kernelease.sources.files import ManyFiles
 from kernelease.sources.opening import open_declared
 from kernelease.sources.source import Source
 from kernelease.table.schema import Schema
+
+MOST_LOOKED_AT = 2**20  # rows whose cells a release looks at by itself: damage of a format shows in fewer
 
 
 def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: float | None = None) -> Report:
@@ -50,11 +52,42 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
     for tally in tallies.values():
         found += column_findings(tally)
     found += rules.findings()
-    found += [] if persons is None else persons.findings()
+    found += _of_identifiers(source, schema) if persons is None else persons.findings()
     found += _of_delta(delta, rules.rows if persons is None else persons.number)
     return Report(
-        source=source.describe(), rows=rules.rows, findings=tuple(sorted(found, key=lambda item: -item.level))
+        source=source.describe(),
+        rows=rules.rows,
+        findings=tuple(sorted(found, key=lambda item: -item.level)),
+        persons=None if persons is None else persons.number,
     )
+
+
+def format_damage(data: Any, schema: Schema, *, query: str | None = None) -> tuple[Finding, ...]:
+    """What is wrong with the format of a source: the part of `check` that `kernelease release` does by itself.
+
+    Of a CSV file that is its encoding, its quotes and its records, all of them; of any source the first cells of each
+    column, a million rows at most: whether they can be read as declared, and are there. **Private**, as `check` is:
+    what it finds decides whether the owner goes on, and nothing else. Bounds, rules and persons are left to `check`.
+    """
+    source = open_declared(data, schema, query=query)
+    check_columns(source, schema)
+    found, tallies = list(_of_files(source)), {column.name: Tally(column=column) for column in schema}
+    rows = 0
+    for batch in source.batches(schema.names):
+        rows += batch.num_rows
+        for name, tally in tallies.items():
+            tally.add(batch.column(name))
+        if rows >= MOST_LOOKED_AT:
+            break
+    found += [finding for tally in tallies.values() for finding in column_findings(tally)]
+    return tuple(finding for finding in found if finding.gist and finding.level is Level.DAMAGE)
+
+
+def _of_identifiers(source: Source, schema: Schema) -> Iterator[Finding]:
+    """Columns that seem to identify somebody, where no unit is declared; of single rows only if they are released."""
+    for found in find_identifiers(source):
+        if found.persons or found.name in schema.names:
+            yield found.finding(declared=found.name in schema.names)
 
 
 def _of_files(source: Source) -> Iterator[Finding]:

@@ -2,6 +2,7 @@
 
 import datetime
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, final
 
@@ -10,27 +11,43 @@ import pyarrow.compute as pc
 from kernelease.check.columns import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
 from kernelease.check.file import likely_encoding
 from kernelease.check.outward import outward, whole_years
+from kernelease.check.persons import Identifier, find_identifiers, unit_of
 from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.format import CsvFormat
 from kernelease.sources.opening import open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.boolean import WORDS
+from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.hierarchy import MOST_VALUES
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
 from kernelease.table.reading.date_formats import DateFormat
 from kernelease.table.reading.instants import parse_instant
 from kernelease.table.reading.numbers import parse_number
 from kernelease.table.reading.numerals import Numerals
+from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
 
 _NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it
+_REPEATED = 2  # convention: rows of a value, on average, for values to be worth a list
+_LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
+_MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _ORDINARY = Numerals()
 
 
-def draft_by_looking(data: str, name: str, *, query: str | None, written: Written) -> str:
-    """The TOML text of a schema that can't be used before it is confirmed, with a mark on each line from the rows.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A schema drafted by looking: its TOML text, and the column that persons seem to go by. Private."""
+
+    text: str
+    unit: Identifier | None
+
+
+def draft_by_looking(data: str, name: str, *, query: str | None, written: Written) -> Proposal:
+    """A schema that can't be used before it is confirmed, with a mark on each line from the rows.
 
     Bounds are rounded outward, values are listed, the way of writing is detected where it is not given. The rows are
-    read whole; memory grows with the number of distinct cells.
+    read whole, and the first of them once more for identifiers; memory grows with the number of distinct cells.
     """
     written = _with_encoding(data, query, written)
     source = open_source(data, query=query, csv=CsvFormat.of(written))
@@ -38,20 +55,28 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
     for batch in source.batches(source.names()):
         for column, counter in cells.items():
             for item in pc.value_counts(batch.column(column)):
-                if (value := item["values"].as_py()) is not None:
-                    counter[_text(value)] += item["counts"].as_py()
+                value = item["values"].as_py()
+                counter["" if value is None else _text(value)] += item["counts"].as_py()
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
     numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
-    written = _detected(written, looks, numerals, nulls="nulls" in source.heeds())
-    return draft(
+    identifiers = {found.name: found for found in find_identifiers(source)}
+    unit = unit_of(tuple(identifiers.values()))
+    left_out = {
+        look.name: why for look in looks if (why := look.left_out(identifiers.get(look.name), unit)) is not None
+    }
+    kept = [look for look in looks if look.name not in left_out]
+    written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
+    text = draft(
         source_columns(source),
         name,
         declared_types=False,
         known={look.name: look.lines(numerals) for look in looks},
         written=written,
         looked=True,
-        left_out={look.name: why for look in looks if (why := look.identifier()) is not None},
+        unit=None if unit is None else (unit.name, unit.most),
+        left_out=left_out,
     )
+    return Proposal(text=text, unit=unit)
 
 
 @final
@@ -83,24 +108,33 @@ class _Look:
             return ""
         return date_format(self.present)
 
-    def identifier(self) -> str | None:
+    def left_out(self, found: Identifier | None, unit: Identifier | None) -> str | None:
         """Why the column is left out, if it looks like an identifier; None if it does not."""
-        named = self.name.lower().replace("-", "_")
-        many = len(self.present) > MOST_CATEGORIES and self.form() is None
-        if (named == "id" or named.endswith(("_id", "id")) or named.startswith("id_")) and len(self.present) > 1:
-            return f"it looks like an identifier. If it names persons: unit = {self.name!r} in [table]"
-        return "every cell is another text" if many and max(self.present.values()) == 1 and not self._plain() else None
-
-    def _plain(self) -> bool:
-        return any(self.numeric(local) for local in (_ORDINARY, *LOCAL_NUMERALS))
+        if found is None:
+            return None
+        if found is unit:
+            return "it seems to name persons: see unit in [table]"
+        if found.persons:
+            return f"it looks like an identifier. If it names persons: unit = {toml_value(self.name)} in [table]"
+        return "every row has another value, as identifiers do"
 
     def lines(self, numerals: Numerals) -> Lines:
-        """What to write about it, each line from the rows with a mark."""
-        nulls = any(cell == "" or _is_null(cell) for cell in self.cells)
-        nullable = ("nullable", True, "" if nulls else "false if no value can be missing")
+        """What to write about it, each line from the rows with a mark; NULL only where a cell needs it."""
         if not self.present:
-            return ("type", "string", MARK), ("max_length", 200, MARK), nullable
-        return *self._domain(numerals), nullable
+            return ("type", "string", MARK), ("max_length", 200, MARK), ("nullable", True, MARK)
+        domain = self._domain(numerals)
+        unread = domain[0][1] in ("integer", "number", "date", "datetime") and not self._all_read(numerals)
+        missing = unread or any(cell == "" or _is_null(cell) for cell in self.cells)
+        return (*domain, ("nullable", True, MARK)) if missing else domain
+
+    def _all_read(self, numerals: Numerals) -> bool:
+        """Whether no cell is a misprint, which becomes NULL among numbers or dates."""
+        if self.numeric(numerals):
+            return all(_number(cell, numerals) is not None for cell in self.present)
+        form = self.form()
+        return all(
+            parse_instant(((DateFormat(form).iso(c) or "") if form else c).encode()) is not None for c in self.present
+        )
 
     def _domain(self, numerals: Numerals) -> Lines:
         if all(cell.strip().lower().encode() in WORDS for cell in self.present) or set(self.present) == {"0", "1"}:
@@ -111,13 +145,26 @@ class _Look:
         if form is not None:
             return self._dates(form)
         if len(self.present) <= MOST_CATEGORIES:
-            return (
-                ("type", "category", MARK),
-                ("values", sorted(self.present), MARK),
-                ("other", True, "for other values"),
-            )
+            return self._listed("category")
+        return self._many()
+
+    def _listed(self, kind: str) -> Lines:
+        """All values: none is left for `other`."""
+        return ("type", kind, MARK), ("values", sorted(self.present), MARK)
+
+    def _many(self) -> Lines:
+        """Texts of more values than pairs can show: codes by their beginnings, names as a list, else free text."""
+        repeated = len(self.present) <= self.present.total() / _REPEATED
+        codes = all(len(cell) <= _LONGEST_CODE and not any(map(str.isspace, cell)) for cell in self.present)
+        if repeated and codes and len(self.present) <= MOST_VALUES:
+            prefix = group_length(tuple(self.present))
+            if prefix is not None:
+                return (*self._listed("hierarchy"), ("prefix", prefix, f"characters that say the group; {MARK}"))
+        if repeated and len(self.present) < MOST_ATOMS:
+            return self._listed("category")
         longest = max(len(cell) for cell in self.present)
-        return ("type", "string", MARK), ("max_length", int(outward(0, longest)[1]), MARK)
+        told = f"{MARK}. Of free text nothing is released: each becomes __other__"
+        return ("type", "string", told), ("max_length", int(outward(0, longest)[1]), MARK)
 
     def _bounds(self, numerals: Numerals) -> Lines:
         read = [_number(cell, numerals) for cell in self.present]
@@ -165,10 +212,22 @@ def _with_encoding(data: str, query: str | None, written: Written) -> Written:
     return written if found is None else replace(written, encoding=found)
 
 
-def _detected(written: Written, looks: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
+def group_length(codes: Sequence[str]) -> int | None:
+    """How many characters of codes say their group: as many as make no more than 64 groups; None where none parts them.
+
+    >>> group_length([f"{letter}{number:02d}" for letter in "EI" for number in range(100)])
+    2
+    """
+    lengths = range(1, max(map(len, codes)))
+    groups = {length: len({code[:length] for code in codes}) for length in lengths}
+    parting = [length for length in lengths if 1 < groups[length] < len(codes)]
+    return max((length for length in parting if groups[length] <= _MOST_GROUPS), default=min(parting, default=None))
+
+
+def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
     """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
     spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
-    texts = [look for look in looks if look.identifier() is None and not look.numeric(numerals)]
+    texts = [look for look in kept if not look.numeric(numerals)]
     dates = sorted({form for look in texts if (form := look.form())})
     return Written(
         **{

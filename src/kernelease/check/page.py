@@ -26,6 +26,6 @@ def html_page(report: Report) -> str:
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{PRIVATE}</title><style>{_STYLE}</style>'
         f"<h1>{escape(report.source)}</h1><p><b>{PRIVATE}</b></p>"
-        f'<p style="color:{COLOURS[report.level]}"><b>{escape(report.verdict)}</b>, {report.rows:,} rows</p>'
+        f'<p style="color:{COLOURS[report.level]}"><b>{escape(report.verdict)}</b>, {report.size}</p>'
         f"<table>{head if report.findings else ''}{rows}</table></html>\n"
     )

@@ -8,7 +8,7 @@ from kernelease.check.finding import PRIVATE, Finding, Level
 
 _VERDICTS: Final = {
     Level.NOTE: "nothing found that changes cells",
-    Level.LOOK: "some cells change their meaning: look at them",
+    Level.LOOK: "something to look at before you release",
     Level.DAMAGE: "damage: correct it before you release",
 }
 
@@ -21,11 +21,17 @@ class Report:
     source: str
     rows: int
     findings: tuple[Finding, ...]
+    persons: int | None = None  # where the schema has a unit
 
     @property
     def level(self) -> Level:
         """That of the worst finding."""
         return max((finding.level for finding in self.findings), default=Level.NOTE)
+
+    @property
+    def size(self) -> str:
+        """How many rows there are, and of how many persons where these are protected."""
+        return f"{self.rows:,} rows" + ("" if self.persons is None else f" of {self.persons:,} persons")
 
     @property
     def verdict(self) -> str:
@@ -38,7 +44,7 @@ class Report:
 
     def lines(self) -> Iterator[tuple[Level, str]]:
         """For people, each line marked as private, with how bad it is."""
-        yield self.level, f"[{PRIVATE}] {self.source}: {self.rows:,} rows; {self.verdict}"
+        yield self.level, f"[{PRIVATE}] {self.source}: {self.size}; {self.verdict}"
         for item in self.findings:
             yield item.level, f"[{PRIVATE}] {item.level.name.lower()}: {item.where}: {item.words}."
             yield item.level, f"[{PRIVATE}]   write or do: {item.remedy}."
@@ -52,6 +58,7 @@ class Report:
             "private": PRIVATE,
             "source": self.source,
             "rows": self.rows,
+            "persons": self.persons,
             "level": self.level.name.lower(),
             "verdict": self.verdict,
             "findings": [finding.to_dict() for finding in self.findings],

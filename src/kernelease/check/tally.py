@@ -60,7 +60,7 @@ class Tally:
         there: Flags = ~array.is_null(nan_is_null=True).to_numpy(zero_copy_only=False)
         empty_is_declared = isinstance(self.column, Listed) and "" in self.column.vocabulary
         if is_text(array.type) and not empty_is_declared:
-            there &= pc.fill_null(pc.binary_length(array), 0).to_numpy(zero_copy_only=False) > 0
+            there &= pc.binary_length(array).to_numpy(zero_copy_only=False) > 0  # NaN where there is none
         return there
 
     def _strange(self, array: pa.Array, present: Flags) -> Flags:

@@ -30,4 +30,5 @@ def answers(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> None
         for item in found.items
     ]
     note = () if quiet else (line(_NOTE),)
-    Screen(json=as_json, quiet=quiet).result({"rows": found.rows, "answers": fields}, grid(HEADER, found.lines), *note)
+    told = {"rows": found.rows, "notices": list(found.notices), "answers": fields}
+    Screen(json=as_json, quiet=quiet).result(told, *map(line, found.notices), grid(HEADER, found.lines), *note)

@@ -8,6 +8,7 @@ import typer
 
 from kernelease.cli.knowledge import Knowledge
 from kernelease.cli.options import Data, Json, Query, Quiet
+from kernelease.cli.pages import write_new
 from kernelease.cli.screen import Screen, facts
 from kernelease.cli.writing import takes_writing
 from kernelease.errors import ParameterError
@@ -47,6 +48,10 @@ def draft_command(
     ledger: Annotated[
         Path | None, typer.Option(metavar="FILE", help="The ledger that --private-bounds is charged to.")
     ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="The name of the table, as in its ledger; by default that of its file."),
+    ] = None,
     query: Query = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -68,7 +73,12 @@ def draft_command(
     if out is not None:
         _check_target(out)
     told = Knowledge(
-        dictionary=from_dictionary, public=from_public, epsilon=private_bounds, look=look, ledger=ledger
+        dictionary=from_dictionary,
+        public=from_public,
+        epsilon=private_bounds,
+        look=look,
+        ledger=ledger,
+        dataset=dataset,
     ).asked()
     screen = Screen(json=as_json, quiet=quiet)
     text = drafted(data, query, with_separator(data, query, written, screen), told, screen)
@@ -76,7 +86,7 @@ def draft_command(
         typer.echo(text, nl=False)
         return
     if out is not None:
-        _write(text, out)
+        _write(text, out, private=told.look)
         screen.note(f"{out}: {_what_next(told)}")
     screen.summary({"file": None if out is None else str(out), "schema": text}, facts([("file", out)]))
 
@@ -95,11 +105,11 @@ def _check_target(out: Path) -> None:
         raise ParameterError(f"{out} can't be written: its folder is missing or read-only.")
 
 
-def _write(text: str, out: Path) -> None:
-    """The draft as a file; on stdout where that fails, since budget may have paid for it."""
+def _write(text: str, out: Path, *, private: bool) -> None:
+    """The draft as a file, for its owner alone if it is private; on stdout where that fails: it may be paid for."""
     try:
-        with out.open("x", encoding="utf-8") as file:
-            file.write(text)
-    except OSError as error:
+        write_new(out, text, private=private)
+    except ParameterError as error:
         typer.echo(text, nl=False)
-        raise ParameterError(f"{out} can't be written: {error.strerror}. The draft is on stdout.") from error
+        reason = getattr(error.__cause__, "strerror", "")
+        raise ParameterError(f"{out} can't be written: {reason}. The draft is on stdout.") from error

@@ -42,6 +42,7 @@ class Knowledge:
     epsilon: float | None
     look: bool
     ledger: Path | None
+    dataset: str | None = None  # the name of the table, where it is not that of its file
 
     def __post_init__(self) -> None:
         given = {
@@ -61,7 +62,7 @@ class Knowledge:
     def asked(self) -> "Knowledge":
         """As it is; on a terminal, where nothing was given, as the owner answers."""
         silent = self.dictionary is None and self.public is None and self.epsilon is None and not self.look
-        if not silent or not _on_a_terminal():
+        if not silent or not on_a_terminal():
             return self
         way = _way(typer.prompt(_QUESTION, default=_Way.NAMES.value))
         if way is _Way.DICTIONARY:
@@ -74,7 +75,8 @@ class Knowledge:
         return replace(self, look=way is _Way.LOOK)
 
 
-def _on_a_terminal() -> bool:
+def on_a_terminal() -> bool:
+    """Whether somebody is there to answer."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 

@@ -3,6 +3,8 @@
 from typing import TYPE_CHECKING
 
 from kernelease.cli.options import (
+    AcceptDamage,
+    Cap,
     Data,
     Json,
     LedgerPath,
@@ -37,6 +39,7 @@ def measure(
     true_positive: TruePositive = None,
     false_positive: FalsePositive = None,
     ledger: LedgerPath = None,
+    cap: Cap = None,
     seed: Seed = 0,
     query: Query = None,
     spark: SparkMaster = None,
@@ -44,13 +47,15 @@ def measure(
     target: Target = None,
     push_down: PushDown = False,
     overwrite: Overwrite = False,
+    accept_damage: AcceptDamage = False,
     as_json: Json = False,
     quiet: Quiet = False,
     written: "Written",
 ) -> None:
     """Measure a private table: read it once, charge the ledger, add noise, save the noisy counts.
 
-    What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost.
+    What is saved is public. `kernelease fit` makes synthetic rows from it, as often as you like, at no cost. As
+    `release` does, it first looks whether the source can be read as it is declared.
     """
     screen = Screen(json=as_json, quiet=quiet)
     privacy = promise(
@@ -76,6 +81,7 @@ def measure(
         schema=declared,
         privacy=privacy,
         ledger=ledger,
+        cap=cap,
         seed=seed,
         out=out,
         key=key,
@@ -83,7 +89,8 @@ def measure(
         push_down=push_down,
         target=target,
     )
+    looked = request.look_at_format(accept_damage=accept_damage)
     with screen.progress() as progress:
         measurements = request.measure(progress)
-    show_bundle(screen, measurements, out, ledger=request.ledger, key=request.key)
+    show_bundle(screen, measurements, out, ledger=request.ledger, key=request.key, looked=looked)
     screen.note(f"Next: kernelease fit {out} --out RELEASE")

@@ -41,8 +41,22 @@ LedgerPath: TypeAlias = Annotated[
     typer.Option(
         "--ledger",
         metavar="FILE",
-        help="The budget ledger of the data, charged before noise is drawn. One that does not exist is made with a "
-        "cap of this release.",
+        help="The budget ledger of the data, charged before noise is drawn: `kernelease budget create` makes it.",
+    ),
+]
+Cap: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--cap",
+        metavar="EPS,DELTA",
+        help="Make the ledger, if it is not there, with this cap: the most that all releases together may ever spend.",
+    ),
+]
+AcceptDamage: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--accept-damage",
+        help="Don't look first whether the source can be read as the schema declares it: take it as it is.",
     ),
 ]
 Seed: TypeAlias = Annotated[

@@ -45,6 +45,25 @@ FalsePositive: TypeAlias = Annotated[
 ]
 
 
+def read_cap(text: str, promised: "Privacy") -> "Privacy":
+    """The cap of a ledger as it is typed, EPS,DELTA; without a delta, at that of the release.
+
+    >>> from kernelease.privacy.accounting import Privacy
+    >>> cap = read_cap("3", Privacy(epsilon=1.0, delta=1e-6))
+    >>> cap.epsilon, cap.delta
+    (3.0, 1e-06)
+    """
+    from kernelease.privacy.accounting import Privacy
+
+    epsilon, comma, delta = text.partition(",")
+    try:
+        return Privacy(epsilon=float(epsilon), delta=float(delta) if comma else promised.delta)
+    except ValueError as error:
+        if isinstance(error, ParameterError):
+            raise
+        raise ParameterError(f"--cap must be EPS,DELTA, as 3,1e-6; got {text!r}.") from None
+
+
 def promise(
     *,
     epsilon: float | None,

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelease.cli.options import (
+    AcceptDamage,
+    Cap,
     Data,
     Json,
     LedgerPath,
@@ -70,6 +72,7 @@ def release(
         typer.Option(metavar="FILE", exists=True, help="Rows of DATA that are out already. They have no guarantee."),
     ] = None,
     ledger: LedgerPath = None,
+    cap: Cap = None,
     seed: Seed = 0,
     rows: Rows = None,
     fast: Annotated[
@@ -88,11 +91,16 @@ def release(
             "--check", help="First look at the rows, as `kernelease check --strict` does, and stop if cells change."
         ),
     ] = False,
+    accept_damage: AcceptDamage = False,
     as_json: Json = False,
     quiet: Quiet = False,
     written: "Written",
 ) -> None:
-    """Publish synthetic rows in place of a private table: measure, then fit."""
+    """Publish synthetic rows in place of a private table: measure, then fit.
+
+    First it looks whether the source can be read as the schema declares it, and stops with nothing spent where cells
+    can't be read, a column is lost or a quote is never closed: `kernelease check` shows which.
+    """
     screen = Screen(json=as_json, quiet=quiet)
     chosen, why = choose(method, public, published_rows)
     if chosen is MethodName.SUBSPACE and push_down:
@@ -124,6 +132,7 @@ def release(
         schema=declared,
         privacy=privacy,
         ledger=ledger,
+        cap=cap,
         seed=seed,
         out=out,
         key=key,
@@ -135,9 +144,9 @@ def release(
     )
     if check:
         _look(request, screen)
+    looked = "ran first, on your screen only" if check else request.look_at_format(accept_damage=accept_damage)
     with screen.progress() as progress:
         result = request.release(rows, progress, fast=fast)
-    looked = "ran first, on your screen only" if check else "not run: `kernelease check` shows what cells become"
     show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key, looked=looked)
     if fast:
         screen.note(
@@ -149,7 +158,7 @@ def _look(request: "Request", screen: Screen) -> None:
     """The owner's private look; nothing of it goes further than the screen, unless it stops the release."""
     from kernelease.check.inspection import check as inspect
 
-    report = inspect(request.source, request.schema, delta=request.privacy.delta)
+    report = inspect(request.data, request.schema, query=request.query, delta=request.privacy.delta)
     for _, text in report.lines():
         screen.note(text)
     if report.damaged(strict=True):
@@ -170,4 +179,4 @@ def choose(method: MethodName, public: Path | None, published: Path | None) -> t
         raise ParameterError("--method interactions has no use for public rows. Leave out one of the two.")
     if given:
         return MethodName.SUBSPACE, "public rows were given, and are weighted to stand for the private ones"
-    return MethodName.INTERACTIONS, "no public rows were given, so noisy counts of columns and pairs of them are fitted"
+    return MethodName.INTERACTIONS, "no public rows were given, so noisy counts are fitted"

@@ -94,6 +94,10 @@ class Method(Kind, ABC):
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Fitted:
         """The public step, from noisy numbers alone. Free, and repeatable with other settings."""
 
+    def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:
+        """What a release of these numbers can't show, each in a sentence; none where nothing is known to be lacking."""
+        return ()
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -46,7 +46,7 @@ from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.privacy.step import Law, Measurement
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.subject import ROWS, Subject
 
 Places: TypeAlias = tuple[int, int]  # the first and the last of a stretch
 
@@ -86,6 +86,7 @@ def private_bounds(
     privacy: Privacy,
     ledger: Ledger,
     noise: NoiseSource,
+    subject: Subject = ROWS,
 ) -> dict[str, Bounds | None]:
     """Bounds of each column, None where too few cells are numbers to tell. The ledger is charged before noise is drawn.
 
@@ -100,7 +101,7 @@ def private_bounds(
             counts[name].update(dict(zip(codes.tolist(), times.tolist(), strict=True)))
     purpose = f"bounds of {len(columns)} columns"
     coordinates = _COORDINATES * len(columns)
-    budget = PrivacyFilter.open(privacy, ledger=ledger, subject=ROWS, coordinates=coordinates, purpose=purpose)
+    budget = PrivacyFilter.open(privacy, ledger=ledger, subject=subject, coordinates=coordinates, purpose=purpose)
     held = {name: _Column.of(counts[name], budget, noise) for name in columns}
     ends = {name: column.size(len(columns)) for name, column in held.items()}
     found = sum(one is not None for one in ends.values())

@@ -34,7 +34,7 @@ class Charge:
 def refuse_other(cap: Privacy, books: Subject, charge: Charge) -> None:
     """Raise `BudgetError` if a charge is about another data set, unit or relation than the books of a ledger.
 
-    A charge that names no data set is about the ledger's; a ledger that names none takes any.
+    A ledger that names no data set takes any. Entries without a name were once taken by every ledger, and are read.
     """
     refuse_other_subject(books, charge.subject)
     loss, theirs = charge.loss, charge.asked.relation
@@ -51,12 +51,22 @@ def refuse_other_subject(books: Subject, subject: Subject) -> None:
     if None not in {books.dataset, subject.dataset} and books.dataset != subject.dataset:
         raise BudgetError(
             f"This ledger is of the data set {books.dataset!r}, the release is of {subject.dataset!r}. Use the ledger "
-            "of that data set; if they are one and the same, give the schema the ledger's name. Nothing was spent."
+            "of that data set; if they are one and the same, give the schema the ledger's name (a draft: --dataset). "
+            "Nothing was spent."
         )
     if books.unit != subject.unit:
         raise BudgetError(
             f"This ledger counts the loss of {books.unit_in_words}, the release protects {subject.unit_in_words}. Set "
             "unit in the schema as in the ledger, or use a ledger of that unit. Nothing was spent."
+        )
+
+
+def refuse_unnamed(dataset: str | None, subject: Subject) -> None:
+    """Raise `BudgetError` if something that names no data set would be charged to the ledger of one."""
+    if dataset is not None and subject.dataset is None:
+        raise BudgetError(
+            f"This ledger is of the data set {dataset!r}, and what is to be charged does not say of which it is. If "
+            f"they are one and the same, give dataset={dataset!r}; else use another ledger. Nothing was spent."
         )
 
 

@@ -30,7 +30,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import grid_bits
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import ROUND_UP, block_sensitivity
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.subject import ROWS, Subject
 
 NAMING_SHARE = 0.002  # of δ: the chance that some value of a single row is named; a ledger has room for four of it
 MOST_VALUES = 256  # of a column, the first ones in alphabetical order
@@ -44,6 +44,7 @@ def frequent_values(
     privacy: Privacy,
     ledger: Ledger,
     noise: NoiseSource,
+    subject: Subject = ROWS,
 ) -> dict[str, tuple[str, ...]]:
     """The values of each column that enough rows hold, in alphabetical order. The ledger is charged before noise.
 
@@ -60,7 +61,7 @@ def frequent_values(
     budget = PrivacyFilter.open(
         privacy,
         ledger=ledger,
-        subject=ROWS,
+        subject=subject,
         coordinates=2 * len(columns),
         purpose=f"frequent values of {len(columns)} columns",
         outright=sum((naming for _ in columns), Loss()),

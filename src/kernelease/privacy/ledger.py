@@ -12,7 +12,7 @@ from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.charge import Charge, counted_loss, refuse_other
+from kernelease.privacy.charge import Charge, counted_loss, refuse_other, refuse_unnamed
 from kernelease.privacy.subject import Subject
 
 
@@ -82,7 +82,11 @@ def next_receipt(
 
 
 def refuse_beyond(receipt: Receipt, before: Sequence[Receipt]) -> None:
-    """Raise `BudgetError` if a receipt after those `before` would pass the cap. Shared by all ledgers."""
+    """Raise `BudgetError` if a new receipt would pass the cap, or names no data set where the ledger does.
+
+    Shared by all ledgers.
+    """
+    refuse_unnamed(receipt.dataset, receipt.charge.subject)
     if not receipt.cap.allows(receipt.spent):
         raise BudgetError(_beyond(receipt.cap, before[-1].spent if before else Loss(), receipt.charge))
 

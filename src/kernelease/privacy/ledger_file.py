@@ -25,7 +25,7 @@ from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
-from kernelease.privacy.charge import Charge, refuse_other_subject
+from kernelease.privacy.charge import Charge, refuse_other_subject, refuse_unnamed
 from kernelease.privacy.ledger import (
     Receipt,
     books_in_html,
@@ -197,6 +197,7 @@ class LedgerFile:
         """Raise `BudgetError` if a release is about another data set or unit: known before any row is read."""
         entries = self.entries()
         dataset = entries[-1].dataset if entries else self.dataset
+        refuse_unnamed(dataset, subject)
         refuse_other_subject(Subject(dataset=dataset, unit=self.unit), subject)
 
     def _receipt(self, charge: Charge, before: list[Receipt], time: str) -> Receipt:

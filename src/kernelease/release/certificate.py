@@ -115,6 +115,11 @@ class Certificate(Kind):
         return {rate: self.promised.attacker(rate) for rate in (0.01, 0.05)}
 
     @property
+    def one(self) -> str:
+        """Whom an attacker looks for: a row, or a person with several."""
+        return "person" if self.unit.startswith("each person") else "row"
+
+    @property
     def promised(self) -> Loss:
         """The whole loss that ε and δ allow: what was charged, whatever the steps have used of it."""
         asked = Privacy(
@@ -137,7 +142,7 @@ class Certificate(Kind):
         about = [
             ("method", self.method),
             ("noisy numbers", f"{self.coordinates:,} in {len(self.steps)} steps"),
-            ("attacker finds a given row", f"at best in {best}"),
+            (f"attacker finds a given {self.one}", f"at best in {best}"),
             ("ledger", str(self.entry)),
         ]
         return html.card(self.headline, html.facts(about), "<i>Not promised</i>", html.lines(NOT_PROMISED))
@@ -149,7 +154,7 @@ class Certificate(Kind):
         lines.append(f"bounds and values: {self.domain}")
         lines.append(f"noisy numbers: {self.coordinates:,} in {len(self.steps)} steps")
         best = ", ".join(f"{power:.3g} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
-        lines.append(f"an attacker's best chance to spot a given row: {best}")
+        lines.append(f"an attacker's best chance to spot a given {self.one}: {best}")
         if self.published_rows:
             lines.append(f"the {self.published_rows} rows published before have no guarantee")
         lines += ["not promised:", *(f"  {item}" for item in NOT_PROMISED)]

@@ -9,7 +9,6 @@ import hashlib
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from kernelease.measured.measured import Measured
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Step
@@ -40,7 +39,7 @@ def datasheet(measurements: Measurements) -> bytes:
         *_section("Who is protected", _unit(certificate, schema)),
         *_section("How it was made", _mechanism(certificate)),
         *_section("Which data went in", _data(certificate, schema)),
-        *_section("How accurate it is", _utility(measurements.measured, schema)),
+        *_section("How accurate it is", _utility(measurements)),
         *_section("Hazards", _hazards(certificate, schema)),
         *_section("Not promised", (f"- {item}" for item in NOT_PROMISED)),
         *_section("What the guarantee rests on", _ground(certificate)),
@@ -68,8 +67,8 @@ def _guarantee(certificate: Certificate) -> Lines:
     yield ""
     for rate, power in certificate.attacker.items():
         yield (
-            f"- Whoever knows all other rows, and accuses wrongly in {rate:.0%} of cases, recognises a given row in at "
-            f"most {power:.3g} of cases."
+            f"- Whoever knows all other {certificate.one}s, and accuses wrongly in {rate:.0%} of cases, recognises a "
+            f"given {certificate.one} in at most {power:.3g} of cases."
         )
 
 
@@ -149,10 +148,12 @@ def _column(column: Column) -> str:
     return f"| {_plain(column.name)} | {column.tag} | {within} | {'yes' if column.nullable else 'no'} |"
 
 
-def _utility(measured: Measured, schema: Schema | None) -> Lines:
-    yield from measured.accuracy.split("\n")
+def _utility(measurements: Measurements) -> Lines:
+    for notice in measurements.notices:
+        yield from (f"**{_plain(notice)}**", "")
+    yield from measurements.measured.accuracy.split("\n")
     yield "measurements.json holds what was measured: intervals come from it, and can't come from the rows alone."
-    if schema is not None:
+    if measurements.schema is not None:
         yield "Synthetic rows follow what was measured. What was not measured, such as a rare joint event, is a guess."
 
 

@@ -1,6 +1,7 @@
 """What an analyst asks of a release: averages and what is made of them, each with its interval."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, overload
 
 from kernelease.analysis.agreement import Agreement, agreement
@@ -172,7 +173,7 @@ class Estimates:
 
     def answers(self: Released) -> Answers:
         """What this release can and can't answer, by column and by pair of columns."""
-        return answers(evidence_of(self, Target.TABLE))
+        return replace(answers(evidence_of(self, Target.TABLE)), notices=self.measurements.notices)
 
 
 def _of_vectors(release: Released, function: Callable[[Columns], Any], target: Target | str) -> Estimate:

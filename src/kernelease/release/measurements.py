@@ -5,6 +5,7 @@ from typing import final
 
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method
+from kernelease.privacy.accounting import Privacy
 from kernelease.release.certificate import Certificate
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
@@ -22,6 +23,15 @@ class Measurements:
     domain: Domain
     method: Method
     measured: Measured
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a release of these numbers can't show, in sentences that follow from them and from what is declared."""
+        stated = self.certificate
+        privacy = Privacy(
+            epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours, calibration=stated.calibration
+        )
+        return self.method.notices(self.measured, self.schema, privacy)
 
     @property
     def schema(self) -> Schema | None:

@@ -6,6 +6,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats, Rows
 from kernelease.measured.measured import Measured
+from kernelease.release.measurements import Measurements
 from kernelease.table.schema import Schema
 
 
@@ -19,6 +20,10 @@ class Released(Protocol):
     @property
     def measured(self) -> Measured:
         """Noisy numbers."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """The same with what they were made by, and certified as."""
 
     @property
     def table(self) -> pa.Table:

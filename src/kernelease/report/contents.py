@@ -37,6 +37,7 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
         "rows": number(release.measured.rows),
         "total": number(release.measured.rows) if known else None,
         "synthetic_rows": release.table.num_rows,
+        "notices": list(release.measurements.notices),
         "promise": promise_record(release),
         "steps": step_records(release),
         "sample": _sample(release),

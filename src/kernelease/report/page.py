@@ -107,6 +107,7 @@ def write_page(content: Mapping[str, Any], out: str | Path, *, overwrite: bool =
     target = Path(out)
     draft = target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
     try:
+        draft.touch(mode=0o600 if "owner" in content else 0o666)  # what compares with private rows is its owner's alone
         draft.write_text(page(content), encoding="utf-8", newline="\n")
         os.replace(draft, target)
     except OSError as error:

@@ -15,7 +15,7 @@ from kernelease.privacy.frequent import frequent_values
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.noise import NoiseSource, SystemNoise
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.subject import Subject
 from kernelease.release.keeping import Bought, Watched
 from kernelease.sources.paths import SAS, SPSS, STATA, kind_of
 from kernelease.sources.source import Source, source_columns
@@ -74,17 +74,19 @@ def measure_domain(
     *,
     epsilon: float,
     ledger: LedgerFile,
+    dataset: str | None = None,
     noise: NoiseSource | None = None,
     written: Written | None = None,
 ) -> Found:
-    """Bounds of numbers and frequent values of texts, with ε charged to the ledger of the source's data.
+    """Bounds of numbers and frequent values of texts, with ε charged to the ledger of the source's data set.
 
     Half of ε finds bounds; the other half finds values of the columns that are declared texts or, where nothing is
     declared, of those whose noisy counts showed no numbers. Both are charged as releases at the cap's δ are, with
     Gaussian noise, so that what is left for later ones is what those would leave. Values need a δ; a ledger that is
     pure has none, and all of ε then goes to bounds, with Laplace noise. `written` says how numbers are written.
     """
-    ledger.check_subject(ROWS)
+    subject = Subject(dataset=dataset)
+    ledger.check_subject(subject)
     drawn, cap = SystemNoise() if noise is None else noise, ledger.cap
     names, declared = source_columns(source), source.declared_schema() is not None
     numeric, texts = (choose(names, declared_types=declared) for choose in (numeric_names, text_names))
@@ -99,12 +101,14 @@ def measure_domain(
         if numeric:
             privacy = replace(cap, epsilon=part)
             rows = _plain(source.batches(numeric), Written() if written is None else written)
-            bounds = private_bounds(rows, numeric, privacy=privacy, ledger=books, noise=drawn)
+            bounds = private_bounds(rows, numeric, privacy=privacy, ledger=books, noise=drawn, subject=subject)
         wanted = texts if declared else tuple(name for name in numeric if bounds[name] is None)
         values: dict[str, tuple[str, ...]] = {}
         if wanted and not cap.pure:
             privacy = replace(cap, epsilon=epsilon / 2)
-            values = frequent_values(source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn)
+            values = frequent_values(
+                source.batches(wanted), wanted, privacy=privacy, ledger=books, noise=drawn, subject=subject
+            )
         known = {name: item for name, item in bounds.items() if item is not None}
         found = Found(bounds=known, values=values, paid=_paid(cap, ledger.entries()[before:]))
         bought.answered(f"bounds {known}, frequent values {values}.")

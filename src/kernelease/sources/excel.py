@@ -23,6 +23,9 @@ Line: TypeAlias = list[Any]  # cells as calamine gives them: "" for an empty one
 class ExcelSheet(FileSource):
     """A sheet of a workbook. Its first line that is not empty names the columns; each later one is a row.
 
+    An empty line is a row of NULLs, as an empty record of a CSV file is: a row never goes by what its cells hold. A
+    sheet ends with its last line that has a cell, whatever is formatted below it.
+
     Every cell has a type of its own there, so all arrive as text, as a CSV file would have it. Empty cells, errors
     (#N/A) and the texts in `nulls` are NULL. Memory holds the whole sheet, which has at most 1,048,576 lines.
     """
@@ -38,7 +41,7 @@ class ExcelSheet(FileSource):
         try:
             with library.CalamineWorkbook.from_path(path) as workbook:
                 chosen = _chosen(workbook, sheet, path)
-                first = next(_lines(workbook, chosen), [])
+                first = next(filter(_is_written, _lines(workbook, chosen)), [])
         except library.PasswordError:
             raise SourceError(f"{path} is protected by a password. Save it without one.") from None
         except (library.CalamineError, OSError):
@@ -69,7 +72,7 @@ class ExcelSheet(FileSource):
         try:
             with library.CalamineWorkbook.from_path(self.path) as workbook:
                 lines = _lines(workbook, self.sheet)
-                next(lines, None)
+                next(filter(_is_written, lines), None)  # the header
                 while batch := list(islice(lines, self.batch_rows)):
                     arrays = [self._array([line[place] for line in batch]) for place in places]
                     yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
@@ -104,8 +107,13 @@ def _chosen(workbook: Any, sheet: str | None, path: Path) -> str:
 
 
 def _lines(workbook: Any, sheet: str) -> Iterator[Line]:
-    """The lines of a sheet that are not empty."""
-    return (line for line in workbook.get_sheet_by_name(sheet).iter_rows() if any(cell != "" for cell in line))
+    """The lines of a sheet, from the first to the last that has a cell."""
+    return iter(workbook.get_sheet_by_name(sheet).iter_rows())
+
+
+def _is_written(line: Line) -> bool:
+    """Whether a line has a cell that is not empty."""
+    return any(cell != "" for cell in line)
 
 
 def _text(cell: object) -> str | None:

@@ -45,8 +45,16 @@ _PREAMBLE = """\
 [table]
 name = {name}
 neighbours = "replace-one"  # or "add-remove", where the number of rows is private
+"""
+_NO_UNIT = """\
 # unit = "person"           # the column that identifies a person who may have several rows,
 # max_rows_per_unit = 5     # and how many of them may count
+"""
+_UNIT = """\
+# Its values repeat as those of persons with several rows do. If they name persons, keep these two lines: they protect
+# each person, and not each row alone. If they don't, remove both and declare the column below.
+unit = {unit}  # {mark}
+max_rows_per_unit = {most}  # {mark}
 """
 _TO_CONFIRM = """\
 confirmed = false           # true, once every line below that is marked is public knowledge, or was changed
@@ -83,6 +91,7 @@ def draft(
     known: Mapping[str, Lines] | None = None,
     written: Written | None = None,
     looked: bool = False,
+    unit: tuple[str, int] | None = None,
     left_out: Mapping[str, str] | None = None,
     paid: str = "",
 ) -> str:
@@ -92,8 +101,9 @@ def draft(
     as for CSV, whose types would be guessed from values, they are to be filled in too.
 
     `known` are the lines of columns that something else has told: a code book, a charged mechanism, the owner's look at
-    the rows. With `looked`, the schema can't be used before it is confirmed. `written` says how the rows are written;
-    `left_out` are columns that are not declared, and why. `paid` says what of a budget the known lines have cost.
+    the rows. With `looked`, the schema can't be used before it is confirmed, and `unit` is the column that persons seem
+    to go by, with how many rows most of them have. `written` says how the rows are written; `left_out` are columns that
+    are not declared, and why. `paid` says what of a budget the known lines have cost.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -103,7 +113,7 @@ def draft(
     nullable = true  # FILL IN: false if no value can be missing
     <BLANKLINE>
     """
-    table = _PREAMBLE.format(name=toml_value(name))
+    table = _PREAMBLE.format(name=toml_value(name)) + _unit_lines(unit)
     parts = [f"{_TO_DECIDE}{table}{_TO_CONFIRM}" if looked else f"{_TO_FILL_IN}{_remark(paid)}{table}"]
     said = Written() if written is None else written
     if said != Written():
@@ -116,6 +126,10 @@ def draft(
         lines = (known or {}).get(field.name) or blank_lines(type_word(field.type) if declared_types else None)
         parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *(_line(*line) for line in lines)]) + "\n")
     return "\n".join(parts)
+
+
+def _unit_lines(unit: tuple[str, int] | None) -> str:
+    return _NO_UNIT if unit is None else _UNIT.format(unit=toml_value(unit[0]), most=unit[1], mark=MARK)
 
 
 def blank_lines(tag: str | None) -> Lines:

@@ -244,7 +244,8 @@ class Schema:
         lines = self.records is Records.LINES
         if self.unit is None:
             return "each line of the file" if lines else "each row"
-        return f"each {self.unit} (up to {self.max_rows_per_unit} {'lines of the file' if lines else 'rows'})"
+        several = f"up to {self.max_rows_per_unit} {'lines of the file' if lines else 'rows'}"
+        return f"each person ({several}{'' if self.unit == 'person' else f' of one {self.unit}'})"
 
     @property
     def records(self) -> Records | None:

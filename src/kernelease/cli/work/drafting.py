@@ -18,14 +18,15 @@ from kernelease.sources.opening import open_source
 from kernelease.sources.public import read_public
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, draft_from_public
+from kernelease.table.toml import toml_value
 from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 
 def drafted(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
     """The text of a schema to begin with."""
-    name = told.public.stem if told.public is not None else _name(data)
+    name = told.dataset or (told.public.stem if told.public is not None else _name(data))
     if told.look:
-        return draft_by_looking(data, name, query=query, written=written)
+        return _by_looking(data, name, query, written, screen)
     source = open_source(data, query=query, csv=CsvFormat.of(written))
     _refuse_of_files(source, written)
     if told.public is not None:
@@ -40,9 +41,20 @@ def drafted(data: str, query: str | None, written: Written, told: Knowledge, scr
             )
         formats = {described[column].date_format for column in known} - {None}
         written = replace(written, dates=written.dates or tuple(sorted(map(str, formats))))
-    elif (found := _found(source, written, told, screen)) is not None:
+    elif (found := _found(source, name, written, told, screen)) is not None:
         known, paid = found.lines(source), found.paid
     return draft_schema(source, name, known=known, written=written, paid=paid)
+
+
+def _by_looking(data: str, name: str, query: str | None, written: Written, screen: Screen) -> str:
+    proposal = draft_by_looking(data, name, query=query, written=written)
+    if (unit := proposal.unit) is not None:
+        screen.note(
+            f"Column {unit.name!r} looks like the name of persons with several rows: the draft says unit = "
+            f"{toml_value(unit.name)} and max_rows_per_unit = {unit.most}. Keep them if these are persons: else each "
+            "row is protected, and not each person."
+        )
+    return proposal.text
 
 
 def with_separator(data: str, query: str | None, written: Written, screen: Screen) -> Written:
@@ -72,11 +84,11 @@ def _name(data: str) -> str:
     return "table" if "://" in data else Path(data).name.split(".")[0] or "table"
 
 
-def _found(source: Source, written: Written, told: Knowledge, screen: Screen) -> Found | None:
+def _found(source: Source, name: str, written: Written, told: Knowledge, screen: Screen) -> Found | None:
     if told.epsilon is None or told.ledger is None:
         return None
     books = LedgerFile.open(told.ledger)
-    found = measure_domain(source, epsilon=told.epsilon, ledger=books, written=written)
+    found = measure_domain(source, epsilon=told.epsilon, ledger=books, dataset=name, written=written)
     screen.note(found.paid)
     screen.note(f"The ledger: {books.remaining()}")
     return found

@@ -31,13 +31,13 @@ def plan_tables(expected: Plan, all_pairs: bool) -> list[RenderableType]:
         shown += [line(""), grid(("pair", *_NOISE), map(_row, listed))]
     if len(listed) < len(pairs):
         shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
-    return [*shown, line(""), _curve(expected.settings), line(""), *map(line, expected.advice)]
+    return [*shown, line(""), _curve(expected.settings), line(""), *map(line, (*expected.notices, *expected.advice))]
 
 
 def plan_parts(expected: Plan) -> list[str]:
     """The same as parts of a page, which has room for all pairs."""
     columns, pairs = _columns_and_pairs(expected)
-    parts = [sheet.words(expected.advice), sheet.facts(_facts(expected))]
+    parts = [sheet.words((*expected.notices, *expected.advice)), sheet.facts(_facts(expected))]
     parts.append(sheet.grid("Columns", ("column", *_NOISE), map(_row, columns), note=_UNIT))
     if pairs:
         parts.append(sheet.grid("Pairs", ("pair", *_NOISE), map(_row, pairs), note=_UNIT))
@@ -56,8 +56,8 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
     privacy = expected.privacy
     return [
         ("promise", f"epsilon {privacy.epsilon:g}, delta {privacy.delta:g}, {privacy.relation.value} neighbours"),
-        ("rows", f"{expected.rows:,}"),
-        ("attacker", attacker_words(expected.attacker)),
+        (f"{expected.one}s", f"{expected.rows:,}"),
+        ("attacker", attacker_words(expected.attacker, expected.one)),
         ("pairs", _pairs(expected)),
         ("noisy numbers", f"{expected.numbers:,}"),
         ("time", f"about {_rounded(expected.seconds)} s of one core"),
@@ -113,6 +113,7 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
         "advice": list(expected.advice),
+        "notices": list(expected.notices),
         "pairs": expected.pairs,
         "pairs_chosen": expected.chosen,
         "noisy_numbers": expected.numbers,

@@ -1,11 +1,16 @@
 """What `measure` and `release` are asked for: read and checked in full before any budget is spent."""
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
+import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from kernelease.check.inspection import format_damage
+from kernelease.cli.knowledge import on_a_terminal
+from kernelease.cli.promise import read_cap
 from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
@@ -21,6 +26,7 @@ from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
+from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.public import read_public
 from kernelease.sources.source import LARGEST_BATCH, Source
 from kernelease.table.schema import Schema
@@ -32,6 +38,8 @@ from kernelease.table.table_domain import TableDomain
 class Request:
     """A source, what is declared and promised about it, its books, and where the bundle goes."""
 
+    data: str  # as it was typed
+    query: str | None
     source: Source
     schema: Schema
     privacy: Privacy
@@ -53,6 +61,7 @@ class Request:
         schema: Schema,
         privacy: Privacy,
         ledger: Path | None,
+        cap: str | None = None,
         seed: int,
         out: Path,
         key: Path | None,
@@ -68,16 +77,37 @@ class Request:
         method = _method(schema, target=target, public=public, published=published, seed=seed)
         method.check(TableDomain(schema))
         return cls(
+            data=data,
+            query=query,
             source=open_declared(data, schema, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
             schema=schema,
             privacy=promised,
-            ledger=None if ledger is None else open_ledger(ledger, subject=subject, cap=promised),
+            ledger=_ledger(ledger, cap, subject, promised),
             seed=PublicSeed(seed).value,
             out=out,
             key=None if key is None else load_private_key(key),
             overwrite=overwrite,
             method=method,
             push_down=push_down,
+        )
+
+    def look_at_format(self, *, accept_damage: bool) -> str:
+        """Stop before anything is spent where the source can't be read as it is declared; what was done, in words.
+
+        What is found is private, and decides about nothing but this: no cell and no count of it is printed.
+        """
+        if accept_damage:
+            return "left out, by --accept-damage"
+        if self.push_down or isinstance(self.source, Partitioned):
+            return "left out: rows stay where they are"
+        found = format_damage(self.data, self.schema, query=self.query)
+        if not found:
+            return "the source reads as declared; `kernelease check` shows what its cells become"
+        told = "; ".join(dict.fromkeys(f"{finding.where}: {finding.gist}" for finding in found[:_MOST_TOLD]))
+        more = f"; and {len(found) - _MOST_TOLD} more" if len(found) > _MOST_TOLD else ""
+        raise ParameterError(
+            f"The source can't be read as it is declared: {told}{more}. Nothing was spent. `kernelease check` shows "
+            "the cells, and the line to write in the schema; --accept-damage goes on as it is."
         )
 
     def measure(self, progress: Progress) -> Measurements:
@@ -92,6 +122,23 @@ class Request:
     def _order(self) -> dict[str, Any]:
         names = ("schema", "privacy", "ledger", "seed", "out", "key", "overwrite", "push_down")
         return {name: getattr(self, name) for name in names}
+
+
+_MOST_TOLD = 5  # damages that a refusal names
+
+
+def _ledger(path: Path | None, cap: str | None, subject: Subject, promised: Privacy) -> Ledger | None:
+    """The books that were named. On a terminal, the cap of those that are not there yet is asked for."""
+    if path is None:
+        if cap is not None:
+            raise ParameterError("--cap is the cap of a ledger: say where with --ledger FILE, too.")
+        return None
+    if cap is None and not os.path.lexists(path) and on_a_terminal():
+        cap = typer.prompt(
+            f"There is no ledger {path} yet. The most that all releases of {subject.dataset!r} together may ever "
+            f"spend, as EPS,DELTA (this one spends {promised.epsilon:g},{promised.delta:g})"
+        )
+    return open_ledger(path, subject=subject, promised=promised, cap=None if cap is None else read_cap(cap, promised))
 
 
 def _method(schema: Schema, *, target: str | None, public: Path | None, published: Path | None, seed: int) -> Method:

@@ -50,6 +50,9 @@ def _show(
         fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
         shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
     shown += certificate_facts(certificate)
+    notices = (content.measurements if isinstance(content, Release) else content).notices
+    fields["notices"] = list(notices)
+    shown += [("NOTE", notice) for notice in notices]
     if ledger is not None:
         left = _left(ledger)
         fields["ledger"] = {"entry": certificate.entry.number, "identity": certificate.entry.ledger, "left": left}
@@ -101,16 +104,16 @@ def certificate_facts(certificate: Certificate) -> list[tuple[str, object]]:
     """The certificate for people, beside its headline."""
     shown: list[tuple[str, object]] = [
         ("noisy numbers", f"{certificate.coordinates:,}"),
-        ("attacker", attacker_words(certificate.attacker)),
+        ("attacker", attacker_words(certificate.attacker, certificate.one)),
     ]
     if certificate.published_rows:
         shown.append(("no guarantee", f"for the {certificate.published_rows:,} rows published before"))
     return shown
 
 
-def attacker_words(rates: dict[float, float]) -> str:
-    """The best chance of an attacker to spot a given row."""
-    return "finds a given row at best in " + ", ".join(
+def attacker_words(rates: dict[float, float], one: str) -> str:
+    """The best chance of an attacker to spot a given row, or person."""
+    return f"finds a given {one} at best in " + ", ".join(
         f"{power:.1%} of cases at {rate:.0%} false alarms" for rate, power in rates.items()
     )
 

@@ -19,6 +19,7 @@ from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import sets as set_blocks
 from kernelease.methods.interactions.fitted import FittedTable
 from kernelease.methods.interactions.grouped import grouped, leaves
+from kernelease.methods.interactions.notices import release_notices
 from kernelease.methods.interactions.pairing import Pairing, seen
 from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
 from kernelease.methods.interactions.reserve import Reserve
@@ -42,6 +43,7 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import Domain
+from kernelease.table.schema import Schema
 
 # research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
 NEARLY_ALL = 0.95
@@ -282,6 +284,10 @@ class Interactions(Method):
         )
         progress.expect({name: seconds for name, seconds in work.seconds().items() if name != READING})
         progress.stage(TOGETHER)
+
+    def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:
+        """That no pair was measured, that noise hides nearly all, or which columns are lost."""
+        return release_notices(measured, schema, privacy, self)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
         """How the budget is parted, whether pairs are chosen, and whether they are measured as interactions.

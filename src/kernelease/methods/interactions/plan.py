@@ -19,6 +19,7 @@ from kernelease.measured.block import Block, finest
 from kernelease.measured.blocks import sensitivity_of
 from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.interactions import Interactions, count_noise
+from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
 from kernelease.methods.interactions.reserve import Reserve
 from kernelease.methods.interactions.resolution import Noise, width
 from kernelease.methods.interactions.shares import SIZE
@@ -32,8 +33,6 @@ from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 from kernelease.table.table_domain import TableDomain
 
-EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # convention: those that the plan compares
-ANSWERED = 4.0  # convention: a share of so many standard deviations has a 95 % interval within half of it
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
@@ -101,12 +100,14 @@ class Plan:
     memory: float  # bytes
     size: float  # bytes of the bundle
     settings: tuple[Setting, ...]
+    notices: tuple[str, ...] = ()  # what such a release can't show
+    one: str = "row"  # whom a count counts: a row, or a person with several
 
     def _repr_html_(self) -> str:
         best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
         about = [
-            ("rows", f"{self.rows:,}"),
-            ("attacker finds a given row", f"at best in {best}"),
+            (f"{self.one}s", f"{self.rows:,}"),
+            (f"attacker finds a given {self.one}", f"at best in {best}"),
             ("noisy numbers", f"{self.numbers:,}"),
             ("time and memory", f"about {self.seconds:.0f} s of one core, {self.memory / 1e6:.0f} MB"),
         ]
@@ -115,7 +116,7 @@ class Plan:
         ]
         compared = html.grid(("epsilon", "answers", "found at 1 %", "found at 5 %"), rows)
         title = f"Plan for epsilon = {self.privacy.epsilon:.3g}, delta = {self.privacy.delta:g}"
-        return html.card(title, html.facts(about), html.lines(self.advice), compared)
+        return html.card(title, html.facts(about), html.lines((*self.notices, *self.advice)), compared)
 
     @property
     def advice(self) -> tuple[str, ...]:
@@ -125,10 +126,9 @@ class Plan:
         """
         columns = len({name for floor in self.floors for name in floor.columns})
         here = Setting.of(self.privacy.epsilon, self.floors, self.attacker)
-        what = (
-            f"With {self.rows:,} rows and {columns} column{'s' * (columns > 1)}, epsilon = {self.privacy.epsilon:.3g}"
-        )
-        return f"{what} answers {here.answers}.", _enough(self.settings)
+        table = f"With {self.rows:,} {self.one}s and {columns} column{'s' * (columns > 1)}"
+        what = f"{table}, epsilon = {self.privacy.epsilon:.3g} answers {here.answers}."
+        return what, _enough(self.settings)
 
 
 def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
@@ -159,10 +159,12 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     )
     work = _workload(schema, blocks_measured, promised, rows, chosen, total, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows, reserve) for e in EPSILONS)
+    floors = _floors(schema, blocks, promised, rows, total)
+    alone = float(np.median([floor.share for floor in floors if len(floor.columns) == 1]))
     return Plan(
         privacy=promised,
         rows=rows,
-        floors=_floors(schema, blocks, promised, rows, total),
+        floors=floors,
         attacker=_attacker(total),
         pairs=measured,
         chosen=most is not None,
@@ -171,6 +173,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         memory=_memory(schema, blocks_measured, rows, chosen),
         size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
         settings=tuple(settings),
+        notices=planned_notices(schema, promised, rows, chosen, pairs=measured, floor=alone),
+        one="row" if schema.unit is None else "person",
     )
 
 

@@ -11,6 +11,7 @@ function overviewPanel() {
         el("p", { class: "lead" }, "A synthetic table, published in place of ", named(DATA.title, 60),
           ", and the noisy counts that it was made from. No row in it is a person."),
         guarantee(promise),
+        DATA.notices.map((notice) => el("p", { class: "notice bad" }, notice)),
         factsOf([
           ["Private table", `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}, ${DATA.columns.length} columns`],
           ["Published", `${whole(DATA.synthetic_rows)} synthetic rows`],

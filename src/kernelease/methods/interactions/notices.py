@@ -1,0 +1,160 @@
+"""What a release of a table can't show, each in a sentence that a newcomer understands.
+
+Before a release it follows from the schema, the promise and a number of rows that the owner gives; after it, from these
+and from noisy numbers. So nothing that a release says of itself depends on more than was paid for.
+"""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.measured import Measured
+from kernelease.privacy.accounting import Privacy
+from kernelease.table.columns.column import NULL_LABEL, Column
+from kernelease.table.columns.listed import Listed
+from kernelease.table.columns.string import String
+from kernelease.table.schema import Schema
+
+if TYPE_CHECKING:  # the method itself says these sentences
+    from kernelease.methods.interactions.interactions import Interactions
+
+EPSILONS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0)  # convention: those that a plan compares, and that are advised
+ANSWERED = 4.0  # convention: a share of so many standard deviations has a 95 % interval within half of it
+MOST_HIDDEN = 0.2  # convention: where noise hides larger shares of one column, little is left to ask
+LOST = 0.95  # convention: of a column's cells, that are no declared value
+_SURE = 0.1  # convention: the noise of that share, at most, for a sentence about it
+
+
+def planned_notices(
+    schema: Schema, privacy: Privacy, rows: float, method: "Interactions", *, pairs: int, floor: float
+) -> tuple[str, ...]:
+    """Before a release: of so many `pairs` that will be measured, and a `floor` of noise of one column, as a share."""
+    told = [_hidden(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
+    if pairs == 0 and len(schema) > 1:
+        told.append(_unrelated(schema, privacy, rows, method, "will be"))
+    return *told, *_free_texts(schema)
+
+
+def release_notices(
+    measured: Measured, schema: Schema | None, privacy: Privacy, method: "Interactions"
+) -> tuple[str, ...]:
+    """After a release: the same by its noisy numbers, and columns of which nearly all cells are no declared value."""
+    if not isinstance(measured, NoisyBlocks) or schema is None:
+        return ()
+    alone = _best_alone(measured)
+    pairs = sum(len(noisy.block.columns) > 1 for noisy in measured.blocks)
+    floor = float(np.median([noisy.deviation for noisy in alone.values()])) / measured.rows if alone else 0.0
+    told = [_hidden(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
+    if pairs == 0 and len(schema) > 1:
+        told.append(_unrelated(schema, privacy, measured.rows, method, "was"))
+    return *told, *_free_texts(schema), *_lost(schema, alone, measured.rows)
+
+
+def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
+    one = "row" if schema.unit is None else "person"
+    columns = f"{len(schema)} column{'s' * (len(schema) > 1)}"
+    return f"with {rows:,.0f} {one}s and {columns}, epsilon = {privacy.epsilon:.3g}"
+
+
+def _unrelated(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str) -> str:
+    """That single columns are all there is, and how many of them, or which ε, would show pairs."""
+    free = replace(method, target=None)
+    several = _most_related(schema.columns, privacy, rows, free)
+    enough = [
+        epsilon
+        for epsilon in EPSILONS
+        if epsilon > privacy.epsilon and _relates(schema.columns, replace(privacy, epsilon=epsilon), rows, free)
+    ]
+    ways = [f"name up to {several} columns"] if several > 1 else []
+    ways += [f"raise epsilon to {enough[0]:g}"] if enough else []
+    ways += [] if ways else ["a table of more rows is needed"]
+    return (
+        f"No relation between columns {verb} measured: {_what(schema, privacy, rows)} shows single columns only; "
+        f"{' or '.join(ways)}."
+    )
+
+
+def _relates(columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions") -> bool:
+    """Whether pairs of these columns would be measured."""
+    total = method.reserve(tuple(columns)).total(privacy)
+    return len(columns) > 1 and method.shares(columns, privacy, total, rows).most != 0
+
+
+def _most_related(columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions") -> int:
+    """The most columns of which pairs would be measured, whichever they are: those with the most atoms are tried."""
+    ordered = sorted(columns, key=lambda column: -column.size)
+    low, high = 1, len(ordered)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if _relates(ordered[:middle], privacy, rows, method) else (low, middle - 1)
+    return low
+
+
+def _hidden(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", floor: float) -> str:
+    """That noise hides most shares of even one column, and which ε would show them."""
+
+    def precision(epsilon: float) -> float:
+        total = method.reserve(schema.columns).total(replace(privacy, epsilon=epsilon))
+        return total.pure_epsilon if privacy.pure else total.mu
+
+    here = precision(privacy.epsilon)
+    enough = [e for e in EPSILONS if e > privacy.epsilon and ANSWERED * floor * here / precision(e) <= MOST_HIDDEN]
+    share = ANSWERED * floor
+    seen = "no share of one column" if share >= 1.0 else f"only shares of one column above {100 * share:.0f} %"
+    more = f", or raise epsilon to {enough[0]:g}" if enough else ""
+    return f"Noise hides nearly all: {_what(schema, privacy, rows)} shows {seen}; name fewer columns{more}."
+
+
+def _free_texts(schema: Schema) -> Iterator[str]:
+    for column in schema:
+        if isinstance(column, String) and not column.values:
+            yield (
+                f"Column {column.name!r} is free text, of which nothing can be counted: every released value is "
+                f"{column.other_label} or empty. Declare its values, or a hierarchy of codes, or leave it out."
+            )
+
+
+def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
+    """Of each column the counts of it alone that have most cells, and of those the least noise."""
+    alone: dict[int, NoisyBlock] = {}
+    for noisy in measured.blocks:
+        if len(noisy.block.columns) != 1 or noisy.block.weighted:
+            continue
+        (column,) = noisy.block.columns
+        known = alone.get(column)
+        if known is None or (noisy.block.cells, -noisy.sigma) > (known.block.cells, -known.sigma):
+            alone[column] = noisy
+    return alone
+
+
+def _lost(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator[str]:
+    """Columns of which nearly all cells are `other` or NULL, by noisy counts."""
+    for place, noisy in alone.items():
+        column = schema.columns[place]
+        special = {} if isinstance(column, String) and not column.values else _special(column)
+        counts, cells = noisy.counts(rows).reshape(-1), noisy.block.groups[0]
+        own = {label: int(cells[atom]) for label, atom in special.items() if (cells == cells[atom]).sum() == 1}
+        share = sum(counts[cell] for cell in own.values()) / rows
+        if own and share >= LOST and noisy.sigma * math.sqrt(len(own)) <= _SURE * rows:
+            label = max(own, key=lambda one: float(counts[own[one]]))
+            yield (
+                f"Column {column.name!r}: by the noisy counts about {100 * min(1.0, share):.0f} % of its cells are "
+                f"{label}, so it says next to nothing. "
+                + (
+                    "They are missing, or can't be read: correct [source] or the type."
+                    if label == NULL_LABEL
+                    else "Its values are not in the schema: declare them."
+                )
+            )
+
+
+def _special(column: Column) -> dict[str, int]:
+    """The atoms that stand for no declared value, by their labels: the last ones."""
+    atoms = {NULL_LABEL: column.size - 1} if column.nullable else {}
+    if isinstance(column, Listed) and column.other_label is not None:
+        atoms[str(column.other_label)] = column.size - 1 - column.nullable
+    return atoms
