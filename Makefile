@@ -39,7 +39,7 @@ test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
 
-test-anywhere: .venv/.dev  ## all tests as on other machines: linear algebra, instructions, threads, seeds (hours; OPTIONS="-m 'not slow'")
+test-anywhere: .venv/.dev  ## all tests as on other machines: linear algebra, instructions, threads, seeds (hours; OPTIONS="-m 'not slow and not whole'")
 	$(BIN)/python -m tests.anywhere -n $(WORKERS) --dist worksteal $(OPTIONS)
 
 audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, and whole grids that tests sample (half an hour)
