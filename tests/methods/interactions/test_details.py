@@ -97,7 +97,11 @@ def test_details_are_the_later_and_finer_blocks_of_two_columns():
 
 @pytest.fixture(scope="module")
 def release() -> ke.Release:
-    generator = np.random.default_rng(0)
+    return released(0)
+
+
+def released(seed: int) -> ke.Release:
+    generator = np.random.default_rng(seed)
     start = generator.integers(0, 100, ROWS)
     table = pa.table(
         {
@@ -116,17 +120,27 @@ def release() -> ke.Release:
         table,
         schema=schema,
         privacy=ke.Privacy(epsilon=1.0, delta=1e-6),
-        noise=ke.SeededNoise(0),
+        noise=ke.SeededNoise(seed),
         seed=0,
     )
 
 
 @pytest.mark.slow
-def test_released_columns_determine_each_other_as_the_private_ones_do(release):
-    rows = release.to_pandas(weights=False)
-    assert len(release.measured.details) >= 1
-    assert np.mean((rows["end"] - rows["start"]).between(0, 1)) > 0.6  # .2 where only cells are told apart
-    assert np.mean((rows["kind"] == "early") == (rows["start"] < 40)) > 0.97
+@pytest.mark.statistical
+def test_released_columns_determine_each_other_as_the_private_ones_do():
+    """On average over five tables and noises, which are .72 ± .04 and .9757 ± .0011: both bounds are five errors away.
+
+    Where only cells are told apart, an end follows its start in .2 of rows.
+    """
+    follows, agrees = [], []
+    for seed in range(5):
+        made = released(seed)
+        rows = made.to_pandas(weights=False)
+        assert len(made.measured.details) >= 1
+        follows.append(np.mean((rows["end"] - rows["start"]).between(0, 1)))
+        agrees.append(np.mean((rows["kind"] == "early") == (rows["start"] < 40)))
+    assert np.mean(follows) > 0.5
+    assert np.mean(agrees) > 0.97
 
 
 def test_answers_come_from_the_pair_s_own_cells(release):
