@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from importlib import import_module
 from typing import Any, final
 
 import numpy as np
@@ -13,7 +14,7 @@ from scipy.sparse import csr_array
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 
-SMALL = 128  # cells whose matrix is factored as it is, in no time
+SMALL = 256  # cells whose matrix is factored as it is, in no time
 LARGEST = 2048  # unknowns that are factored, in about a second; beyond, each function is iterated
 ACCURACY = 1e-9  # what a solution may leave over, relative to the function
 EXACT = 1e-12  # what it leaves over where nothing is gained by solving for the rest as well
@@ -119,13 +120,13 @@ class IteratedEquations(Equations):
     """By conjugate gradients: where both cells and sums are very many. M has few distinct eigenvalues."""
 
     def solve(self, functions: Floats) -> Floats:
-        from scipy.sparse.linalg import LinearOperator, cg
-
-        size = len(self.diagonal)
+        iterative, size = import_module("scipy.sparse.linalg"), len(self.diagonal)  # loaded where it is needed
         shares = self.diagonal + self.spread @ self.weights
-        every = LinearOperator((size, size), matvec=lambda x: self.product(x.reshape(-1, 1)).ravel(), dtype=np.float64)
-        scaling = LinearOperator((size, size), matvec=lambda x: x.ravel() / shares, dtype=np.float64)
-        found = [cg(every, one, M=scaling, rtol=ACCURACY, atol=0.0, maxiter=2000) for one in functions.T]
+        every = iterative.LinearOperator(
+            (size, size), matvec=lambda x: self.product(x.reshape(-1, 1)).ravel(), dtype=np.float64
+        )
+        scaling = iterative.LinearOperator((size, size), matvec=lambda x: x.ravel() / shares, dtype=np.float64)
+        found = [iterative.cg(every, one, M=scaling, rtol=ACCURACY, atol=0.0, maxiter=2000) for one in functions.T]
         if any(code != 0 for _, code in found):
             raise CapacityError("The noisy counts could not be combined: the equations for it did not converge.")
         return np.stack([one for one, _ in found], axis=1)

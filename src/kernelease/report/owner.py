@@ -85,6 +85,7 @@ def _learning(schema: Schema, real: Integers, synthetic: Integers, weights: Floa
     """Of some categories, how well each is predicted on private rows that neither model has seen."""
     try:
         models, metrics = import_module("sklearn.ensemble"), import_module("sklearn.metrics")
+        threads = import_module("threadpoolctl")  # comes with scikit-learn
     except ImportError:
         return _NO_LEARNER
     order = np.random.default_rng(0).permutation(len(real))
@@ -95,9 +96,11 @@ def _learning(schema: Schema, real: Integers, synthetic: Integers, weights: Floa
     chosen = [place for place in named if 2 <= schema.columns[place].size <= _MOST_CLASSES][-_LEARNED:]
     found = []
     for target in chosen:
-        scores = [
-            _score(models, metrics, rows, held, test, target) for rows, held in (fitted, (train, np.ones(len(train))))
-        ]
+        with threads.threadpool_limits(limits=1):  # of trees this small, threads wait for each other most of the time
+            scores = [
+                _score(models, metrics, rows, held, test, target)
+                for rows, held in (fitted, (train, np.ones(len(train))))
+            ]
         if None not in scores:
             found.append(
                 {
