@@ -19,7 +19,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-inference bench-thinning bench-replicates size clean bench-scale
+.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-first-minute bench-inference bench-thinning bench-replicates size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -102,6 +102,9 @@ bench-prediction: .venv/.bench .venv-peers/.peers  ## AUCs on public tables, bes
 
 bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPTIONS=--quick)
 	$(BIN)/python benchmarks/other_tables.py $(OPTIONS)
+
+bench-first-minute: .venv/.bench  ## CPU seconds of demo, report, query, refusals and plan beside the release (OPTIONS=--quick)
+	$(BIN)/python benchmarks/first_minute.py --write $(OPTIONS)
 
 bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
 	$(BIN)/python benchmarks/inference.py $(OPTIONS)

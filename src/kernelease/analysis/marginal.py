@@ -151,7 +151,7 @@ class MeasuredMarginal(Marginal):
     def counts(self) -> Floats:
         if self.total is not None and self.size == 1:
             return np.array([self.total])
-        free = self._inverse(self._weighted_sums[None])[0]
+        free = self._inverse(self._weighted_sums[None]).ravel()
         if self.total is None:
             return free
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
@@ -231,7 +231,7 @@ class MeasuredMarginal(Marginal):
 
     @cached_property
     def _ones(self) -> Floats:
-        return self._inverse(np.ones((1, self.size)))[0]
+        return self._inverse(np.ones((1, self.size))).ravel()
 
     @cached_property
     def _equations(self) -> Equations:
