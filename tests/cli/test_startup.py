@@ -1,10 +1,11 @@
-"""Help is read at once: it loads no library that only work needs. By what is loaded, not by the clock."""
+"""Help, refusals and questions load no library that only other work needs. By what is loaded, not by the clock."""
 
 import subprocess
 import sys
 
 import pytest
 
+import kernelease
 from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
 from kernelease.cli import choices
@@ -54,6 +55,81 @@ def test_help_of_every_command_loads_no_library_for_work(loaded):
 def test_help_of_every_command_loads_nothing_of_ours_but_commands(loaded):
     ours = tuple(f"kernelease.{name}" for name in (*OURS, *MORE))
     assert [name for name in loaded[1:] if name.startswith(ours)] == []
+
+
+RUN = """
+import sys
+from kernelease.cli import app
+try:
+    app(sys.argv[1:])
+except SystemExit as ended:
+    print(ended.code, *sorted(sys.modules))
+"""
+SCHEMA = '[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\n[columns.ill]\ntype = "boolean"\n'
+READING = ("pyarrow.csv", "pyarrow.parquet", "pyarrow.dataset")
+WORK = ("scipy.special", "scipy.linalg", "scipy.sparse", "scipy.optimize", "scipy.stats", "pandas", "opendp", *READING)
+PACKAGES = tuple(f"kernelease.{name}" for name in ("analysis", "check", "fit", "methods", "pipeline", "private"))
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("startup")
+    (folder / "people.toml").write_text(SCHEMA)
+    (folder / "odd.toml").write_text(SCHEMA.replace("max", "mxa"))
+    (folder / "people.csv").write_text("age,ill\n30,true\n40,false\n")
+    (folder / "taken").mkdir()
+    return folder
+
+
+def _run(folder, command):
+    """The exit code, and all that was loaded."""
+    done = subprocess.run(
+        [sys.executable, "-c", RUN, *command.split()], capture_output=True, text=True, check=True, cwd=folder
+    )
+    code, *modules = done.stdout.split("\n")[-2].split()
+    return int(code), modules, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("release people.csv --schema odd.toml --out new --epsilon 1 --delta 1e-6", "did you mean max"),
+        ("release people.csv --schema people.toml --out new --epsilon 0 --delta 1e-6", "epsilon must be positive"),
+        ("release people.csv --schema people.toml --out new --epsilon 1", "give --delta, too"),
+        ("release nobody.csv --schema people.toml --out new --epsilon 1 --delta 1e-6", "there is no file nobody.csv"),
+        ("release people.csv --schema people.toml --out taken --epsilon 1 --delta 1e-6", "taken already exists"),
+        ("measure nobody.csv --schema people.toml --out new --epsilon 1 --delta 1e-6", "there is no file nobody.csv"),
+        ("check nobody.csv --schema people.toml", "there is no file nobody.csv"),
+        ("plan --schema odd.toml --rows 100 --epsilon 1 --delta 1e-6", "did you mean max"),
+        ("query taken maen age", "did you mean mean"),
+        ("query taken mean", "takes a column: mean age"),
+        ("query taken mean age --minus a", "say by which columns"),
+    ],
+)
+def test_a_refusal_loads_nothing_that_works_with_rows(here, command, said):
+    code, modules, told = _run(here, command)
+    assert code == 2
+    assert said in " ".join(told.split()).lower()
+    assert [name for name in modules if name in WORK or name.startswith(PACKAGES)] == []
+
+
+@pytest.mark.parametrize("question", ["mean age", "count", "quantile age 0.5"])
+def test_a_question_loads_nothing_that_measures_draws_noise_or_compares(here, question):
+    if not (here / "bundle").exists():
+        release("people.csv", here)
+    code, modules, _ = _run(here, f"query bundle {question}")
+    assert code == 0
+    unused = ("scipy.stats", "pandas", "opendp", "pyarrow.dataset", "pyarrow.csv", "duckdb", "polars", "sklearn")
+    assert [name for name in modules if name in unused] == []
+    elsewhere = ("kernelease.sources", "kernelease.check", "kernelease.report", "kernelease.pipeline")
+    assert [name for name in modules if name.startswith(elsewhere)] == []
+    assert not {"kernelease.methods.subspace", "kernelease.methods.adaptive.adaptive"} & set(modules)
+
+
+def release(data, folder):
+    kernelease.release(
+        folder / data, schema=folder / "people.toml", privacy=(50.0, 1e-6), out=folder / "bundle", rows=20
+    )
 
 
 @pytest.mark.parametrize(("words", "meaning"), [(Relation, Neighbours), (Whose, Target), (RecordEnd, Records)])

@@ -115,7 +115,7 @@ def _read(value: Any, depth: int) -> Any:
 def _kind(tag: Any) -> type:
     """The class of a tag: kernelease's, or else one that whoever reads has imported."""
     if isinstance(tag, str):
-        if (own := own_kind(tag)) is not None:
+        if (own := own_kind(tag) or _offered_kind(tag)) is not None:
             return own
         _define_own()
         if (other := kind_of(tag)) is not None:
@@ -125,6 +125,15 @@ def _kind(tag: Any) -> type:
         f"Unknown tag {named}: this bundle is damaged, or newer than this kernelease, or it holds a kind that is not "
         "kernelease's own. If so, import the module that defines it first (`kernelease --import MODULE …`)."
     )
+
+
+def _offered_kind(tag: str) -> type | None:
+    """kernelease's kind of a tag that one of its packages offers: only the module that defines it is loaded."""
+    for home in _HOMES:
+        package = importlib.import_module(f"kernelease.{home}")
+        if tag in getattr(package, "__all__", ()):
+            getattr(package, tag)
+    return own_kind(tag)
 
 
 @functools.cache

@@ -1,14 +1,11 @@
 """What an analyst asks of a release beside a sample, another release, or a hypothesis."""
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
 from kernelease.analysis.comparisons.sample import SampleRows
-from kernelease.analysis.comparisons.score_tests import release_scores, sample_scores
-from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.comparisons.witness import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.inference import DRAWS, TestResult
@@ -19,6 +16,9 @@ from kernelease.release.reading import check_same_columns, reading
 from kernelease.release.released import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table.likeness import LENGTHSCALE
+
+if TYPE_CHECKING:  # tests are loaded when one is asked for
+    from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 
 _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of the private table
 
@@ -69,6 +69,8 @@ class Comparisons:
         seed: int = 0,
     ) -> TestResult:
         """Whether two columns that were counted together are independent."""
+        from kernelease.analysis.comparisons.column_tests import independence_test
+
         blocks, schema = reading(self).counts("independence_test")
         return independence_test(
             blocks, schema, first, second, target=Target(target), draws=draws, lengthscale=lengthscale, seed=seed
@@ -88,6 +90,9 @@ class Comparisons:
 
         Given rows are taken as the distribution itself, not as a sample of one: for that, `two_sample_test`.
         """
+        from kernelease.analysis.comparisons.column_tests import column_goodness
+        from kernelease.analysis.comparisons.two_sample import AgainstSample
+
         if column is None:
             comparison = _against(self, distribution, lengthscale, seed)
             if not isinstance(comparison, AgainstSample):
@@ -111,7 +116,9 @@ class Comparisons:
         return reading(self).witness(other, columns, Target(target))
 
 
-def _against(release: Released, other: Any, lengthscale: float, seed: int) -> AgainstSample | AgainstRelease:
+def _against(release: Released, other: Any, lengthscale: float, seed: int) -> "AgainstSample | AgainstRelease":
+    from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
+
     ours = reading(release)
     if isinstance(other, Comparisons):
         two: Any = other
@@ -129,6 +136,8 @@ def _scores(release: Released, other: Any, target: Target) -> float | None:
     """p by the scores of single columns, where columns were counted."""
     if not isinstance(release.measured, NoisyBlocks) or release.schema is None:
         return None
+    from kernelease.analysis.comparisons.score_tests import release_scores, sample_scores
+
     columns = release.schema.columns
     if isinstance(other, Comparisons):
         theirs, _ = reading(cast(Any, other)).counts("A comparison with counted columns")

@@ -2,14 +2,12 @@
 
 import hashlib
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.variables.origin import Origin
-from kernelease.analysis.variables.variable import RandomVariable
 from kernelease.arrays import Floats, Integers
 from kernelease.bars import shown
 from kernelease.errors import ParameterError
@@ -17,15 +15,17 @@ from kernelease.fit.points.thinning import thin
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
 from kernelease.progress import Progress
-from kernelease.release.export import export_table
-from kernelease.release.pandas_frame import described, pandas_frame
 from kernelease.release.reading import CountsReading, NoReading, reading
 from kernelease.release.released import Released
-from kernelease.release.replicates import Samples, point_samples, table_samples
-from kernelease.release.supervised import Supervised
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import Domain
+
+if TYPE_CHECKING:  # what few ask for is loaded when it is asked for
+    from kernelease.analysis.variables.origin import Origin
+    from kernelease.analysis.variables.variable import RandomVariable
+    from kernelease.release.replicates import Samples
+    from kernelease.release.supervised import Supervised
 
 
 class Exported(Released, Protocol):
@@ -54,6 +54,8 @@ class Frames:
 
         The weights, in the column `weight_name`, have mean 1, so that scikit-learn takes them as they are.
         """
+        from kernelease.release.pandas_frame import pandas_frame
+
         return pandas_frame(self.table if weights else self.rows, self.domain)
 
     def describe(self: Exported) -> Any:
@@ -61,6 +63,8 @@ class Frames:
 
         A first look, without the intervals that `mean`, `quantile` and `probability` give.
         """
+        from kernelease.release.pandas_frame import described
+
         return described(self.table, self.domain)
 
     def __len__(self: Exported) -> int:
@@ -69,13 +73,15 @@ class Frames:
     def to_polars(self: Exported, *, weights: bool = True) -> Any:
         """The rows as a polars data frame."""
         try:
-            import polars  # noqa: PLC0415  # an optional engine
+            import polars
         except ImportError:
             raise ParameterError("to_polars: needs polars, which is not installed.") from None
         return polars.from_arrow(self.table if weights else self.rows)
 
     def to_csv(self: Exported, path: str | Path, *, weights: bool = True, overwrite: bool = False) -> Path:
         """Write the rows as CSV, Parquet or Feather, by the ending of the name. In CSV, NULL is an empty cell."""
+        from kernelease.release.export import export_table
+
         return export_table(self.table if weights else self.rows, path, overwrite=overwrite)
 
     def sample(self: Exported, count: int, *, seed: int = 0) -> pa.Table:
@@ -91,8 +97,10 @@ class Frames:
 
         return self.rows.take(pa.array(thin(features, self.weights, count, generator)))
 
-    def for_supervised(self: Exported, target: str) -> Supervised:
+    def for_supervised(self: Exported, target: str) -> "Supervised":
         """X, y, sample_weight for scikit-learn and the like; the target is a column."""
+        from kernelease.release.supervised import Supervised
+
         if self.schema is None:
             raise ParameterError("for_supervised: needs a release of a table with a schema.")
         return Supervised.of(self.rows, self.weights, self.schema, target)
@@ -106,13 +114,15 @@ class Frames:
         method: Method | None = None,
         seed: int = 0,
         progress: Progress | None = None,
-    ) -> Samples:
+    ) -> "Samples":
         """Several data sets that differ as the release differs from the truth, with a rule to combine their results.
 
         Each is a fit of its own, which takes as long as the release's. `method` is the one that the release was made
         with, where that was not the default; `rows` is how many rows each gets. `progress` None: a bar where somebody
         may watch, on a terminal or in a notebook.
         """
+        from kernelease.release.replicates import point_samples, table_samples
+
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
         view, aim = reading(self), Target(target)
@@ -137,8 +147,10 @@ class Frames:
                 self, view.points(), view.embedding("samples"), count, target=aim, seed=seed, progress=watching
             )
 
-    def __getitem__(self: Exported, names: str | tuple[str, ...]) -> RandomVariable:
+    def __getitem__(self: Exported, names: str | tuple[str, ...]) -> "RandomVariable":
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
+        from kernelease.analysis.variables.variable import RandomVariable
+
         wanted = (names,) if isinstance(names, str) else names
         known = tuple(self.rows.column_names)
         for name in wanted:
@@ -150,8 +162,10 @@ class Frames:
         return RandomVariable.of(np.column_stack([_values(self.table.column(name)) for name in wanted]), origin)
 
 
-def _origin(release: Exported) -> Origin:
+def _origin(release: Exported) -> "Origin":
     """The rows as an origin of randomness. Two fits of the same measurements are related, and not the same rows."""
+    from kernelease.analysis.variables.origin import Origin
+
     table = hashlib.sha256()
     for column in release.table.columns:
         table.update(repr(column.to_pylist()).encode())

@@ -72,9 +72,10 @@ class Setting:
     ) -> "Setting":
         """What the floors say of single columns and of pairs; each stands for so many that are alike (None: for 1)."""
         single = [floor.share for floor in floors if len(floor.columns) == 1]
-        times = [1] * len(floors) if counts is None else counts
-        paired = [(floor.share, count) for floor, count in zip(floors, times, strict=True) if len(floor.columns) > 1]
-        pair = float(np.median(np.repeat(*zip(*paired, strict=True)))) if paired else None
+        times = np.ones(len(floors), dtype=np.int64) if counts is None else np.array(counts)
+        together = [place for place, floor in enumerate(floors) if len(floor.columns) > 1]
+        paired = np.repeat([floors[place].share for place in together], times[together])
+        pair = float(np.median(paired)) if together else None
         return cls(epsilon=epsilon, column=float(np.median(single)), pair=pair, attacker=attacker)
 
     @property
