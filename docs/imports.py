@@ -56,7 +56,7 @@ def package(module: str) -> str:
     first = module.split(".", maxsplit=1)[0]
     return (
         "foundations"
-        if first in ("_version", "arrays", "elementary", "errors", "fronts", "progress", "seeds")
+        if first in ("_version", "arrays", "elementary", "errors", "fronts", "kinds", "machine", "progress", "seeds")
         else first
     )
 
