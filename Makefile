@@ -42,7 +42,7 @@ check: static test-fast  ## format, lint, strict types, import contracts, and th
 test-anywhere: .venv/.dev  ## all tests as on other machines: linear algebra, instructions, threads, seeds (hours; OPTIONS="-m 'not slow and not whole'")
 	$(BIN)/python -m tests.anywhere -n $(WORKERS) --dist worksteal $(OPTIONS)
 
-audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, and whole grids that tests sample (half an hour)
+audit: .venv/.dev  ## attack the guarantee: every audit with its broken twin, and whole grids that tests sample (three quarters of an hour)
 	$(PYTEST) -m whole tests
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m audits --write
 

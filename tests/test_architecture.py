@@ -27,6 +27,7 @@ def _deepest(module: str) -> tuple[str, ...]:
     return (module, *max((_deepest(other) for other in below), key=len, default=()))
 
 
+@pytest.mark.slow
 def test_the_longest_chain_of_imports() -> None:
     chain = max((_deepest(module) for module in MODULES if _flat((module,))), key=len)
     assert len(chain) <= LONGEST_CHAIN, " → ".join(chain)
@@ -50,6 +51,7 @@ def _has_names(front: str) -> bool:
     return any(isinstance(node, ast.ImportFrom) for node in ast.parse(MODULES[front].read_text()).body)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["picture", "chain"])
 def test_the_page_is_up_to_date(part: str) -> None:
     assert written(part) == PARTS[part](), "run: python docs/make_architecture.py"

@@ -168,6 +168,7 @@ def test_importing_is_light_and_silent() -> None:
     assert (found.stdout.strip(), found.stderr.strip()) == ("[]", "")
 
 
+@pytest.mark.slow
 def test_names_are_loaded_on_demand_and_stay_functions() -> None:
     """`kernelease.release` is a package, too: importing it must not take the function's name away."""
     script = (

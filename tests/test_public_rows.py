@@ -110,6 +110,7 @@ def test_what_can_not_be_done_costs_nothing(declared, public, published, message
     assert ledger.entries == []
 
 
+@pytest.mark.slow
 def test_a_rehearsal_is_repeatable_and_better_with_more_epsilon():
     once, twice = (rehearse(PUBLIC, schema=schema(), privacy=PRIVACY, rows=2000) for _ in range(2))
     assert once == twice

@@ -18,6 +18,7 @@ def fitted():
     return ke.Synthesizer(bounds=BOUNDS, epsilon=3.0, delta=1e-6).fit(people().to_pandas())
 
 
+@pytest.mark.slow
 def test_a_frame_goes_in_and_a_frame_comes_out(fitted):
     frame = fitted.sample(50)
     assert isinstance(frame, pd.DataFrame)

@@ -200,6 +200,7 @@ def test_what_is_refused(ask, error, message):
         ask()
 
 
+@pytest.mark.slow
 def test_a_function_sees_columns():
     seen = {}
 

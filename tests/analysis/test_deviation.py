@@ -46,6 +46,7 @@ def test_intervals_hold_the_truth() -> None:
     assert held / (3 * RUNS) > 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / (3 * RUNS))
 
 
+@pytest.mark.slow
 def test_groups_and_conditions() -> None:
     release = ke.fit(_told(2, 8.0))
     groups = release.standard_deviation("age", by="sex")

@@ -81,6 +81,7 @@ def weighted():
     )
 
 
+@pytest.mark.slow
 def test_a_table_of_public_rows_answers_with_wide_intervals(weighted):
     truth = people(3_000, seed=1)
     for estimate, value in (

@@ -129,6 +129,7 @@ def test_intervals_hold_as_often_as_they_say_and_are_as_wide_as_the_errors() -> 
         assert abs(errors.mean()) < 4.5 * errors.std() / math.sqrt(REPEATS), name
 
 
+@pytest.mark.slow
 def test_wide_cells_are_left_out_where_noise_is_large() -> None:
     """Of sums over all cells of wage beside sex; what they leave out, the interval of a group's mean holds."""
     wage, told = SCHEMA.columns[0], []
@@ -189,6 +190,7 @@ def test_the_effect_is_as_sharp_as_the_others_where_the_missing_rows_are_known()
     assert abs(float(effect) - TRUTHS["effect"]) <= effect.margin()
 
 
+@pytest.mark.slow
 def test_without_moments_the_gap_is_back() -> None:
     told = evidence(0, 900.0)
     bare = dataclasses.replace(told, measured=dataclasses.replace(told.measured, moments=()))

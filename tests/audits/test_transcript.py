@@ -60,6 +60,7 @@ def test_laplace_laws_are_normalised() -> None:
     assert total == pytest.approx(1.0)
 
 
+@pytest.mark.slow
 def test_an_adaptive_run_is_followed_or_refused() -> None:
     tables = ([0, 0], [0, 1])
     a, b = log_ratios(adaptive, tables, BulkNoise(), 200, adaptive=True)

@@ -111,6 +111,7 @@ def test_the_split_is_the_one_that_all_share(tiny_adult):
     assert len(Adult.load(tiny_adult, most=100).train) == np.count_nonzero(split(300)[0] < 100)
 
 
+@pytest.mark.slow
 def test_scores_of_real_rows_are_the_known_ones(adult_files):
     adult = Adult.load(adult_files)
     errors = marginal_errors(adult.train, adult.test, adult.sizes)
@@ -232,6 +233,7 @@ def task(tmp_path):
     return tables.adult_task(adult, tmp_path, delta=1e-9)
 
 
+@pytest.mark.slow
 def test_a_peer_that_is_not_installed_says_so(tmp_path):
     absent = Contender(name="x", label="x", runner="dpmm_mst")  # by our own Python, which has no dpmm
     outcome = one_run(absent, task(tmp_path), 1.0, 0, limit=60)

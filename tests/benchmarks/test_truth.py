@@ -12,6 +12,7 @@ def truth():
     return OfRows(mixtures.kernel(2), mixtures.private_rows(2, 3000))
 
 
+@pytest.mark.slow
 def test_mean_gram_is_the_mean_of_the_gram_matrix(truth):
     assert mean_gram(truth.kernel, truth.rows) == pytest.approx(truth.kernel.gram(truth.rows, truth.rows).mean())
 

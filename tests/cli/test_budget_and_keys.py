@@ -81,6 +81,7 @@ def test_keys(here, run):
     assert "never overwritten" in run("keys", "make", "keys", code=2).stderr
 
 
+@pytest.mark.slow
 def test_a_timeline_shows_what_was_left_in_the_words_of_what_was_asked(run, here):
     run("budget", "create", "books", "--dataset", "people", "--epsilon", "2", "--delta", "1e-6")
     for epsilon in ("0.5", "1"):

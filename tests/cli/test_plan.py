@@ -63,6 +63,7 @@ def test_one_column_has_no_pairs(here, run):
     assert len(answer["noise"]) == 1
 
 
+@pytest.mark.slow
 def test_a_rehearsal_on_public_rows(here, run):
     pyarrow.csv.write_csv(people(100, seed=9), "public.csv")
     answer = run.json(*PLAN, "--simulate", "public.csv")["rehearsal"]

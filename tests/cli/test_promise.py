@@ -19,6 +19,7 @@ def test_two_rates_in_place_of_epsilon(run, here):
     assert planned["delta"] == 1e-6
 
 
+@pytest.mark.slow
 def test_a_release_keeps_the_risk_that_was_asked_for(run, here):
     made = run.json(
         *("release", "people.csv", "--schema", "people.toml", "--advantage", "0.3", "--delta", "1e-6"),

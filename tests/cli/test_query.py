@@ -71,6 +71,7 @@ def test_groups(bundle, release, run):
     assert "90 % interval" in run("query", bundle, "mean", "age", "--by", "sex", "--level", 0.9).stdout
 
 
+@pytest.mark.slow
 def test_regression(here, run):
     """Of a release with so much budget that every pair of columns is measured."""
     run("release", "people.csv", "--schema", "people.toml", "--epsilon", 50, "--delta", 1e-6, "--out", "all", "--quiet")

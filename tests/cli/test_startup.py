@@ -46,6 +46,7 @@ def loaded():
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_help_of_every_command_loads_no_library_for_work(loaded):
     seen, *modules = loaded
     assert int(seen) >= 20

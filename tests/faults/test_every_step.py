@@ -100,6 +100,7 @@ def test_a_pipeline_that_swallows_its_note_is_noticed(monkeypatch: pytest.Monkey
     assert all(silent in break_off(call, place, KeyboardInterrupt()) for place in after[2:])
 
 
+@pytest.mark.slow
 def test_a_command_that_swallows_its_note_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     call = BY_NAME["kernelease measure"]
     place = places_in(call, "charged")[-1]

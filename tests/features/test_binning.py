@@ -43,6 +43,7 @@ def test_buckets_are_those_of_the_oracle(cells: list[int]) -> None:
     assert np.array_equal(phi.integers(np.array([cells], dtype=np.float64))[0], expected)
 
 
+@pytest.mark.slow
 def test_approximation_error_of_the_laplace_kernel() -> None:
     """Bias at most 1/B, and errors of one entry of deviation at most ½/√G, over 40 draws of G = 400, B = 64."""
     kernel = Laplace(lengthscale=(1.0, 3.0))

@@ -37,6 +37,7 @@ def _errors(signed: bool, buckets: int, draws: int = 200) -> Any:
     return np.array([phi @ phi.T - EXACT for phi in maps])
 
 
+@pytest.mark.slow
 def test_many_buckets_give_the_spectrum_kernel() -> None:
     assert np.abs(_errors(False, 2**20, draws=3)).max() < 1e-5
 
@@ -85,6 +86,7 @@ def test_what_is_no_string_counts_as_empty(cell: object) -> None:
     assert np.array_equal(first, last)
 
 
+@pytest.mark.slow
 def test_the_hash_is_the_same_in_another_process() -> None:
     program = (
         "import numpy as np; from kernelease.features import HashedNgrams;"

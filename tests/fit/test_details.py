@@ -60,6 +60,7 @@ def test_columns_that_are_equal_become_so_again(centred):
     assert np.mean(moved[0] == moved[1]) > 0.99
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 1000), deviation=st.sampled_from([1e-6, 1e-3, 0.1]))
 def test_whatever_was_measured_columns_and_pairs_of_cells_stay(seed, deviation):
     generator = np.random.default_rng(seed)

@@ -31,6 +31,7 @@ def test_without_noise_nothing_changes() -> None:
     assert np.allclose(denoised(counts, counts.sum(), lambda _: 1e-9), counts)
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(-1e4, 1e4), min_size=1, max_size=70), st.floats(0.0, 1e6), st.floats(1e-3, 1e4))
 def test_counts_are_never_negative_and_add_up(counts: list[float], total: float, sigma: float) -> None:
     result = denoised(np.array(counts), total, lambda _: sigma)
@@ -38,6 +39,7 @@ def test_counts_are_never_negative_and_add_up(counts: list[float], total: float,
     assert result.sum() == pytest.approx(total, rel=1e-9, abs=1e-9)
 
 
+@pytest.mark.slow
 def test_a_tail_of_noise_does_not_carry_the_mean_away() -> None:
     """All rows are in the first tenth of 256 atoms. Clamped at 0, noise in the rest would triple the mean."""
     atoms = np.arange(256)

@@ -134,12 +134,14 @@ WORDS += [
 WORDS += ["9" * 400, "\x00", "\ud800", "`", "é", "'\ud800'", "'9999999-01-01'"]
 
 
+@pytest.mark.slow
 @given(words=st.lists(st.sampled_from(WORDS), max_size=14))
 @settings(max_examples=300, deadline=10_000)
 def test_sentences_of_the_query_language(words: list[str]) -> None:
     read("queries", " ".join(words).encode(errors="surrogatepass"))
 
 
+@pytest.mark.slow
 @given(
     depth=st.integers(0, 4000), word=st.sampled_from(["(", "not ", "-", "age > 3 and (", "age + (", "if age > 3 then "])
 )

@@ -98,6 +98,7 @@ def test_no_replaced_row_moves_a_stage_further_than_its_noise_allows(monkeypatch
         assert max(moved) > 0.3 * bound  # the test would notice a bound that is too small by a factor of four
 
 
+@pytest.mark.slow
 def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two tables, one noisy stage one: the points of stage two are the same to the bit."""
     watched = _Watched(monkeypatch)
@@ -260,6 +261,7 @@ def test_a_kernel_without_fourier_features_takes_one_stage_and_says_why() -> Non
     assert np.abs(weights - [0.7, 0.3, 0.0]).max() < 0.05
 
 
+@pytest.mark.slow
 def test_add_remove_says_nothing_about_the_number_of_rows() -> None:
     privacy = ke.Privacy(epsilon=1.0, delta=1e-6, neighbours=ke.Neighbours.ADD_REMOVE)
     few, many = (_measured(_rows(count), privacy=privacy).choices for count in (1000, 3000))

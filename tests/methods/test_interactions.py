@@ -162,6 +162,7 @@ def test_rounds_are_marked_and_only_later_ones_were_chosen() -> None:
     assert {block.round for block in blocks.blocks if len(block.block.columns) > 2} == {1}
 
 
+@pytest.mark.slow
 def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
     """No pair of columns shows it. The same fit without sets of three misses it."""
     codes = parity(20_000)
@@ -220,6 +221,7 @@ def test_sets_of_four_are_few_and_no_larger_than_their_part_of_all_numbers() -> 
     assert most * max(block.cells for block in blocks) <= MOST_NUMBERS
 
 
+@pytest.mark.slow
 def test_a_parity_is_found_among_more_sets_than_are_looked_at() -> None:
     """There are 1,140 sets of 20 columns; the others depend on each other, and these three don't, two by two."""
     generator, rows = np.random.default_rng(0), 8000

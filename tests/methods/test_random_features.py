@@ -102,6 +102,7 @@ def test_the_noise_is_what_it_claims() -> None:
     assert noisy.sigma == pytest.approx(2.0 / (3000 * 0.23668), rel=1e-3)  # Δ = 2/N, μ of (1, 1e-6)
 
 
+@pytest.mark.slow
 def test_estimators_act_after_the_noise() -> None:
     """One measurement, several fits: a good guess helps where the noise is large."""
     setting = context(privacy=Privacy(epsilon=0.02, delta=1e-6), noise=SeededNoise(2))

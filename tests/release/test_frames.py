@@ -77,6 +77,7 @@ def test_frames_need_their_library(release, monkeypatch, method, library):
 # Samples of equal weight.
 
 
+@pytest.mark.slow
 def test_sample_is_nearer_than_independent_rows(release):
     def error(table):
         return float(np.abs(shares(table) - shares(release.rows)).sum())

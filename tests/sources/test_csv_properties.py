@@ -137,6 +137,7 @@ def _table(path: Path, rows: list[list[str]], longest: int, records: Records = R
     return [row for batch in source.batches(names) for row in batch.to_pylist()]
 
 
+@pytest.mark.slow
 @given(
     lines=st.lists(ORDINARY, min_size=1, max_size=40),
     damage=BYTES.map(lambda data: data.replace(b"\n", b"") + b"\n"),
@@ -168,6 +169,7 @@ NUMERALS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(numerals=st.lists(NUMERALS, min_size=1, max_size=8), quoting=st.sampled_from([csv.QUOTE_MINIMAL, csv.QUOTE_ALL]))
 @settings(deadline=None)
 def test_cells_that_come_as_expected_say_what_their_text_says(numerals: list[str], quoting: Any) -> None:

@@ -152,6 +152,7 @@ def truth(condition: Condition, row: dict[str, Any]) -> bool | None:
     return None if left is None or right is None else PYTHON[condition.operator](left, right)
 
 
+@pytest.mark.slow
 @given(tree=TREES, rows=ROWS)
 @settings(deadline=None)
 def test_conditions_are_what_sql_says_row_by_row(tree: Condition, rows: list[tuple[Any, ...]]) -> None:
@@ -165,6 +166,7 @@ def test_conditions_are_what_sql_says_row_by_row(tree: Condition, rows: list[tup
     assert tree.allows(table).tolist() == [found is not False for found in expected]
 
 
+@pytest.mark.slow
 @given(tree=TREES)
 @settings(deadline=None)
 def test_what_is_printed_is_read_again(tree: Condition) -> None:

@@ -61,6 +61,7 @@ def _by_person(cap: UnitCap, rows: list[tuple[int, int, int]]) -> dict[int, Kept
     return {who: _kept(cap, _batch(mine)) for who, mine in own.items()}
 
 
+@pytest.mark.slow
 @settings(deadline=None)
 @given(ROWS, st.integers(1, 16))
 def test_what_a_person_adds_depends_on_that_person_alone(rows: list[tuple[int, int, int]], most: int) -> None:

@@ -113,6 +113,7 @@ def test_names_in_the_source(text: str, message: str) -> None:
         Schema.parse(text)
 
 
+@pytest.mark.slow
 def test_numerals_and_formats_alone() -> None:
     with pytest.raises(ParameterError, match="decimal must be"):
         Numerals(decimal="x")

@@ -194,6 +194,7 @@ def test_numbers_of_released_rows_warn_that_they_have_no_interval():
         (released > 1.0).probability()
 
 
+@pytest.mark.slow
 def test_a_copy_of_many_rows_can_be_subtracted():
     many = RandomVariable.of(np.random.default_rng(0).exponential(size=30_000), Origin(np.full(30_000, 1 / 30_000)))
     assert abs(many - many.independent_copy()).mean() == pytest.approx(1.0, rel=0.1)

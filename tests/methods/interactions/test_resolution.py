@@ -32,6 +32,7 @@ def test_the_tail_of_a_skewed_number_is_parted() -> None:
     assert int(found[128]) == int(found[127]) + 1
 
 
+@pytest.mark.slow
 @given(noise=st.floats(0.0, 1e9), rows=st.lists(st.floats(0.0, 1e6), min_size=129, max_size=129))
 @settings(deadline=None)
 def test_cells_are_only_ever_cut(noise: float, rows: list[float]) -> None:
