@@ -35,7 +35,7 @@ tests: .venv/.dev
 	$(PYTEST)
 
 test-fast: .venv/.dev  ## the tests of the daily loop, in under 90 seconds
-	$(PYTEST) -m "not slow and not statistical and not whole"
+	$(PYTEST) -m "not slow and not statistical"
 
 check: static test-fast  ## format, lint, strict types, import contracts, and the quick tests
 

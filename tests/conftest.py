@@ -35,6 +35,16 @@ def pytest_configure(config: pytest.Config) -> None:
         put_back.enter_context(other_linear_algebra())
 
 
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Whole grids are tried where they are asked for: `-m whole`, as in `make audit`."""
+    if "whole" in config.getoption("markexpr"):
+        return
+    whole = [item for item in items if item.get_closest_marker("whole") is not None]
+    items[:] = [item for item in items if item.get_closest_marker("whole") is None]
+    if whole:
+        config.hook.pytest_deselected(items=whole)
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     """What a golden test and a doctest print is what their seeds, as written, give."""
