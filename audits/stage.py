@@ -10,14 +10,18 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import io
 import json
 import mmap
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,15 +29,15 @@ from typing import Any
 from unittest import mock
 
 from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
-from kernelease.cli import app
+from kernelease.cli import app, exits
 from kernelease.errors import KerneleaseError
-from kernelease.privacy import Privacy, SystemNoise
+from kernelease.privacy import Privacy, SystemNoise, noise
 from kernelease.privacy.charge import Charge
 from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger import MemoryLedger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.subject import Subject
-from kernelease.release import bundle
+from kernelease.release import bundle, keeping
 from kernelease.release.container import write_bundle
 from kernelease.release.verify import verify
 
@@ -54,8 +58,16 @@ values = ["f", "m"]
 """
 ROWS = "age,sex\n" + "".join(f"{(7 * i) % 8},{'fm'[i % 3 > 0]}\n" for i in range(40))
 CAP = Privacy(epsilon=10.0, delta=1e-6)
-NO_FAULT, DEFECT = 0, 70
-ERRNO = {"kill": 0, "full": errno.ENOSPC, "read-only": errno.EROFS}
+NO_FAULT, DEFECT, HUNG = 0, 70, 71
+TRACED = {  # faults at a system call: the error, the signal
+    "kill": (0, signal.SIGKILL),
+    "SIGINT": (0, signal.SIGINT),
+    "SIGTERM": (0, signal.SIGTERM),
+    "full": (errno.ENOSPC, 0),
+    "read-only": (errno.EROFS, 0),
+}
+SPARE = tuple(round(2.0 ** (20 + 10 * i / 19)) for i in range(20))  # bytes of addresses: from 1 MiB to 1 GiB
+_PATIENCE = 240.0  # seconds: a release that has not ended by then hangs, however busy the machine is
 _MESSAGE = slice(8, 4096)
 
 
@@ -78,7 +90,7 @@ class Found:
 
     at: int
     events: int  # of the release without a fault
-    code: int  # of the release; minus the signal that ended it
+    code: int  # of the release; minus the signal that ended it; HUNG if it came to no end
     message: str
     drawn: bool  # whether any noise was
     entries: int
@@ -112,20 +124,62 @@ def main() -> int:
 
 
 def _all(plot: Plot) -> Iterator[Found]:
+    if plot.fault not in TRACED:
+        yield from _untraced(plot)
+        return
+    number, sent = TRACED[plot.fault]
     total = len(_once(plot, None)[0].events)
     points = min(plot.points or total, total)
     for at in (1 + (2 * i + 1) * total // (2 * points) for i in range(points)):
-        fault = Fault(at=at, errno=ERRNO[plot.fault], room_only=plot.fault == "full")
+        fault = Fault(at=at, errno=number, room_only=plot.fault == "full", signal=sent)
         run, found = _once(plot, fault)
         yield Found(at=at, events=total, code=run.code, **found)
 
 
-def _once(plot: Plot, fault: Fault | None) -> tuple[Run, dict[str, Any]]:
+def _untraced(plot: Plot) -> Iterator[Found]:
+    """Faults that last from the start: a library that does not load, or so much memory and no more."""
+    before = {"memory": _limit_memory, "library": lambda _: sys.modules.update(opendp=None)}[plot.fault]
+    total = len(SPARE) if plot.fault == "memory" else 1
+    points = min(plot.points or total, total)
+    for at in (1 + (2 * i + 1) * total // (2 * points) for i in range(points)):
+        run, found = _once(plot, lambda act, at=at: _bounded(lambda: (before(at), act())[1]))
+        yield Found(at=at, events=total, code=run.code, **found)
+
+
+def _limit_memory(at: int) -> None:
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + SPARE[at - 1],) * 2)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _bounded(act: Callable[[], int]) -> Run:
+    """Run it in a forked child, which is killed if it does not come to an end."""
+    child = os.fork()
+    if child == 0:
+        code = DEFECT
+        try:
+            code = act()
+        finally:
+            os._exit(code)
+    end = time.monotonic() + _PATIENCE
+    while time.monotonic() < end:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return Run(events=(), code=os.waitstatus_to_exitcode(status))
+        time.sleep(0.02)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    return Run(events=(), code=HUNG)
+
+
+def _once(plot: Plot, fault: Fault | Callable[[Callable[[], int]], Run] | None) -> tuple[Run, dict[str, Any]]:
+    """One release on a fresh stage, with a fault of the tracer's, or in whatever runs it."""
     with tempfile.TemporaryDirectory(dir=memory_disk()) as home, mmap.mmap(-1, 4096) as shared:
         folder, refuge = Path(home, "stage"), Path(home, "refuge")
         refuge.mkdir()
         _in_child(lambda: _prepare(folder, plot))
-        run = trace(lambda: _release(folder, refuge, plot, shared), folder, fault)
+        act = functools.partial(_release, folder, refuge, plot, shared)
+        run = fault(act) if callable(fault) else trace(act, folder, fault)
         message = shared[_MESSAGE].rstrip(b"\0").decode()
         found = {"drawn": shared[0] == 1, "message": message, **_in_child(lambda: _look(folder, refuge, plot))}
         return run, found
@@ -276,11 +330,30 @@ def _hide_the_disk() -> None:
     PrivacyFilter.open = classmethod(lenient)  # type: ignore[assignment]  # the twin, in a child that dies soon
 
 
+def _hold_nothing() -> None:
+    """A release that any signal ends, between the charge and the saved measurements, too."""
+    mock.patch.object(keeping.Patience, "begin").start()
+
+
+def _load_late() -> None:
+    """A release that finds out after the charge whether noise can be drawn."""
+    mock.patch.object(keeping, "try_noise").start()
+
+
+def _ask_for_no_memory() -> None:
+    """A release that finds out what can't be had when it needs it."""
+    for module in (keeping, noise, exits):
+        mock.patch.object(module, "require_memory").start()
+
+
 TWINS: dict[str, Callable[[], None]] = {
     "": lambda: None,
     "writes in place": _write_in_place,
     "charges after the noise": _charge_late,
     "goes on without its books": _hide_the_disk,
+    "holds no signal back": _hold_nothing,
+    "loads its noise after the charge": _load_late,
+    "asks for no memory": _ask_for_no_memory,
 }
 
 if __name__ == "__main__":

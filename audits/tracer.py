@@ -1,4 +1,4 @@
-"""A child process that is stopped at each of its writes: there it can be killed, or told that the disk is full.
+"""A child process that is stopped at each of its writes: there it gets a signal, or is told that the disk is full.
 
 Linux's ptrace sees what every library does, SQLite and Arrow included, without a hook in any of them. An event is a
 system call that changes the file system below one folder. The tracer needs no privilege over a child of its own.
@@ -52,7 +52,7 @@ class Unsupported(SkipTest):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """What happens at event number `at` (from 1): a kill (`errno` 0), or from there on an error for every event.
+    """What happens at event number `at` (from 1): a signal (`errno` 0), or from there on an error for every event.
 
     With `room_only` the error is for events that take room on the disk; files can then still be renamed and removed.
     """
@@ -60,6 +60,7 @@ class Fault:
     at: int
     errno: int = 0
     room_only: bool = False
+    signal: int = signal.SIGKILL
 
     def meets(self, name: str) -> bool:
         """Whether an event of this name fails, once its number is reached."""
@@ -149,7 +150,8 @@ class _Tracer:
         fault = self._fault
         assert fault is not None
         if fault.errno == 0:
-            os.kill(self._child, signal.SIGKILL)
+            if len(self._events) == fault.at:
+                os.kill(self._child, fault.signal)
         elif fault.meets(name):
             _ptrace(_POKEUSER, thread, _ORIG_RAX, -1)  # no system call has this number: nothing is done
             self._failing.add(thread)

@@ -9,6 +9,7 @@ import typer
 from typer.core import TyperGroup
 
 from kernelease.errors import BudgetError, KerneleaseError
+from kernelease.machine import require_memory
 
 FAILED = 1
 """A check failed: `verify` found something that does not hold."""
@@ -18,6 +19,8 @@ REFUSED = 3
 """The privacy budget does not cover the request. Nothing was spent and nothing written."""
 INTERRUPTED = 130
 """Control-C, as shells count it."""
+LEAST_MEMORY = 2**25
+"""Bytes without which no command begins: where libraries can't even be loaded, they end the process themselves."""
 
 
 def notes(error: BaseException) -> list[str]:
@@ -31,6 +34,7 @@ class Commands(TyperGroup):
     def invoke(self, ctx: Any) -> Any:
         """Run the command. What is not a `KerneleaseError` is a defect, and keeps its traceback; notes end it."""
         try:
+            require_memory(LEAST_MEMORY, "run a command")
             with _warnings_in_words():
                 return super().invoke(ctx)
         except KerneleaseError as error:

@@ -15,11 +15,12 @@ import numpy as np
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import CapacityError, ParameterError, ResourceError
-from kernelease.machine import cores, refuse_shortage, workers
+from kernelease.machine import cores, require_memory, workers
 
 # OpenDP saturates draws at ±2⁶³. At these scales that happens with probability below 2e⁻⁸¹⁹² a draw.
 LARGEST_GAUSSIAN_SCALE = 2.0**56
 LARGEST_LAPLACE_SCALE = 2.0**50  # the same, for longer tails
+_FOR_OPENDP = 2**29  # bytes of addresses that its library takes, with what it stands on
 _BLOCK = 4096  # draws at a time, so that threads share them evenly
 
 
@@ -128,7 +129,7 @@ def try_noise(source: NoiseSource) -> None:
         for law in (samplers.gaussian, samplers.laplace, samplers.noisy_max):
             law(scale=2.0)([0, 0])
     except Exception as error:
-        refuse_shortage(error)
+        require_memory(_FOR_OPENDP, "load OpenDP, which draws the noise")  # the system may say it in other words
         raise ResourceError(
             f"Noise can't be drawn: OpenDP does not work here ({type(error).__name__}: {str(error)[:200]}). Install it "
             "anew. Nothing was spent."

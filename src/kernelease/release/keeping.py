@@ -49,6 +49,7 @@ class Bought:
     def __init__(
         self, out: str | Path | None = None, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False
     ) -> None:
+        require_memory(_LEAST_MEMORY, "make a release")
         if out is not None:
             check_target(out, overwrite=overwrite)
         if not isinstance(key, Ed25519PrivateKey | None):
