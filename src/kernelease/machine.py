@@ -45,7 +45,7 @@ def _can_have(size: int) -> bool:
     """Whether the system would give so many bytes. They are not written to, so they take none from others."""
     try:
         mmap.mmap(-1, size).close()
-    except (OSError, MemoryError):
+    except (OSError, MemoryError, OverflowError):
         return False
     return True
 

@@ -74,7 +74,7 @@ def _write(value: Any, depth: int) -> Any:
     if isinstance(value, (tuple, list)):
         return [_write(item, depth + 1) for item in value]
     if isinstance(value, np.ndarray):
-        return _array_to_json(value)
+        return _array_to_json(value, depth)
     if isinstance(value, np.generic):
         return _write(value.item(), depth)
     return _write_kind(value, depth)
@@ -108,7 +108,7 @@ def _read(value: Any, depth: int) -> Any:
     if tag == "float":
         return _special_float(content.get("value"))
     if tag in ("array", "runs", "integers", "objects"):
-        return _array_from_json(tag, content)
+        return _array_from_json(tag, content, depth)
     return _build(_kind(tag), str(tag), {name: _read(item, depth + 1) for name, item in content.items()})
 
 
@@ -161,10 +161,10 @@ def _special_float(text: Any) -> float:
     return float(text)
 
 
-def _array_to_json(array: np.ndarray[Any, Any]) -> dict[str, Any]:
+def _array_to_json(array: np.ndarray[Any, Any], depth: int) -> dict[str, Any]:
     if array.dtype == object:
         kind = "integers" if all(type(item) is int for item in array.ravel()) else "objects"
-        return {"tag": kind, "shape": list(array.shape), "values": [_write(item, _DEEPEST) for item in array.ravel()]}
+        return {"tag": kind, "shape": list(array.shape), "values": [_write(item, depth + 1) for item in array.ravel()]}
     if array.dtype == np.int64 and array.ndim == 1 and len(array) > _LONG:
         starts = np.flatnonzero(np.diff(array, prepend=~array[:1]))
         if len(starts) < _MOST_RUNS * len(array):
@@ -195,7 +195,7 @@ def _runs_from_json(content: dict[str, Any]) -> Any:
     return np.repeat(values, members)
 
 
-def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
+def _array_from_json(tag: str, content: dict[str, Any], depth: int) -> Any:
     try:
         if tag == "runs":
             return _runs_from_json(content)
@@ -203,14 +203,14 @@ def _array_from_json(tag: str, content: dict[str, Any]) -> Any:
         if tag == "array":
             return _from_data(content["data"], _ARRAY_TYPES[content["dtype"]]).reshape(shape)
         values = np.empty(len(content["values"]), dtype=object)
-        values[:] = [_scalar(item, tag) for item in content["values"]]
+        values[:] = [_scalar(item, tag, depth + 1) for item in content["values"]]
         return values.reshape(shape)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise BundleError("An array in this bundle can't be read: its type, shape or data are wrong.") from error
 
 
-def _scalar(item: Any, tag: str) -> Any:
-    value = _read(item, _DEEPEST)
+def _scalar(item: Any, tag: str, depth: int) -> Any:
+    value = _read(item, depth)
     allowed: tuple[type, ...] = (int,) if tag == "integers" else (int, float, str, bool, type(None), Other)
     if not isinstance(value, allowed):
         raise TypeError(tag)

@@ -268,6 +268,8 @@ class Watched:
             if isinstance(error, SourceError):
                 broken = "The source broke off or changed in a later pass over its rows."
                 raise SourceError(f"{broken} {told} Read from a copy that stays.") from None
+            if isinstance(error, SystemExit):  # of a handler of the caller's: Python prints no notes of it
+                _say(told)
             error.add_note(told)
             raise
 
