@@ -36,7 +36,7 @@ ROLES = {
     "table": "schema, atoms, domains",
     "features": "rows → integers of known norm",
     "kernels": "how alike rows are",
-    "foundations": "arrays, errors, seeds",
+    "foundations": "arrays, errors, kinds, machine, seeds",
 }
 _ON_THE_PRIVATE_SIDE = ("sources", "private")
 

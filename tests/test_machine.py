@@ -1,10 +1,21 @@
 """Work on all cores: the same results in the same order, and a bounded number of items at a time."""
 
+import errno
 import threading
+from collections.abc import Iterator
+from contextlib import nullcontext
+from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet
 import pytest
 
+from kernelease import machine
+from kernelease.errors import ResourceError
 from kernelease.machine import cores, spread
+from kernelease.sources import open_source
 
 
 @pytest.mark.parametrize("threads", [1, 2, 7])
@@ -44,3 +55,79 @@ def test_an_exception_comes_out_where_its_result_would_have() -> None:
 
 def test_there_is_a_core() -> None:
     assert cores() >= 1
+
+
+# ------------------------------------------------------------------------------------------ where the machine has less
+
+
+def test_threads_that_have_no_memory_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python would wait for ever for one of them to say that it runs."""
+    monkeypatch.setattr(machine, "_FOR_A_THREAD", 2**60)
+    here = threading.get_ident()
+    assert set(spread(lambda _: threading.get_ident(), range(9), 4)) == {here}
+
+
+def test_threads_that_the_system_does_not_allow_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    honest, allowed = threading.Thread.start, [2]
+
+    def start(thread: threading.Thread) -> None:
+        if allowed[0] == 0:
+            raise RuntimeError("can't start new thread")
+        allowed[0] -= 1
+        honest(thread)
+
+    monkeypatch.setattr(threading.Thread, "start", start)
+    here = threading.get_ident()
+    assert list(spread(lambda item: (item, threading.get_ident()), range(9), 4)) == [(item, here) for item in range(9)]
+
+
+def test_an_exception_comes_out_where_its_result_would_have_without_threads_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(machine, "_FOR_A_THREAD", 2**60)
+    results = spread(lambda item: 1 // item, [1, 0, 1], 1)
+    assert next(results) == 1
+    with pytest.raises(ZeroDivisionError):
+        next(results)
+
+
+def test_memory_that_can_not_be_had_is_told_in_a_line() -> None:
+    machine.require_memory(2**20, "make a release")
+    with pytest.raises(ResourceError, match=r"not enough memory to make a release: .* MiB more can't be had"):
+        machine.require_memory(2**62, "make a release")
+
+
+@pytest.mark.parametrize(
+    ("error", "short"),
+    [
+        (MemoryError(), True),
+        (pa.ArrowMemoryError("malloc of size 64 failed"), True),
+        (OSError(errno.ENOMEM, "Cannot allocate memory"), True),
+        (type("OutOfMemoryException", (Exception,), {})(), True),  # as DuckDB calls it
+        (OSError(errno.EIO, "Input/output error"), False),
+        (pa.ArrowInvalid("Not a Parquet file"), False),
+    ],
+)
+def test_want_of_memory_is_told_from_damage(error: Exception, short: bool) -> None:
+    assert machine.is_shortage(error) is short
+    with pytest.raises(MemoryError) if short else nullcontext():
+        machine.refuse_shortage(error)
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "arrow"])
+def test_a_file_that_memory_does_not_suffice_for_is_not_called_damaged(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, table = tmp_path / f"people.{kind}", pa.table({"age": [1, 2, 3]})
+    {"csv": pyarrow.csv.write_csv, "parquet": pyarrow.parquet.write_table, "arrow": pyarrow.feather.write_feather}[
+        kind
+    ](table, path)
+    source = open_source(path)
+
+    def short(self: object, columns: tuple[str, ...]) -> Iterator[None]:
+        raise pa.ArrowMemoryError("malloc of size 64 failed")
+        yield
+
+    monkeypatch.setattr(type(source), "_parts", short)
+    with pytest.raises(MemoryError):
+        list(source.batches(("age",)))

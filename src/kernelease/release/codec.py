@@ -19,7 +19,7 @@ import numpy as np
 
 from kernelease.errors import BundleError
 from kernelease.kernels.categorical import Other
-from kernelease.kinds import kind_of, own_kind, tag_of
+from kernelease.kinds import Kind, kinds_called, own_kind, place_of
 from kernelease.release.declared_types import is_declared
 
 _HOMES = ("seeds", "kernels", "features", "privacy", "measured", "fit", "methods", "release.certificate")
@@ -81,10 +81,7 @@ def _write(value: Any, depth: int) -> Any:
 
 
 def _write_kind(value: Any, depth: int) -> dict[str, Any]:
-    cls = type(value)
-    if own_kind(cls.__name__) is not cls:
-        _define_own()  # a class of another's must not take a name of kernelease's
-    tag = tag_of(cls)
+    tag = _tag(type(value))
     if isinstance(value, Enum):
         return {"tag": tag, "value": value.value}
     if not dataclasses.is_dataclass(value):
@@ -112,19 +109,44 @@ def _read(value: Any, depth: int) -> Any:
     return _build(_kind(tag), str(tag), {name: _read(item, depth + 1) for name, item in content.items()})
 
 
+def _tag(cls: type) -> str:
+    """The tag of a class. Raises `BundleError` if it is no kind, or if its name means another class."""
+    if not issubclass(cls, Kind):
+        raise BundleError(
+            f"A bundle can't hold a {cls.__name__}: derive it from one of kernelease's kinds (Kernel, FeatureMap, "
+            "PointSource, PointSolver, Method, …) or from kernelease.kinds.Kind."
+        )
+    known = _called(cls.__name__)
+    if known is not cls:
+        meaning = "no class that can be built" if known is None else f"the class of {place_of(known)}"
+        raise BundleError(
+            f"A bundle can't hold the {cls.__name__} of {place_of(cls)}: the name means {meaning}. Rename the class, "
+            "or make the object anew with the definition that holds now."
+        )
+    return cls.__name__
+
+
 def _kind(tag: Any) -> type:
     """The class of a tag: kernelease's, or else one that whoever reads has imported."""
-    if isinstance(tag, str):
-        if (own := own_kind(tag) or _offered_kind(tag)) is not None:
-            return own
-        _define_own()
-        if (other := kind_of(tag)) is not None:
-            return other
+    if isinstance(tag, str) and (known := _called(tag)) is not None:
+        return known
     named = repr(tag[:60]) if isinstance(tag, str) else f"({type(tag).__name__})"
     raise BundleError(
         f"Unknown tag {named}: this bundle is damaged, or newer than this kernelease, or it holds a kind that is not "
         "kernelease's own. If so, import the module that defines it first (`kernelease --import MODULE …`)."
     )
+
+
+def _called(tag: str) -> type | None:
+    """The kind that a tag means, or None. kernelease's own come first, whether they were imported yet or not."""
+    if (own := own_kind(tag) or _offered_kind(tag)) is not None:
+        return own
+    _define_own()
+    found = kinds_called(tag)
+    if len(found) > 1 and own_kind(tag) is None:
+        places = " and ".join(map(place_of, found))
+        raise BundleError(f"Two kinds are called {tag!r}, {places}: a bundle can't tell them apart. Rename one.")
+    return own_kind(tag) or next(iter(found), None)
 
 
 def _offered_kind(tag: str) -> type | None:
