@@ -139,7 +139,7 @@ def read_only(effort: Effort) -> Verdict:
 def signals(effort: Effort) -> Verdict:
     """SIGINT and SIGTERM before each write."""
     plots = [Plot(ledger=True, fault="SIGTERM"), Plot(ledger=True, older=True, fault="SIGINT"), Plot(fault="SIGTERM")]
-    twins = [Plot(ledger=True, fault=name, twin="holds no signal back") for name in ("SIGINT", "SIGTERM")]
+    twins = [Plot(ledger=True, fault="SIGTERM", twin="holds no signal back")]
     return _verdict(effort, plots, twins, "SIGINT or SIGTERM before each write, sync, rename and removal of a release")
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from audits.faults import problems
-from audits.stage import DEFECT, Found, Plot
+from audits.stage import DEFECT, HUNG, Found, Plot
 from audits.tracer import Unsupported
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,3 +116,25 @@ def test_all_is_well() -> None:
 )
 def test_each_thing_that_may_be_wrong_is_noticed(changed: dict[str, Any], problem: str) -> None:
     assert any(problem in words for words in judged(**changed))
+
+
+def test_what_was_charged_and_lost_is_noticed_unless_it_was_killed() -> None:
+    gone = {"bundle": "", "names": ("ledger",), "code": -signal.SIGTERM, "message": ""}
+    assert "what was charged is lost" in judged(plot=Plot(fault="SIGTERM"), **gone)
+    assert judged(plot=Plot(fault="kill"), **{**gone, "code": -signal.SIGKILL}) == []
+    assert (
+        judged(
+            plot=Plot(fault="SIGINT"),
+            code=130,
+            bundle="measurements",
+            message="Interrupted. The measurements are safe in out.",
+        )
+        == []
+    )
+
+
+def test_a_shortage_of_memory_must_be_called_so_and_must_end() -> None:
+    short = {"plot": Plot(fault="memory"), "code": 2, "entries": 0, "drawn": False, "bundle": ""}
+    assert judged(**short, message="error: There is not enough memory to run.") == []
+    assert "does not say that memory is short" in judged(**short, message="error: the file is damaged.")[0]
+    assert judged(**{**short, "code": HUNG}) == ["it hangs"]
