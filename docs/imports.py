@@ -7,6 +7,18 @@ from pathlib import Path
 import kernelease
 
 ROOT = Path(kernelease.__file__).parent
+FOUNDATIONS = (
+    "_version",
+    "arrays",
+    "elementary",
+    "errors",
+    "fronts",
+    "kinds",
+    "machine",
+    "progress",
+    "seeds",
+    "strangers",
+)
 
 
 def _name(path: Path) -> str:
@@ -54,11 +66,7 @@ def closure(modules: frozenset[str]) -> frozenset[str]:
 def package(module: str) -> str:
     """The first part of a name; what stands alone at the top, and is imported by all, is `foundations`."""
     first = module.split(".", maxsplit=1)[0]
-    return (
-        "foundations"
-        if first in ("_version", "arrays", "elementary", "errors", "fronts", "kinds", "machine", "progress", "seeds")
-        else first
-    )
+    return "foundations" if first in FOUNDATIONS else first
 
 
 def package_imports() -> dict[str, set[str]]:
