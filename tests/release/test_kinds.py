@@ -406,7 +406,7 @@ def test_verify_says_which_kind_is_missing_and_reads_it_once_it_is_imported(
     missing = CliRunner().invoke(app, ["verify", "out"])
     assert missing.exit_code == 1
     said = " ".join(missing.output.split())
-    assert "Unknown tag 'Flat'" in said
+    assert "Unknown tag 'Flat'" in said, said
     assert "`kernelease --import MODULE …`" in said
     monkeypatch.syspath_prepend(tmp_path)
     assert CliRunner().invoke(app, ["--import", "my_kernels", "verify", "out"]).exit_code == 0
