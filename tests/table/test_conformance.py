@@ -8,10 +8,13 @@ from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.table import Column
-from kernelease.table.columns import Celled
+from kernelease.table.columns import Celled, Number
 from kernelease.table.narrow import NarrowColumn
 from tests.table.table import ARRAYS, COLUMNS, TEXTS
 
+FLOATS = [  # beyond 2⁵³ and below 1e-297, a float64 has no digits to spare
+    column for column in COLUMNS.values() if isinstance(column, Number) and 1e-290 < column.max <= 2**53
+]
 columns = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 
 
@@ -71,6 +74,23 @@ def test_every_code_decodes_to_a_legal_value_of_that_code(column: Column) -> Non
         np.testing.assert_array_equal(values.is_null().to_numpy(zero_copy_only=False), codes == column.null)
     else:
         assert values.null_count == 0
+
+
+@columns
+def test_what_is_decoded_is_what_may_be_released(column: Column) -> None:
+    values = column.decode(np.arange(column.size).repeat(200), np.random.default_rng(5))
+    assert column.decodes_to(values)
+    assert column.decodes_to(values.slice(0, 0))
+
+
+@pytest.mark.parametrize("column", FLOATS, ids=lambda c: c.name)
+def test_no_number_carries_more_digits_than_are_released(column: Column) -> None:
+    """One more bit in any cell, a sign of zero, a NaN: each could say something of the private rows."""
+    values = column.decode(np.arange(column.size).repeat(20), np.random.default_rng(5)).drop_null().to_numpy()
+    for other in (np.nextafter(values, np.inf), np.nextafter(values, -np.inf)):
+        assert not any(column.decodes_to(pa.array(other[at : at + 1])) for at in range(len(other)))
+    for odd in (np.nan, np.inf, -np.inf, -0.0):
+        assert not column.decodes_to(pa.array([odd]))
 
 
 @columns

@@ -23,10 +23,10 @@ LARGEST_TABLE = 2**28  # cells: 2 GiB as float64
 LARGEST_TEXT = 2**29  # bytes of text in one column, counted as often as it is repeated
 MOST_COLUMNS = 2**14  # four times as many as a schema may have with their derived ones; a footer of more is refused
 _GROUP_ROWS = 2**17  # rows that are written together: one page for each column
-_LARGEST_PAGE = 2**31 - 1  # bytes
+_LARGEST_PAGE = 2**31 - 1  # bytes: its header has 32 bits for them
 _MAGIC = b"PAR1"
 _PLAIN, _RLE, _RLE_DICTIONARY = 0, 3, 8  # encodings, as Parquet numbers them
-_DATA_PAGE, _DICTIONARY_PAGE = 0, 2
+_DATA_PAGE, _DICTIONARY_PAGE = 0, 2  # kinds of pages
 _BOOLEAN, _INT32, _INT64, _DOUBLE, _BYTE_ARRAY = 0, 1, 2, 5, 6  # physical types
 
 

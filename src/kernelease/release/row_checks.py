@@ -29,7 +29,8 @@ def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
         if values.null_count and not column.nullable:
             yield f"column {column.name!r} holds NULLs, but is not nullable"
         elif not column.decodes_to(values.combine_chunks()):
-            yield f"column {column.name!r} holds values outside its declaration, or with more digits than it declares"
+            finer = ", or with more digits than it declares" if column.family in ("number", "time") else ""
+            yield f"column {column.name!r} holds values outside its declaration{finer}"
     if odd:
         return
     for name in schema.structure.broken(table.select(schema.order)):
