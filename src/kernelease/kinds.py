@@ -6,6 +6,7 @@ imported. Nothing is ever imported because a bundle names it.
 """
 
 import inspect
+from collections.abc import Mapping
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -33,7 +34,7 @@ class Kind:
 
 def kinds_called(tag: str) -> list[type]:
     """All kinds of a name that can be built, wherever they are defined: a bundle can't tell two of them apart."""
-    found = _DEFINED.get(tag, {})
+    found: Mapping[str, type] = _DEFINED.get(tag, {})
     return [found[place] for place in sorted(found) if not inspect.isabstract(found[place])]
 
 
