@@ -56,10 +56,9 @@ def _is_lost(plot: Plot, found: Found) -> bool:
 
 
 def _expected(name: str, plot: Plot, found: Found) -> bool:
-    """A process that ends within a removal, or that may remove nothing, leaves drafts under names that nobody opens."""
+    """A killed process, and one that may remove nothing, leave drafts under names that nobody opens."""
     hidden = name.startswith(".kernelease-") and ".partial" in name
-    ended = found.code < 0 or plot.fault in ("SIGINT", "read-only")
-    return name in _EXPECTED or name == plot.out or (hidden and ended)
+    return name in _EXPECTED or name == plot.out or (hidden and (found.code < 0 or plot.fault == "read-only"))
 
 
 def _wrong_words(plot: Plot, found: Found) -> Iterator[str]:

@@ -316,3 +316,20 @@ def test_the_list_of_names_is_closed_and_the_error_is_of_the_tree() -> None:
     assert SEALS < NAMES
     assert isinstance(NAMES, frozenset)
     assert issubclass(BundleError, KerneleaseError)
+
+
+def test_a_ctrl_c_within_the_removal_of_a_draft_is_obeyed_after_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unlink, interrupts = Path.unlink, [KeyboardInterrupt]
+
+    def interrupted(path: Path, missing_ok: bool = False) -> None:
+        if interrupts:
+            raise interrupts.pop()
+        unlink(path, missing_ok=missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        container.try_target(tmp_path / "bundle", 1)
+    assert not interrupts
+    assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ import dataclasses
 import json
 import subprocess
 import sys
-import time
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
@@ -359,10 +358,8 @@ def test_a_strangers_file_that_is_deep_is_refused_in_a_line(deep: str, tmp_path:
             "objects": {"tag": "Product", "kernels": inner},
             "arrays": {"tag": "objects", "shape": [1], "values": [inner]},
         }[deep]
-    began = time.process_time()
     with pytest.raises(BundleError, match=r"more than 100 deep|can't be read"):
         from_json({**content["measured"], "seed": inner})
-    assert time.process_time() - began < 1.0  # of what takes a millisecond
 
 
 # ------------------------------------------------------------------------------------------------ in another process

@@ -274,6 +274,14 @@ def _refuse_replacing(target: Path, overwrite: bool) -> None:
 
 def _remove(draft: Path) -> None:
     """Remove a temporary file or folder of bundle files, if it is there. What can't be removed is invisible litter."""
+    try:
+        _clear(draft)
+    except KeyboardInterrupt:  # which came within the removal, and is obeyed after it
+        _clear(draft)
+        raise
+
+
+def _clear(draft: Path) -> None:
     with suppress(OSError):
         if draft.is_dir():
             for name in NAMES:
