@@ -12,11 +12,10 @@ from audits.case import Case, Effort, Verdict
 from audits.methods import PRIVACY
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
-from kernelease.measured.block import Block
-from kernelease.measured.ramp import Ramp
+from kernelease.measured.blocks import Block, Ramp
 from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, PrivacyFilter
+from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, centred_sensitivity
-from kernelease.privacy.subject import ROWS
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 
@@ -141,7 +140,7 @@ CASES = (
             {
                 "charged as counts": charged(MOMENT, as_counts),
                 "weights that are not clamped": patched(
-                    measured(MOMENT), "kernelease.measured.ramp.Ramp.of", unclamped
+                    measured(MOMENT), "kernelease.measured.blocks.Ramp.of", unclamped
                 ),
             },
         ),

@@ -41,7 +41,7 @@ def another_unit(effort: Effort) -> Verdict:
         return max(normal_mu_bound(*(released(subject, world, n) for world in (0, 1))) for subject in SUBJECTS)
 
     real = bound()
-    with mock.patch("kernelease.privacy.charge.refuse_other_subject"):
+    with mock.patch("kernelease.privacy.ledger.refuse_other_subject"):
         unasked = bound()
     return judged(
         trials=4 * n,

@@ -17,7 +17,7 @@ from audits.case import Case, Effort, Verdict
 from kernelease.errors import BudgetError, LedgerError
 from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 
 PROCESSES = 8
 SHARE = 2.0**-9  # of the cap: a binary fraction, so that sums are exact

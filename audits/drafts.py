@@ -12,9 +12,8 @@ from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
-from kernelease.privacy import frequent as frequent_module
-from kernelease.privacy.bounds import private_bounds
-from kernelease.privacy.frequent import NAMING_SHARE, frequent_values, threshold
+from kernelease.privacy import bounds as frequent_module
+from kernelease.privacy.bounds import NAMING_SHARE, frequent_values, private_bounds, threshold
 
 PURE = {Effort.FAST: Privacy(epsilon=1.0, delta=0.0), Effort.FULL: Privacy(epsilon=2.0, delta=0.0)}
 """Well below what so many trials can prove of a twin."""

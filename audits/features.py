@@ -12,7 +12,7 @@ from kernelease.features import FeatureMap, Fourier, KarKarnick
 from kernelease.fit import UniformPoints
 from kernelease.methods import RandomFeatures
 from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 from kernelease.private.embedding import ExactEmbedding
 from tests.features.broken_maps import Altered, OffsetCosines
 

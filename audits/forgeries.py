@@ -20,12 +20,12 @@ from kernelease.methods import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.release.bundle import documents
+from kernelease.release.certificate import Measurements
 from kernelease.release.container import write_bundle
-from kernelease.release.measurements import Measurements
 from kernelease.release.release import Release
 from kernelease.release.verify import verify
 from kernelease.table import Schema, UnitCap
-from kernelease.table.table_domain import TableDomain
+from kernelease.table.domains import TableDomain
 
 COMPARISONS = ("agreement", "measurements", "steps", "refit")
 SCHEMA = """

@@ -27,15 +27,14 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audits.targets import SECRET
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.fit.points.source import NormalPoints
+from kernelease.fit.solver import NormalPoints
 from kernelease.kernels import Gaussian
 from kernelease.methods import Interactions, Subspace
 from kernelease.pipeline import release
 from kernelease.privacy import Privacy
 from kernelease.release import bundle, container, data_parquet
-from kernelease.release.container import read_bundle, write_bundle
+from kernelease.release.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
 from kernelease.release.release import Release
-from kernelease.release.sums import PUBLIC_KEY, SEALS, SIGNATURE, SUMS
 from kernelease.table import Schema
 
 Files = dict[str, bytes]

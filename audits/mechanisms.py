@@ -15,9 +15,9 @@ from audits.twins import CoarseNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import Loss, MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure, select
+from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.noise import SystemNoise
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.subject import ROWS
 
 COUNT = block_sensitivity(Neighbours.ADD_REMOVE)  # one row more or less in one count
 SHORT = Sensitivity(l2=COUNT.l2 / math.sqrt(2.0), l1=COUNT.l1 / math.sqrt(2.0), neighbours=COUNT.neighbours)

@@ -20,15 +20,15 @@ from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.fit.points.source import PublishedRows
+from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
-from kernelease.methods.adaptive.adaptive import Adaptive
+from kernelease.methods.adaptive import Adaptive
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
 from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 PRIVACY = Privacy(epsilon=20.0, delta=1e-3)  # μ = 4.3: the relative error of an estimate of μ is nearly the least
 FAR = 100.0  # lengthscales: kernels are 0 at this distance
@@ -185,7 +185,7 @@ def uncapped(table: Any, noise: NoiseSource) -> object:
             codes = encoder.encode(batch)
             yield codes, np.full(len(codes), cap.total // cap.max_rows, dtype=np.int64)
 
-    with mock.patch("kernelease.table.units.UnitCap.apply", apply):
+    with mock.patch("kernelease.table.encode.UnitCap.apply", apply):
         return of_table(PERSONS)(table, noise)
 
 

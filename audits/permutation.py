@@ -13,8 +13,8 @@ from audits.twins import BulkNoise, QuietNoise
 from kernelease.arrays import Floats
 from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import exceed
-from kernelease.privacy.subject import ROWS
-from kernelease.private.permuted import PermutedStatistics
+from kernelease.privacy.neighbours import ROWS
+from kernelease.private_tests import PermutedStatistics
 from kernelease.table.atom_features import AtomFeatures, PairFeatures
 
 PRIVACY = Privacy(epsilon=1.0, delta=0.0)
@@ -119,8 +119,8 @@ def on_rows(effort: Effort) -> Verdict:
 
     real = max(found(make) for make in both.values())
     with (
-        mock.patch("kernelease.private.permuted.mean_distance_sensitivity", typed),
-        mock.patch("kernelease.private.permuted.covariance_sensitivity", typed),
+        mock.patch("kernelease.private_tests.mean_distance_sensitivity", typed),
+        mock.patch("kernelease.private_tests.covariance_sensitivity", typed),
     ):
         twins = {f"{name} charged as one row's features": found(make) for name, make in both.items()}
     quiet = bound((tables(6, 0), tables(6, 1)), QuietNoise(0.2), trials)

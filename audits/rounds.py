@@ -14,10 +14,10 @@ from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
 from kernelease.arrays import Rows
 from kernelease.features import Nystrom
-from kernelease.features.extension import extended
+from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian
 from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 from kernelease.private.embedding import ExactEmbedding
 
 FIRST = Nystrom.spanning(Gaussian(lengthscale=1.0), np.zeros((1, 1)), tolerance=1e-3, reserve=0.01)

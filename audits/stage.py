@@ -29,15 +29,16 @@ from typing import Any
 from unittest import mock
 
 from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
-from kernelease.cli import app, exits
+from kernelease.cli import app
+from kernelease.cli import app as exits
 from kernelease.errors import KerneleaseError
 from kernelease.privacy import Privacy, SystemNoise, noise
-from kernelease.privacy.charge import Charge
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.ledger import MemoryLedger, Receipt
+from kernelease.privacy.ledger import Charge, MemoryLedger, Receipt
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import Subject
-from kernelease.release import bundle, keeping
+from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.privacy.neighbours import Subject
+from kernelease.release import bundle
+from kernelease.release import bundle as keeping
 from kernelease.release.container import write_bundle
 from kernelease.release.verify import verify
 

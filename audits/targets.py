@@ -27,13 +27,13 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import fit, release
 from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 from kernelease.release.bundle import load, load_measurements
 from kernelease.release.container import SEALS, Limits, read_bundle, write_bundle
 from kernelease.release.verify import verify
 from kernelease.sources import CsvFormat, Source, open_source
 from kernelease.table import Encoder, Records, Rule, Schema
-from kernelease.table.expressions import Condition, parse
+from kernelease.table.expressions.logic import Condition, parse
 
 SECRET = "Zaphod Beeblebrox"
 SMALL = Limits(file_bytes=1 << 20, total_bytes=4 << 20, files=20)

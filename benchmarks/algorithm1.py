@@ -12,13 +12,11 @@ from scipy.linalg import solve_triangular
 import kernelease as ke
 from benchmarks.truth import OfRows
 from kernelease.arrays import Floats, Integers, Rows, block_slices
-from kernelease.features.cholesky import PartialCholesky
-from kernelease.features.nystrom import Nystrom
+from kernelease.features.nystrom import Nystrom, PartialCholesky
 from kernelease.kernels.kernel import Kernel
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import measure
+from kernelease.privacy.mechanisms import PrivacyFilter, measure
+from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.sensitivity import Sensitivity, sum_sensitivity
-from kernelease.privacy.subject import ROWS
 
 TOLERANCE = 1e-5  # the authors drop a point whose squared distance to the span of those before is at most this
 WIDEST = 2048  # the largest rank for which the feature map is built; above it, its sensitivity is taken from there

@@ -13,8 +13,8 @@ from benchmarks import mixtures
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.privacy.neighbours import ROWS
 from kernelease.private.embedding import ExactEmbedding
 
 FEATURES = 10_000

@@ -23,16 +23,18 @@ from kernelease.arrays import Floats
 SEEDS = range(3)
 ROWS, DIMENSION, COMPONENTS, EPSILON = 3_000, 2, 6, 0.3
 CONSTANTS = {
-    "fit.gaussians.climbing": ("STEPS", "_LONGEST", "_APART"),
-    "fit.gaussians.growing": ("_FIRST_WIDTH", "_PROMISING", "_TRIED", "_CLEAR", "_REMOVED", "_HIDDEN", "_SHORT"),
-    "fit.gaussians.levenberg_marquardt": (
+    "fit.gaussians.sliding_frank_wolfe": (
+        *("STEPS", "_LONGEST", "_APART"),
+        *("_FIRST_WIDTH", "_PROMISING", "_TRIED", "_CLEAR", "_REMOVED", "_HIDDEN", "_SHORT"),
         *("LEAST", "_NARROWEST", "_FARTHEST", "_FACTOR", "_DAMPING", "_RELIEF", "_TIGHTENING", "_ATTEMPTS", "_GAIN"),
+        "_LEAST",
     ),
-    "fit.gaussians.reweighting": ("_LEAST",),
-    "fit.weights.tilting": ("_STEPS", "_PATIENCE", "_DESCENT", "_VISIBLE"),
-    "methods.adaptive.adaptive": ("_MORE_RANK", "_SPANNING", "_PUBLIC_DRAWS", "_RELEASED", "_MATCHING"),
-    "methods.adaptive.explorer": ("_NEAR", "_FAR", "_PEAK_WIDTH", "_LIKENESS"),
-    "methods.adaptive.stages": ("WORTH_SEEING", "LEAST_SHARE", "LARGEST_SHARE", "MOST_OCTAVES"),
+    "fit.tilting": ("_STEPS", "_PATIENCE", "_DESCENT", "_VISIBLE"),
+    "methods.adaptive": (
+        *("_MORE_RANK", "_SPANNING", "_PUBLIC_DRAWS", "_RELEASED", "_MATCHING"),
+        *("_NEAR", "_FAR", "_PEAK_WIDTH", "_LIKENESS"),
+        *("WORTH_SEEING", "LEAST_SHARE", "LARGEST_SHARE", "MOST_OCTAVES"),
+    ),
 }
 
 

@@ -14,7 +14,7 @@ from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import OfRows
 from kernelease.methods.method import Context
 from kernelease.private.rows import PrivateArray
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 PUBLISHED_ROWS = 1_000  # the paper's best over all M has up to ten times as many
 MANY_ROWS = 10_000  # as many as the paper has at most

@@ -31,15 +31,15 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import MemoryLedger
+from kernelease.privacy.neighbours import ROWS as ROWS_OF_TABLE
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import SeededNoise
-from kernelease.privacy.subject import ROWS as ROWS_OF_TABLE
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
+from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
-from kernelease.table.table_domain import TableDomain
 
 ROWS = 2**25
 SAMPLE = 20_000

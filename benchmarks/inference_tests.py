@@ -25,9 +25,8 @@ import kernelease as ke
 from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, linked, measured, people
 from kernelease.analysis.comparisons.column_tests import independence_test
-from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import sample_of_table
-from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors
+from kernelease.analysis.comparisons.mean_embedding import ScaledScatter, Scatter, common_coordinates, draw_errors
+from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.comparisons.two_sample import AgainstSample, squared_norm
 from kernelease.analysis.estimate import Target
 

@@ -27,8 +27,8 @@ import kernelease as ke
 from benchmarks.checks import table
 from kernelease.analysis.comparisons.column_tests import independence_test
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import sample_of_table
 from kernelease.analysis.comparisons.score_tests import release_scores
+from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.comparisons.two_sample import AgainstRelease
 from kernelease.analysis.estimate import Target
 from kernelease.measured.blocks import NoisyBlocks

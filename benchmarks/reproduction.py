@@ -15,7 +15,7 @@ from benchmarks.contenders import CONTENDERS, scores, targets_met
 from benchmarks.published import DELTA, EPSILONS, Curve, published
 from benchmarks.truth import OfRows, mean_gram
 from kernelease.arrays import Floats, Integers
-from kernelease.features.cholesky import Order
+from kernelease.features.nystrom import Order
 
 Record = dict[str, Any]
 

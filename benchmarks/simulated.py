@@ -7,8 +7,7 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.privacy.step import Law, Measurement, Step

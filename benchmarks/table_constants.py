@@ -24,21 +24,21 @@ from kernelease.arrays import Integers
 SEEDS = range(1)
 TABLES = ((6, 6_000), (14, 1_500))  # columns and rows
 CONSTANTS = {
-    "fit.mixtures.swaps": ("MOST_SWEEPS",),
-    "fit.mixtures.misfit": ("_DOUBT", "_TOLERANCE"),
-    "fit.mixtures.mixture": ("_FEW_STEPS", "_STEPS"),
-    "fit.mixtures.schedule": ("SETTLING", "GAIN", "MOST_CHANGE", "LEANING", "FIRST", "FALL", "RANGE"),
-    "fit.mixtures.objective": ("_TRUST", "_LEAST_TRUST", "_MOST_TRUST", "_DOUBT", "_CERTAIN"),
-    "fit.mixtures.one_way": ("SHORTEST",),
-    "fit.mixtures.splitting": ("PASSES", "SHIFTS", "SIGNIFICANT", "NOTHING", "LONG"),
-    "fit.mixtures.start": ("SHARP", "JITTER", "VISIBLE"),
-    "methods.interactions.interactions": ("NEARLY_ALL",),
-    "methods.interactions.pairs": ("POWER", "VISIBLE"),
-    "methods.interactions.selection": ("FAINT", "DEPENDENT"),
-    "methods.interactions.shares": (
-        *("SIZE", "LEAST_SINGLES", "MOST_SINGLES", "TRIPLE", "CHOICE", "FEWEST_TRIPLES", "FOREST_CHOICE", "FOREST"),
+    "fit.mixtures.draw": ("MOST_SWEEPS",),
+    "fit.mixtures.beyond": ("_DOUBT", "_TOLERANCE"),
+    "fit.mixtures.mixture": (
+        *("_FEW_STEPS", "_STEPS"),
+        *("SETTLING", "GAIN", "MOST_CHANGE", "LEANING", "FIRST", "FALL", "RANGE"),
+        *("SHARP", "JITTER", "VISIBLE"),
     ),
-    "methods.interactions.singles": ("POWER", "LONG", "RUN", "COARSE"),
+    "fit.mixtures.objective": ("_TRUST", "_LEAST_TRUST", "_MOST_TRUST", "_DOUBT", "_CERTAIN"),
+    "fit.mixtures.one_way": ("SHORTEST", "PASSES", "SHIFTS", "SIGNIFICANT", "NOTHING", "LONG"),
+    "methods.interactions.interactions": ("NEARLY_ALL",),
+    "methods.interactions.pairs": ("PAIR_POWER", "VISIBLE", "FAINT", "DEPENDENT"),
+    "methods.interactions.singles": (
+        *("SIZE", "LEAST_SINGLES", "MOST_SINGLES", "TRIPLE", "CHOICE", "FEWEST_TRIPLES", "FOREST_CHOICE", "FOREST"),
+        *("SINGLE_POWER", "LONG", "RUN", "COARSE"),
+    ),
     "methods.interactions.sets": ("VISIBLE",),
 }
 

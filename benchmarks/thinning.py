@@ -22,8 +22,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 import kernelease as ke
 from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, people
-from kernelease.analysis.comparisons.contingency import marginal_errors
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
+from kernelease.analysis.comparisons.tables import marginal_errors
 from kernelease.table import Encoder
 
 ROWS = 20_000

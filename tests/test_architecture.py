@@ -81,7 +81,7 @@ def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
 SECTIONS = re.split(r"^## ", (DOCS / "auditing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 BARRIER = frozenset(name for name in MODULES if name.split(".")[0] in ("privacy", "private"))
 FRONTS = {name for name in BARRIER if MODULES[name].name == "__init__.py"}
-DOORS = {"privacy.mechanisms", "privacy.bounds", "privacy.frequent"}
+DOORS = {"privacy.mechanisms", "privacy.bounds"}
 
 
 def _section(title: str) -> str:
@@ -145,7 +145,7 @@ def test_auditors_of_bundles_are_shown_all_that_verify_runs() -> None:
     assert set(make_auditing.walked()) <= listed, "run: python docs/make_auditing.py"
     kinds = {module for module in MODULES if module.startswith(codec._HOMES)}  # what a bundle may hold, by its tag
     assert listed <= closure(frozenset({"release.verify", "fronts", *kinds})), "run: python docs/make_auditing.py"
-    assert {"release.verify", "release.container", "release.data_parquet", "release.row_checks", "strangers"} <= listed
+    assert {"release.verify", "release.container", "release.data_parquet", "strangers"} <= listed
     assert not {name for name in listed if name.split(".")[0] in ("private", "sources")}
 
 

@@ -8,9 +8,8 @@ from rich.console import Console
 
 import kernelease as ke
 from kernelease.arguments import privacy_of, schema_of
-from kernelease.bars import shown
 from kernelease.errors import KerneleaseError, LedgerError
-from kernelease.progress import SILENT
+from kernelease.progress import SILENT, shown
 from tests.cli.conftest import SCHEMA, people
 
 PAIR = (2.0, 1e-6)

@@ -4,8 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kernelease.course import Course, in_words
-from kernelease.progress import SILENT, Repeated
+from kernelease.progress import SILENT, Course, Repeated, in_words
 
 
 class Clock:

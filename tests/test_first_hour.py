@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kernelease.check.finding import PRIVATE
+from kernelease.check.findings import PRIVATE
 from kernelease.cli import app
 from kernelease.table.draft import MARK
 

@@ -173,7 +173,7 @@ def test_names_are_loaded_on_demand_and_stay_functions() -> None:
     """`kernelease.release` is a package, too: importing it must not take the function's name away."""
     script = (
         "import sys, kernelease as ke; loaded = 'numpy' in sys.modules; "
-        "import kernelease.release.bundle, kernelease.fit.solution; "
+        "import kernelease.release.bundle, kernelease.fit.solver; "
         "print(loaded, callable(ke.release), callable(ke.fit), sorted(dir(ke)) == sorted(ke.__all__))"
     )
     found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

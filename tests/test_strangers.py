@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 import kernelease as ke
+from kernelease.drafts import SdvTable
 from kernelease.errors import KerneleaseError
 from kernelease.privacy import ledger_file
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release.bundle import documents, measurements_of
 from kernelease.release.signing import load_public_key, parse_public_key
 from kernelease.strangers import DEEPEST, MOST_VALUES, check_depth, parse_json, parse_toml, read_text
-from kernelease.table.dictionaries.reading import read_dictionary
-from kernelease.table.expressions import parse
-from kernelease.table.sdv import SdvTable
+from kernelease.table.dictionaries import read_dictionary
+from kernelease.table.expressions.logic import parse
 from kernelease.table.toml import locate
 from tests.release.every_bundle import honest
 

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
         SyntheticSet,
         UniformPoints,
     )
+    from kernelease.fit.solver import PublishedRows
     from kernelease.kernels import (
         DotProduct,
         Gaussian,
@@ -49,15 +50,7 @@ if TYPE_CHECKING:
         WeightedSum,
     )
     from kernelease.measured import NoisyEmbedding
-    from kernelease.methods import (
-        Adaptive,
-        Interactions,
-        Method,
-        PublishedRows,
-        RandomFeatures,
-        SmallDatabase,
-        Subspace,
-    )
+    from kernelease.methods import Adaptive, Interactions, Method, RandomFeatures, SmallDatabase, Subspace
     from kernelease.pipeline import fit, measure, plan, release
     from kernelease.privacy import (
         Calibration,
@@ -166,17 +159,18 @@ if not TYPE_CHECKING:
             "errors": "BudgetError CapacityError KerneleaseError ParameterError PrivacyError",
             "features": "FeatureMap Fourier HashedNgrams KarKarnick Nystrom OneHot RandomBinning",
             "fit": (
-                "EmpiricalMean FixedPoints Free GreedyPreimages L1Ball MixtureSolver NormalPoints "
-                "PublicPoints Shrinkage Simplex Solution SyntheticSet UniformPoints"
+                "EmpiricalMean FixedPoints Free GreedyPreimages L1Ball MixtureSolver NormalPoints PublicPoints "
+                "Shrinkage Simplex Solution SyntheticSet UniformPoints"
             ),
+            "fit.solver": "PublishedRows",
             "kernels": (
-                "DotProduct Gaussian Kernel Kronecker Laplace Matern32 Matern52 OnColumns Polynomial "
-                "Product RationalQuadratic Similarity Spectrum WeightedSum"
+                "DotProduct Gaussian Kernel Kronecker Laplace Matern32 Matern52 OnColumns Polynomial Product "
+                "RationalQuadratic Similarity Spectrum WeightedSum"
             ),
             "measured": "NoisyEmbedding",
-            "methods": "Adaptive Interactions Method PublishedRows RandomFeatures SmallDatabase Subspace",
+            "methods": "Adaptive Interactions Method RandomFeatures SmallDatabase Subspace",
             "pipeline": "fit measure plan release",
-            "privacy": ("Calibration Ledger LedgerFile MemoryLedger Neighbours Privacy SeededNoise SystemNoise"),
+            "privacy": "Calibration Ledger LedgerFile MemoryLedger Neighbours Privacy SeededNoise SystemNoise",
             "private_tests": "PrivateTest private_independence_test private_two_sample_test",
             "release": "Certificate Measurements Release load save",
             "release.verify": "verify",

@@ -8,8 +8,8 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.ledger_on_demand import open_ledger
-from kernelease.privacy.subject import Subject
+from kernelease.privacy.ledger_file import open_ledger
+from kernelease.privacy.neighbours import Subject
 from kernelease.table.schema import Schema
 
 SchemaLike: TypeAlias = Schema | str | Path

@@ -1,17 +1,22 @@
-"""Shapes, and how rows are cut into blocks.
+"""Shapes, how rows are cut into blocks, and checks of declared parameters.
 
 A set of rows is a two-dimensional array, one row each: float64 where all columns are numbers, `object` where numbers,
 categories and strings are mixed. n is a number of rows, d of columns, m of synthetic points, J of features.
 """
 
 import math
+import numbers
 from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.errors import ParameterError
+
+# --------------------
+# Shapes, and how rows are cut into blocks.
+
 
 Floats: TypeAlias = NDArray[np.float64]
 Integers: TypeAlias = NDArray[np.int64]
@@ -100,3 +105,41 @@ def block_slices(count: int, block: int) -> Iterator[slice]:
     """
     for start in range(0, count, block):
         yield slice(start, min(start + block, count))
+
+
+# --------------------
+# Checks of declared parameters. They are public, so the messages may show them.
+
+
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # the square of a scale, and one over it, is far from under- and overflow
+
+
+def check_scale(name: str, value: object) -> None:
+    """Raise unless `value` is a positive number whose square can be computed with."""
+    if not (_is_number(value) and SMALLEST_SCALE <= value <= LARGEST_SCALE):
+        raise ParameterError(f"{name} must be a positive, finite number from 1e-100 to 1e100, got {value!r}.")
+
+
+def check_number(name: str, value: object, smallest: float, largest: float) -> None:
+    """Raise unless smallest ≤ value ≤ largest."""
+    if not (_is_number(value) and smallest <= value <= largest):
+        raise ParameterError(f"{name} must be a number from {smallest:g} to {largest:g}, got {value!r}.")
+
+
+def check_integer(name: str, value: object, smallest: int, largest: int) -> None:
+    """Raise unless `value` is an integer with smallest ≤ value ≤ largest."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not smallest <= int(value) <= largest:
+        raise ParameterError(f"{name} must be an integer from {smallest} to {largest}, got {value!r}.")
+
+
+def check_tuple(name: str, value: object, fewest: int, most: int) -> None:
+    """Raise unless `value` is a tuple of `fewest` to `most` things."""
+    if not isinstance(value, tuple):
+        raise ParameterError(f"{name} must be a tuple, got {type(value).__name__}.")
+    if not fewest <= len(value) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise ParameterError(f"{name} must be a tuple of length {wanted}, got {len(value)}.")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)

@@ -1,4 +1,4 @@
-"""The exceptions that kernelease raises on purpose.
+"""The exceptions that kernelease raises on purpose, and which known word was meant by one that is not known.
 
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
@@ -18,6 +18,12 @@ What is raised after budget was spent says so, in its message or in a note, and 
 was (docs/faults.md). No message holds a value from a private row, and no private value decides whether one is raised,
 but by the commands `release` and `measure`, before anything is spent: they stop where a source can't be read.
 """
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+# --------------------
+# The exceptions that kernelease raises on purpose.
 
 
 class KerneleaseError(Exception):
@@ -77,3 +83,45 @@ class PrivacyError(KerneleaseError, TypeError):
 
 class UncertaintyWarning(UserWarning):
     """A number was computed from synthetic rows alone: its error is not counted, or not all of it."""
+
+
+# --------------------
+# Words as they are written: whether they can be at all, and which known one was meant.
+
+
+_LONGEST = 100  # characters; what is longer is no slip of the hand, and slow to compare
+
+
+def closest(word: str, known: Iterable[str], least: float = 0.5) -> str | None:
+    """The known word that a word is most like, whatever their case; None where all are less alike than `least`, 0 to 1.
+
+    >>> closest("male", ("Female", "Male")), closest("Male", ("age", "sex"), least=0.7)
+    ('Male', None)
+    """
+    if len(word) > _LONGEST:
+        return None
+    folded: dict[str, str] = {}
+    for other in known:
+        if len(other) <= _LONGEST:
+            folded.setdefault(other.casefold(), other)
+    near = get_close_matches(word.casefold(), folded, 1, least)
+    return folded[near[0]] if near else None
+
+
+def nearest(word: str, known: Iterable[str]) -> str:
+    """A suggestion for a misspelt word, or nothing.
+
+    >>> nearest("mni", ("min", "max"))
+    ' Did you mean min?'
+    """
+    near = closest(word, known)
+    return f" Did you mean {near}?" if near is not None else ""
+
+
+def is_encodable(text: str) -> bool:
+    """Whether a text has a UTF-8 form."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:  # a lone surrogate has no UTF-8
+        return False
+    return True

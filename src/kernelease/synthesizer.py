@@ -11,13 +11,12 @@ from kernelease.arguments import LedgerLike, SchemaLike, schema_of
 from kernelease.errors import ParameterError
 from kernelease.pipeline import fit, release
 from kernelease.privacy.accounting import UNSAID, Privacy
-from kernelease.release.pandas_frame import pandas_frame
+from kernelease.release.frames import pandas_frame
 from kernelease.release.release import Release
-from kernelease.sources.frames import is_frame
+from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
-from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.listed import Category
+from kernelease.table.columns.listed import Boolean, Category
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.schema import Schema

@@ -7,8 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.evidence import Evidence
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.table import Encoder, Schema

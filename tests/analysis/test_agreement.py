@@ -5,10 +5,9 @@ import pytest
 
 from kernelease.analysis.agreement import agreement
 from kernelease.analysis.averages import average, mean
-from kernelease.analysis.deviation import standard_deviation
-from kernelease.analysis.histogram import shares
-from kernelease.analysis.regression import regression
-from kernelease.analysis.standardised import judged
+from kernelease.analysis.quantile import shares
+from kernelease.analysis.regression import judged, regression
+from kernelease.analysis.spread import standard_deviation
 from kernelease.errors import ParameterError
 from tests.analysis.tables import people, simple
 

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from kernelease.analysis.conditions import parse_condition
 from kernelease.errors import KerneleaseError, ParameterError
 from kernelease.table import Schema
-from kernelease.table.expressions import DEEPEST, LONGEST
+from kernelease.table.expressions.logic import DEEPEST
+from kernelease.table.expressions.terms import LONGEST
 
 SCHEMA = Schema.parse(
     """

@@ -5,8 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.spread import correlation
 from kernelease.errors import ParameterError
 from tests.analysis.tables import people, simple
 

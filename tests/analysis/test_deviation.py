@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.analysis.deviation import standard_deviation, variance
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.spread import standard_deviation, variance
 from kernelease.errors import ParameterError
 from tests.analysis.test_moments import FEMALE, SCHEMA, TABLE, T
 

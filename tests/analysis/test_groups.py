@@ -8,10 +8,10 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
+from kernelease.analysis.asking import MOST_GROUPS
 from kernelease.analysis.averages import count, crosstab, mean, probability
-from kernelease.analysis.calendar import Calendar
+from kernelease.analysis.estimands import Calendar
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.grouping import MOST_GROUPS
 from kernelease.analysis.quantile import quantile
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.table import Schema

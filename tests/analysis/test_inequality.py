@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.inequality import entropy, gini
+from kernelease.analysis.spread import entropy, gini
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
 from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple

@@ -16,7 +16,7 @@ from kernelease.analysis.frechet import FrechetLimits
 from kernelease.analysis.marginal import REMEMBERED, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple

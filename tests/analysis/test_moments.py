@@ -9,11 +9,11 @@ import pytest
 
 import kernelease as ke
 from kernelease.analysis.averages import mean
-from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.regression import regression
+from kernelease.analysis.spread import correlation
 from kernelease.table.columns.celled import Celled
 
 ROWS, REPEATS = 4_000, 40

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.analysis.comparisons.witness import Difference, Witness
+from kernelease.analysis.comparisons.two_sample import Difference, Witness
 from kernelease.analysis.variables import Origin, RandomVariable
 
 ROWS = Origin(np.full(30, 1 / 30), name="things")

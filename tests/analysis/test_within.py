@@ -8,21 +8,15 @@ import pyarrow.compute as pc
 import pytest
 from scipy.stats import binom
 
-from kernelease.analysis.asking import ALONE, estimated, modelled
+from kernelease.analysis.asking import ALONE, REMARK, doubted, estimated, modelled
 from kernelease.analysis.averages import mean, probability
-from kernelease.analysis.coefficients import RegressionGroups
-from kernelease.analysis.correlation import correlation
-from kernelease.analysis.doubtful import REMARK, doubted
-from kernelease.analysis.estimate import APART, Estimate, Target
+from kernelease.analysis.estimate import APART, Estimate, Target, deviations
 from kernelease.analysis.evidence import EVERYBODY
 from kernelease.analysis.glm import Family, generalised_regression, trend
-from kernelease.analysis.groups import Groups
-from kernelease.analysis.inequality import entropy, gini
-from kernelease.analysis.quantile import quantile
-from kernelease.analysis.regression import regression
-from kernelease.analysis.sources import deviations
-from kernelease.analysis.standardised import judged, judged_trend
-from kernelease.analysis.survival import survival
+from kernelease.analysis.groups import Groups, RegressionGroups
+from kernelease.analysis.quantile import quantile, survival
+from kernelease.analysis.regression import judged, judged_trend, regression
+from kernelease.analysis.spread import correlation, entropy, gini
 from kernelease.errors import ParameterError
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
 

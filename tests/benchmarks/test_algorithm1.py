@@ -9,7 +9,7 @@ from benchmarks.algorithm1 import OURS, PAPER, TOLERANCE, Basis, Experiment
 from benchmarks.published import published
 from benchmarks.reproduction import private_truth
 from benchmarks.truth import OfRows
-from kernelease.features.cholesky import Order, partial_cholesky
+from kernelease.features.nystrom import Order, partial_cholesky
 
 
 def test_the_basis_is_the_ordered_cholesky_of_the_package():

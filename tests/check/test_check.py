@@ -7,8 +7,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernelease.check import PRIVATE, Finding, Level, Report, check
-from kernelease.check.page import html_page
+from kernelease.check.findings import PRIVATE, Finding, Level, Report, html_page
+from kernelease.check.inspection import check
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema
 

@@ -9,14 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.check.looking import draft_by_looking, group_length
-from kernelease.check.outward import outward
-from kernelease.check.persons import find_identifiers, unit_of
+from kernelease.check.inspection import find_identifiers, unit_of
+from kernelease.check.looking import draft_by_looking, group_length, outward
 from kernelease.errors import SchemaError
 from kernelease.sources.opening import open_source
 from kernelease.table import Schema
+from kernelease.table.domains import TableDomain
 from kernelease.table.draft import MARK
-from kernelease.table.table_domain import TableDomain
 from kernelease.table.written import Written
 
 

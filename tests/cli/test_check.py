@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernelease.check.finding import PRIVATE
+from kernelease.check.findings import PRIVATE
 from tests.cli.conftest import PROMISE
 
 

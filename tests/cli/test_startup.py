@@ -8,12 +8,11 @@ import pytest
 import kernelease
 from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
-from kernelease.cli import choices
-from kernelease.cli.choices import RecordEnd, Relation, Whose
-from kernelease.cli.promise import RISK_DELTA
+from kernelease.cli import options as choices
+from kernelease.cli.options import RISK_DELTA, RecordEnd, Relation, Whose
 from kernelease.privacy import accounting
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.table.records import Records
+from kernelease.table.written import Records
 
 HEAVY = ("numpy", "scipy", "pyarrow", "pandas", "cryptography", "opendp", "duckdb", "sklearn", "matplotlib")
 OURS = ("analysis", "check", "features", "fit", "kernels", "measured", "methods", "pipeline", "privacy", "private")
@@ -124,7 +123,7 @@ def test_a_question_loads_nothing_that_measures_draws_noise_or_compares(here, qu
     assert [name for name in modules if name in unused] == []
     elsewhere = ("kernelease.sources", "kernelease.check", "kernelease.report", "kernelease.pipeline")
     assert [name for name in modules if name.startswith(elsewhere)] == []
-    assert not {"kernelease.methods.subspace", "kernelease.methods.adaptive.adaptive"} & set(modules)
+    assert not {"kernelease.methods.subspace", "kernelease.methods.adaptive"} & set(modules)
 
 
 def release(data, folder):

@@ -22,7 +22,7 @@ BY_LINE = (
     "cli/request.py",
     "privacy/ledger_file.py",
     "release/container.py",
-    "release/keeping.py",
+    "release/bundle.py",
 )
 EVERY_TURN = ("privacy/mechanisms.py", "privacy/noise.py", "release/container.py", "release/bundle.py")
 MOST_TURNS = 12
@@ -36,7 +36,7 @@ BEGINS = {
 ENDS = {  # beyond the last place where anyone could say a word
     ("pipeline.py", "release"),
     ("pipeline.py", "measure"),
-    ("release/keeping.py", "Watched.told_if_spent"),
+    ("release/bundle.py", "Watched.told_if_spent"),
 }
 
 

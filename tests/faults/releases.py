@@ -20,18 +20,12 @@ import pyarrow.csv
 import kernelease as ke
 from audits.tracer import memory_disk
 from kernelease.cli import app
-from kernelease.errors import (
-    BudgetError,
-    CapacityError,
-    KerneleaseError,
-    LedgerError,
-    ParameterError,
-    SourceError,
-)
+from kernelease.errors import BudgetError, CapacityError, KerneleaseError, LedgerError, ParameterError, SourceError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.pipeline import fit, measure, weighting
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.private import encoded, spool
+from kernelease.private import encoded
+from kernelease.private import encoded as spool
 from kernelease.release import container
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle
@@ -223,7 +217,7 @@ FAULTS: tuple[Callable[[], BaseException], ...] = (
     lambda: RuntimeError("a fault: a defect"),
     lambda: ParameterError("a fault: out of range."),
 )
-_CHARGING = ("privacy/ledger_file.py", "release/keeping.py")  # a ledger's own refusals say what they have done
+_CHARGING = ("privacy/ledger_file.py", "release/bundle.py")  # a ledger's own refusals say what they have done
 
 
 def fault_for(place: Place, number: int) -> BaseException:

@@ -18,12 +18,11 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.cli import exits
+from kernelease.cli import app as exits
 from kernelease.pipeline import fit, measure
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release import container
-from kernelease.release.bundle import load_measurements, save
-from kernelease.release.keeping import Watched
+from kernelease.release.bundle import Watched, load_measurements, save
 from tests.faults.injection import PHASES, Place
 from tests.faults.releases import CALLS, Call, break_off, deaths, fault_for
 

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from kernelease.release import container
-from kernelease.release.container import read_bundle, write_bundle
-from kernelease.release.exchange import exchange
+from kernelease.release.container import exchange, read_bundle, write_bundle
 
 
 def test_two_folders_swap(tmp_path: Path) -> None:

@@ -18,9 +18,10 @@ from kernelease.cli.screen import Screen
 from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, SourceError
 from kernelease.pipeline import measure
 from kernelease.privacy import MemoryLedger, Privacy
-from kernelease.privacy.filter import PrivacyFilter
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.private import encoded, spool
+from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.private import encoded
+from kernelease.private import encoded as spool
 from kernelease.release import bundle, container
 from kernelease.release.bundle import load_measurements
 from kernelease.release.container import write_bundle

@@ -20,9 +20,9 @@ from kernelease.errors import BundleError, ResourceError
 from kernelease.privacy import noise
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.private_tests import private_independence_test
-from kernelease.release import container, keeping
-from kernelease.release.bundle import load_measurements
-from kernelease.release.keeping import Patience
+from kernelease.release import bundle as keeping
+from kernelease.release import container
+from kernelease.release.bundle import Patience, load_measurements
 from tests.faults.injection import Place, traced
 from tests.faults.releases import CALLS, KINDS, Call, Outcome
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.features import cholesky
-from kernelease.features.cholesky import Order, partial_cholesky, pivoted_cholesky
+from kernelease.features import nystrom as cholesky
+from kernelease.features.nystrom import Order, partial_cholesky, pivoted_cholesky
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace
 
 GENERATOR = np.random.default_rng(7)

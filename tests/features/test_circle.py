@@ -3,8 +3,16 @@ import math
 
 import numpy as np
 
-from kernelease.features.circle import ANGLE_BITS, RADIUS, ROWS_PER_SUM, circle, packed_circle, unpack
-from kernelease.features.waves import WAVE_ERROR, cosines_and_sines
+from kernelease.features.fourier import (
+    ANGLE_BITS,
+    RADIUS,
+    ROWS_PER_SUM,
+    WAVE_ERROR,
+    circle,
+    cosines_and_sines,
+    packed_circle,
+    unpack,
+)
 
 ANGLES = math.tau * np.arange(2**ANGLE_BITS) / 2**ANGLE_BITS
 DIGEST = "1d9c095096dba014e67d2579dd3af90a7371121964a05dfc79355ae3a97f7c08"

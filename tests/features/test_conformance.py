@@ -7,8 +7,9 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Integers, Rows
+from kernelease.conformance import check_feature_map
 from kernelease.errors import ParameterError
-from kernelease.features import FeatureMap, Fourier, HashedNgrams, OneHot, check_feature_map
+from kernelease.features import FeatureMap, Fourier, HashedNgrams, OneHot
 from kernelease.kernels import Gaussian
 from kernelease.seeds import PublicSeed
 from tests.features.broken_maps import Altered, MatrixProductPhases, OffsetCosines

@@ -16,9 +16,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows
+from kernelease.conformance import check_feature_map
 from kernelease.errors import ParameterError
-from kernelease.features import Nystrom, check_feature_map
-from kernelease.features.extension import extended
+from kernelease.features import Nystrom
+from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Polynomial, Similarity, Spectrum
 from kernelease.privacy import Neighbours
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.features import Fourier
-from kernelease.features.circle import RADIUS, circle
+from kernelease.features.fourier import RADIUS, circle
 from kernelease.kernels import Gaussian, Laplace, Matern52
 from kernelease.seeds import PublicSeed
 

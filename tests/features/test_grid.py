@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.features.grid import LARGEST_STEP, checked_resolution, default_resolution, grid_columns
+from kernelease.features.feature_map import LARGEST_STEP, checked_resolution, default_resolution, grid_columns
 
 
 @given(cell=st.floats(-1e6, 1e6), resolution=st.floats(1e-6, 1e6))

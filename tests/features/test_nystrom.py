@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import BigIntegers, Floats, Rows
+from kernelease.conformance import check_feature_map
 from kernelease.errors import ParameterError
-from kernelease.features import Nystrom, check_feature_map
-from kernelease.features.cholesky import Order
-from kernelease.features.nystrom import WIDENING
+from kernelease.features import Nystrom
+from kernelease.features.nystrom import WIDENING, Order
 from kernelease.kernels import (
     Gaussian,
     Kernel,

@@ -9,7 +9,7 @@ from kernelease.arrays import Floats, Rows
 from kernelease.features import FeatureMap, Fourier
 from kernelease.kernels import Gaussian
 from kernelease.measured import NoisyEmbedding
-from kernelease.methods.rehearsal import rehearse_measurement
+from kernelease.methods.method import rehearse_measurement
 from kernelease.privacy import Privacy
 from kernelease.seeds import PublicSeed
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 
 from kernelease.arrays import Integers
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.privacy import Privacy
 from kernelease.privacy.noise import NoiseSource, SeededNoise
 from kernelease.private.counts import ExactCounts, joined

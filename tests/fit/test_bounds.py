@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats
-from kernelease.fit.mixtures.bounds import Bounds, kept
-from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.solution import Outcome
+from kernelease.fit.mixtures.mixture import Bounds, Mixture, kept
+from kernelease.fit.solver import Outcome
 
 NUMBERS = np.array([0.0, 1.0, 2.0, 5.0, 20.0, np.nan])
 

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats
+from kernelease.conformance import check_solver
 from kernelease.fit import (
     FixedPoints,
     NormalPoints,
@@ -19,7 +20,6 @@ from kernelease.fit import (
     Simplex,
     Solution,
     UniformPoints,
-    check_solver,
 )
 from kernelease.measured import NoisyEmbedding
 from kernelease.privacy import SeededNoise, SystemNoise

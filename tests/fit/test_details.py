@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.fit.mixtures.details import Detail, in_detail
+from kernelease.fit.mixtures.beyond import Detail, in_detail
 from kernelease.measured.blocks import without_means
 
-moving = sys.modules["kernelease.fit.mixtures.details"]  # `kernelease.fit` is a function, too
+moving = sys.modules["kernelease.fit.mixtures.beyond"]  # `kernelease.fit` is a function, too
 ATOMS, EVERY, CELLS = 24, np.arange(24), np.repeat(np.arange(6), 4)
 
 

@@ -6,11 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kernelease.fit.mixtures import device_blocks
-from kernelease.fit.mixtures.device_blocks import DeviceBlocks, Held
+from kernelease.fit.mixtures import device as device_blocks
+from kernelease.fit.mixtures.device import DeviceBlocks, Held
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
-from kernelease.fit.mixtures.stacks import apart
-from kernelease.fit.mixtures.terms import Pairs
+from kernelease.fit.mixtures.terms import Pairs, apart
 from tests.fit.test_mixture import LAYOUTS
 
 

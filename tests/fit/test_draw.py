@@ -6,12 +6,11 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.draw import draw_rows, swapped
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.mixtures.swaps import swapped
-from kernelease.fit.solution import Outcome
+from kernelease.fit.solver import Outcome
 
-swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
+swaps = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
 
 
 def mixture(components: int = 8, sizes: tuple[int, ...] = (5, 6, 4, 200), seed: int = 0) -> Mixture:

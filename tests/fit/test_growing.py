@@ -6,12 +6,9 @@ import pytest
 import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.fourier import FourierLikelihood
-from kernelease.fit.gaussians.growing import Growing
-from kernelease.fit.gaussians.levenberg_marquardt import LevenbergMarquardt
-from kernelease.fit.gaussians.likelihood import JointLikelihood
-from kernelease.fit.gaussians.subspace import SubspaceLikelihood
-from kernelease.measured.gaussians import Gaussians
+from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, SubspaceLikelihood
+from kernelease.fit.gaussians.sliding_frank_wolfe import Growing, LevenbergMarquardt
+from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=1.0)

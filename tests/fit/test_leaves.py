@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelease.fit.mixtures.leaves import Leaves, shrunk_leaves
+from kernelease.fit.mixtures.beyond import Leaves, shrunk_leaves
 
 
 def test_heavy_leaves_stay_and_the_rest_is_spread() -> None:

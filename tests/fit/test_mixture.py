@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.details import Detail
+from kernelease.fit.mixtures.beyond import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
-from kernelease.fit.mixtures.stacks import Stack, apart, stacked
-from kernelease.fit.mixtures.terms import Pairs, Set, Singles
-from kernelease.fit.solution import Outcome
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
+from kernelease.fit.solver import Outcome
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import all_blocks, dependent, noisy_blocks
 

@@ -5,7 +5,7 @@ import pytest
 
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.one_way import one_ways, shrunk
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.privacy.noise import SeededNoise
 from tests.fit.tables import noisy_blocks
 

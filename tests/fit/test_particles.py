@@ -7,13 +7,10 @@ import kernelease as ke
 from kernelease.arrays import Floats
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.climbing import climb, distinct
-from kernelease.fit.gaussians.fourier import FourierLikelihood
-from kernelease.fit.gaussians.likelihood import JointLikelihood, Likelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe
-from kernelease.fit.gaussians.subspace import SubspaceLikelihood
-from kernelease.fit.weights.tilting import Tilting, matched
-from kernelease.measured.gaussians import Gaussians
+from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
+from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe, climb, distinct
+from kernelease.fit.tilting import Tilting, matched
+from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.fit.mixtures.splitting import denoised
+from kernelease.fit.mixtures.one_way import denoised
 
 
 def l1(first: np.ndarray, second: np.ndarray) -> float:

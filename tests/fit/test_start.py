@@ -4,8 +4,8 @@ import dataclasses
 
 import numpy as np
 
+from kernelease.fit.mixtures.mixture import blurred_rows
 from kernelease.fit.mixtures.objective import Objective
-from kernelease.fit.mixtures.start import blurred_rows
 from kernelease.measured.blocks import Block, NoisyBlocks
 from tests.fit.tables import all_blocks, noisy_blocks
 

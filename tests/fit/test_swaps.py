@@ -6,13 +6,13 @@ import sys
 import numpy as np
 import pytest
 
+from kernelease.fit.mixtures.draw import swapped
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.mixtures.swaps import swapped
-from kernelease.fit.solution import Outcome
-from kernelease.measured.block import Block
+from kernelease.fit.solver import Outcome
+from kernelease.measured.blocks import Block
 from tests.fit.test_draw import distance, independent, mixture
 
-swaps = sys.modules["kernelease.fit.mixtures.swaps"]  # `kernelease.fit` is a function, too
+swaps = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
 TRIPLE = Block(columns=(2, 0, 1), groups=(np.arange(2),) * 3, share=0.1)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.points.thinning import halve, systematic, thin
+from kernelease.fit.points import halve, systematic, thin
 
 GENERATOR = np.random.default_rng(0)
 POINTS = GENERATOR.normal(size=(2_000, 2))

@@ -5,10 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from kernelease.fit.mixtures.beyond import Unheld, moved
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.fit.mixtures.unheld import Unheld, moved
-from kernelease.fit.solution import Outcome
+from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import noisy_blocks

@@ -3,11 +3,12 @@
 import numpy as np
 import pytest
 
+from kernelease.conformance import check_kernel
 from kernelease.errors import ParameterError
-from kernelease.kernels import OnColumns, Product, Similarity, check_kernel
-from kernelease.kernels.atom_product import AtomProduct
+from kernelease.kernels import OnColumns, Product, Similarity
+from kernelease.kernels.composite import AtomProduct
 from kernelease.table import Schema
-from kernelease.table.atom_kernel import atom_kernel
+from kernelease.table.atom_features import atom_kernel
 
 SCHEMA = Schema.parse(
     """

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from kernelease.arrays import Floats, Rows
-from kernelease.kernels import Gaussian, Kernel, Polynomial, check_kernel
+from kernelease.conformance import check_kernel
+from kernelease.kernels import Gaussian, Kernel, Polynomial
 from tests.kernels.catalogue import CATALOGUE, Entry
 
 ROWS = np.random.default_rng(3).normal(size=(12, 2))

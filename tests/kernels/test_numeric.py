@@ -10,7 +10,7 @@ from scipy.spatial.distance import cdist
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.kernels import Gaussian, Laplace, Matern32, Matern52, RationalQuadratic, ShiftInvariant
-from kernelease.kernels.pairs import BLOCK, WIDTH
+from kernelease.kernels.kernel import BLOCK, WIDTH
 from kernelease.seeds import PublicSeed
 from tests.kernels.oracles import exact
 

@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.kernels.rounding import sqrt_above, step_below
+from kernelease.elementary import sqrt_above, step_below
 
 
 @given(st.integers(1, 2**60))

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.privacy import Neighbours
-from kernelease.table.table_domain import TableDomain
+from kernelease.table.domains import TableDomain
 from tests.analysis.tables import SCHEMA, exact_blocks, noisy_blocks, people
 
 ROWS = 200

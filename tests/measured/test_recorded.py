@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.measured.recorded import RecordedNoise, Recording
+from kernelease.measured.measured import RecordedNoise, Recording
 
 
 def recorded(*vectors: list[int], counted: bool = False, picks: tuple[int, ...] = ()) -> RecordedNoise:

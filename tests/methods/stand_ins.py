@@ -12,7 +12,7 @@ from kernelease.kernels import Gaussian, Kernel
 from kernelease.methods import Context
 from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
 from kernelease.seeds import PublicSeed
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 STRONG = Privacy(epsilon=1.0, delta=1e-6)
 KERNEL = Gaussian(lengthscale=1.0)

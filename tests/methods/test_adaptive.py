@@ -8,16 +8,15 @@ from kernelease.arrays import Floats, Rows
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.measured import NoisyEmbeddings
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.methods.adaptive.adaptive import Adaptive
-from kernelease.methods.adaptive.stages import plan_stages
-from kernelease.methods.auto import method_for
+from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.methods.adaptive import Adaptive, plan_stages
 from kernelease.methods.method import Context
+from kernelease.pipeline import method_for
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.sensitivity import sum_sensitivity
 from kernelease.private.embedding import ExactEmbedding
 from kernelease.private.rows import PrivateArray
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
 PRIOR = ke.NormalPoints(dimension=2, scale=5.0)

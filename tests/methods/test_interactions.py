@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.block import finest
+from kernelease.measured.blocks import finest
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
     FAINT_FOR_FEW,
@@ -24,15 +24,14 @@ from kernelease.methods.interactions.pairs import (
     in_few_cells_too,
     pair_blocks,
 )
-from kernelease.methods.interactions.resolution import cells_of, coarser, width
-from kernelease.methods.interactions.sets import MOST_FOURS, MOST_NUMBERS, Cells, candidates
-from kernelease.methods.interactions.shares import TRIPLE, Shares
+from kernelease.methods.interactions.sets import MOST_FOURS, MOST_SET_NUMBERS, Cells, candidates
+from kernelease.methods.interactions.singles import TRIPLE, Shares, cells_of, coarser, width
 from kernelease.pipeline import fit, measure
 from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
 from kernelease.release.bundle import Measurements
 from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Integer, Schema
-from kernelease.table.table_domain import TableDomain
+from kernelease.table.domains import TableDomain
 from tests.fit.tables import all_blocks, dependent, noisy_blocks
 
 QUICK = MixtureSolver(components=40, steps=80)
@@ -217,8 +216,8 @@ def test_sets_of_four_are_few_and_no_larger_than_their_part_of_all_numbers() -> 
     blocks, most = candidates(noisy, mixture, cells, count=40, share=0.5)
     fours = [block for block in blocks if len(block.columns) == 4]
     assert len(fours) == MOST_FOURS
-    assert max(block.cells for block in fours) * 40 <= MOST_NUMBERS
-    assert most * max(block.cells for block in blocks) <= MOST_NUMBERS
+    assert max(block.cells for block in fours) * 40 <= MOST_SET_NUMBERS
+    assert most * max(block.cells for block in blocks) <= MOST_SET_NUMBERS
 
 
 @pytest.mark.slow

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import CapacityError
-from kernelease.methods.rehearsal import rehearse_measurement, rehearse_selection
+from kernelease.methods.method import rehearse_measurement, rehearse_selection
 from kernelease.privacy import Law, Neighbours, Privacy
 from tests.fit.embeddings import waves
 from tests.methods.stand_ins import STRONG

@@ -7,12 +7,12 @@ import pytest
 
 import kernelease as ke
 from kernelease.errors import ParameterError
+from kernelease.fit.solver import PublishedRows
 from kernelease.measured import NoisyEmbeddings
-from kernelease.methods import PublishedRows
 from kernelease.methods.retracing import retraced
 from kernelease.release.alike import alike
 from kernelease.seeds import PublicSeed
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 KERNEL = ke.Gaussian(lengthscale=1.0)
 PRIVACY = ke.Privacy(epsilon=2.0, delta=1e-6)

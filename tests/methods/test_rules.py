@@ -7,7 +7,7 @@ import pytest
 
 from kernelease.errors import CapacityError
 from kernelease.machine import MEMORY_CAP, refuse_beyond_memory
-from kernelease.methods.rules import (
+from kernelease.methods.method import (
     FEATURES_CAP,
     POINTS_CAP,
     SLACK,

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.features import Nystrom
-from kernelease.features.cholesky import Order
+from kernelease.features.nystrom import Order
 from kernelease.fit import (
     Constraint,
     Free,
@@ -24,8 +24,9 @@ from kernelease.fit import (
     SyntheticSet,
     UniformPoints,
 )
+from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel, Kronecker, OnColumns, Product, Spectrum
-from kernelease.methods import PublishedRows, RandomFeatures, Subspace
+from kernelease.methods import RandomFeatures, Subspace
 from kernelease.privacy import Calibration, Neighbours, Privacy, SeededNoise
 from kernelease.private.rows import PrivateArray
 from kernelease.seeds import PublicSeed

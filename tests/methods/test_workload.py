@@ -6,7 +6,7 @@ import pytest
 
 import kernelease as ke
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.methods.interactions.workload import CHOSEN, DRAWING, FITTING, READING, ROUGHLY, TOGETHER, Workload
+from kernelease.methods.interactions.rounds import CHOSEN, DRAWING, FITTING, READING, ROUGHLY, TOGETHER, Workload
 from kernelease.privacy import Neighbours, Privacy, SeededNoise
 from kernelease.table import Schema
 from tests.cli.conftest import SCHEMA, people

@@ -11,7 +11,7 @@ import pytest
 import kernelease as ke
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Charge, LedgerFile, Loss, MemoryLedger, Neighbours, Privacy, Subject
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 
 CAP = Privacy(epsilon=2.0, delta=1e-6)
 PERSONS = Subject(dataset="census", unit="person")

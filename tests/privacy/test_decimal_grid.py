@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.privacy.decimal_grid import (
+from kernelease.privacy.bounds import (
     FURTHEST,
     NO_NUMBER,
     SIZES,

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Loss, MemoryLedger, Neighbours, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 from tests.privacy.toys import RecordingLedger, RecordingNoise, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)

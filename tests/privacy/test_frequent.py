@@ -9,7 +9,7 @@ from scipy.special import ndtr
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Charge, MemoryLedger, Neighbours, Privacy, SeededNoise, SystemNoise
-from kernelease.privacy.frequent import LONGEST, MOST_VALUES, NAMING_SHARE, frequent_values, threshold
+from kernelease.privacy.bounds import LONGEST, MOST_VALUES, NAMING_SHARE, frequent_values, threshold
 
 CAP = Privacy(epsilon=5.0, delta=1e-3)
 ASKED = Privacy(epsilon=1.0, delta=1e-6)

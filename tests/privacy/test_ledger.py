@@ -11,9 +11,8 @@ from hypothesis import strategies as st
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy import Charge, Loss, MemoryLedger, Neighbours, Privacy, PrivacyFilter
-from kernelease.privacy.charge import counted_loss
-from kernelease.privacy.ledger import remaining_epsilon, remaining_in_words
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.ledger import counted_loss, remaining_epsilon, remaining_in_words
+from kernelease.privacy.neighbours import ROWS
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
 

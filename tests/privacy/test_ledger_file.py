@@ -28,10 +28,9 @@ from kernelease.privacy import (
 from kernelease.privacy import ledger_file as module
 from kernelease.privacy.accounting import SMALLEST_EPSILON
 from kernelease.privacy.calibration import gaussian_delta, pure_mu
-from kernelease.privacy.charge import counted_loss
-from kernelease.privacy.ledger import remaining_epsilon
+from kernelease.privacy.ledger import counted_loss, remaining_epsilon
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import Subject
+from kernelease.privacy.neighbours import Subject
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
 CENSUS = Subject(dataset="census")

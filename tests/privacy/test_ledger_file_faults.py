@@ -24,7 +24,7 @@ from kernelease.errors import BudgetError, LedgerError
 from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy import ledger_file as module
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 
 # Children fork from a process of their own that has no threads and has imported kernelease already.
 PROCESSES = multiprocessing.get_context("forkserver")

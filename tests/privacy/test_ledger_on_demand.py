@@ -6,9 +6,8 @@ import pytest
 
 from kernelease.errors import BudgetError, LedgerError
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.privacy.ledger_on_demand import NewLedger, open_ledger
-from kernelease.privacy.subject import Subject
+from kernelease.privacy.ledger_file import LedgerFile, NewLedger, open_ledger
+from kernelease.privacy.neighbours import Subject
 
 CAP = Privacy(epsilon=1.0, delta=0.0)
 CENSUS, PERSONS = Subject(dataset="census"), Subject(dataset="census", unit="person")

@@ -9,10 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import GAUSSIAN_SHARE, RISK_DELTA, RISK_NUMBERS, Loss, Privacy
+from kernelease.privacy.accounting import GAUSSIAN_SHARE, RISK_DELTA, RISK_NUMBERS, Advantage, Loss, Privacy, Rates
 from kernelease.privacy.calibration import gaussian_epsilon, gaussian_mu
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.risk import Advantage, Rates
 
 ADVANTAGES = (1e-4, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 0.999)
 RATES = ((0.02, 0.01), (0.05, 0.01), (0.1, 0.05), (0.9, 0.1), (1e-3, 1e-5), (0.999, 0.5))

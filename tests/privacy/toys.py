@@ -20,7 +20,7 @@ from kernelease.privacy import (
     Receipt,
     Step,
 )
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.privacy import Neighbours
-from kernelease.private.blank import BlankRows
+from kernelease.private.rows import BlankRows
 from tests.privacy.toys import OneHot
 
 NONE = np.empty((0, 2))

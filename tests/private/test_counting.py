@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.private import counting
 from kernelease.private.counting import Layout, PartialCounts, count_blocks
 from kernelease.private.encoded import Batch, EncodedRows

@@ -15,14 +15,12 @@ from hypothesis import strategies as st
 
 from kernelease.arrays import Integers
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.privacy import Loss, Neighbours, Privacy
 from kernelease.privacy.sensitivity import centred_sensitivity, distance_sensitivity
-from kernelease.private.counts import ExactCounts, joined
-from kernelease.private.cover import LARGEST_GROUP, cover
+from kernelease.private.counting import LARGEST_GROUP, cover
+from kernelease.private.counts import ExactCounts, Forest, joined
 from kernelease.private.encoded import Batch, EncodedRows
-from kernelease.private.forest import Forest
 from tests.privacy.toys import RecordingNoise, open_filter
 
 SIZES = (3, 2, 4)
@@ -115,7 +113,7 @@ def test_rows_are_read_again_where_they_were_not_kept(monkeypatch: pytest.Monkey
     for most, of_disk, expected in ((2**20, 0.5, 1), (0, 0.5, 1), (0, 0.0, 3)):
         passes.clear()
         monkeypatch.setattr("kernelease.private.encoded.MOST_KEPT", most)
-        monkeypatch.setattr("kernelease.private.spool.MOST_OF_DISK", of_disk)
+        monkeypatch.setattr("kernelease.private.encoded.MOST_OF_DISK", of_disk)
         counts = ExactCounts.of(EncodedRows(read, SIZES), SIZES)
         noisy = [measured(counts, (plain(0, 1),)).blocks[0].values.tolist() for _ in range(2)]
         assert noisy[0] == noisy[1] == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]

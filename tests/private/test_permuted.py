@@ -8,11 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from audits.twins import NoNoise
+from kernelease import private_tests as permuted
 from kernelease.errors import CapacityError
 from kernelease.privacy import MemoryLedger, Privacy, PrivacyFilter
-from kernelease.privacy.subject import ROWS
-from kernelease.private import permuted
-from kernelease.private.permuted import PermutedStatistics
+from kernelease.privacy.neighbours import ROWS
+from kernelease.private_tests import PermutedStatistics
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
 from tests.table.test_atom_features import SCHEMA
 

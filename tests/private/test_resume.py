@@ -10,9 +10,9 @@ from scipy import stats
 from kernelease.arrays import Rows
 from kernelease.errors import BudgetError, PrivacyError
 from kernelease.features import FeatureMap, Nystrom
-from kernelease.features.extension import extended
+from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import Neighbours, Privacy, PrivacyFilter, SystemNoise
 from kernelease.private.embedding import ExactEmbedding
 from tests.privacy.toys import OneHot, RecordingNoise, open_filter

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import PrivacyError
-from kernelease.private.encoded import EncodedRows
-from kernelease.private.spool import Spool
+from kernelease.private.encoded import EncodedRows, Spool
 
 
 def test_entries_come_back_as_they_were_added() -> None:
@@ -60,7 +59,7 @@ def test_without_a_temporary_folder_rows_are_read_again(monkeypatch: pytest.Monk
 @pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
 def test_nothing_is_left_after_kill_9(tmp_path: Path) -> None:
     code = (
-        "import numpy as np, sys, time; from kernelease.private.spool import Spool; s = Spool(); "
+        "import numpy as np, sys, time; from kernelease.private.encoded import Spool; s = Spool(); "
         "s.add((np.full((1, 10**6), 7, np.uint8), None)); print('ready', flush=True); time.sleep(60)"
     )
     child = subprocess.Popen(

@@ -6,13 +6,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.measured.block import LARGEST_LIMIT, Block
-from kernelease.measured.ramp import Ramp
+from kernelease.measured.blocks import LARGEST_LIMIT, Block, Ramp
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.sensitivity import moment_sensitivity
+from kernelease.private.counting import weigh_blocks
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
-from kernelease.private.weighing import weigh_blocks
 from tests.privacy.toys import RecordingNoise, open_filter
 
 SIZES = (3, 2, 4)

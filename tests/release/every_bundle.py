@@ -12,12 +12,11 @@ from pyarrow import csv
 
 import kernelease as ke
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Kronecker, Polynomial
-from kernelease.methods import PublishedRows
 from kernelease.pipeline import weighting
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.table.records import Records
-from kernelease.table.written import Written
+from kernelease.table.written import Records, Written
 
 PRIVACY = ke.Privacy(epsilon=4.0, delta=1e-6)
 PURE = ke.Privacy(epsilon=4.0, delta=0.0)

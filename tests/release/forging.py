@@ -5,10 +5,10 @@ from typing import Any
 
 import kernelease as ke
 from kernelease.release.bundle import documents
-from kernelease.release.measurements import Measurements
-from kernelease.release.sums import sums_file
+from kernelease.release.certificate import Measurements
+from kernelease.release.container import sums_file
 from kernelease.release.verify import findings
-from kernelease.table.table_domain import TableDomain
+from kernelease.table.domains import TableDomain
 
 
 def sealed(files: dict[str, bytes]) -> dict[str, bytes]:

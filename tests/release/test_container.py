@@ -21,8 +21,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import BundleError, KerneleaseError, ParameterError
 from kernelease.release import container
-from kernelease.release.container import NAMES, SEALS, Limits, read_bundle, write_bundle
-from kernelease.release.sums import SignatureState, check_signature, check_sums
+from kernelease.release.container import (
+    NAMES,
+    SEALS,
+    Limits,
+    SignatureState,
+    check_signature,
+    check_sums,
+    read_bundle,
+    write_bundle,
+)
 from tests.release.bundles import FILES
 
 # Children fork from a process of their own that has no threads and has imported kernelease already.

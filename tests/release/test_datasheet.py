@@ -10,12 +10,11 @@ import pytest
 import kernelease as ke
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.pipeline import measure
-from kernelease.release import datasheet
+from kernelease.release import documents as datasheet
 from kernelease.release.bundle import save
 from kernelease.release.certificate import NOT_PROMISED
-from kernelease.release.container import read_bundle, write_bundle
-from kernelease.release.sums import SIGNATURE, SUMS
-from kernelease.report.contents import contents
+from kernelease.release.container import SIGNATURE, SUMS, read_bundle, write_bundle
+from kernelease.report.page import contents
 
 SCHEMA = """
 [table]

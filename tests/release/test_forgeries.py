@@ -15,7 +15,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured import NoisyBlock, NoisyBlocks, NoisyEmbeddings
 from kernelease.measured.blocks import estimated_rows
 from kernelease.release.bundle import documents
-from kernelease.release.measurements import Measurements
+from kernelease.release.certificate import Measurements
 from kernelease.release.verify import ON_TRUST
 from kernelease.seeds import PublicSeed
 from kernelease.table import UnitCap

@@ -14,7 +14,7 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.release.alike import alike, same_rows
 from kernelease.release.bundle import load_measurements
-from kernelease.release.export import export_table
+from kernelease.release.frames import export_table
 from tests.anywhere import MACHINES
 from tests.release.every_bundle import NAMES, honest
 

@@ -18,8 +18,15 @@ from hypothesis import strategies as st
 
 from kernelease.errors import BundleError
 from kernelease.release import container
-from kernelease.release.container import NAMES, Limits, read_bundle, write_bundle
-from kernelease.release.sums import SignatureState, check_signature, check_sums
+from kernelease.release.container import (
+    NAMES,
+    Limits,
+    SignatureState,
+    check_signature,
+    check_sums,
+    read_bundle,
+    write_bundle,
+)
 from tests.release.bundles import FILES, Member, raw_zip, zeros
 
 pytestmark = pytest.mark.slow

@@ -15,9 +15,8 @@ from kernelease.features import KarKarnick
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels import DotProduct
 from kernelease.release.bundle import load, load_measurements
-from kernelease.release.codec import from_json, to_json
+from kernelease.release.codec import conforms, from_json, to_json
 from kernelease.release.container import SEALS, read_bundle, write_bundle
-from kernelease.release.declared_types import conforms
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
 

@@ -12,14 +12,13 @@ import kernelease as ke
 from kernelease import Privacy, Release, Schema
 from kernelease.arrays import Integers
 from kernelease.errors import BundleError
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.measured.levels import declared_levels, in_groups, levels_of
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.offsets import declared_levels, in_groups, levels_of
 from kernelease.methods.interactions.plan import plan
 from kernelease.privacy.noise import SeededNoise
 from kernelease.private.counting import Layout, count_blocks
 from kernelease.release.codec import from_json, to_json
-from kernelease.report.contents import contents
+from kernelease.report.page import contents
 from kernelease.table import Category, Hierarchy, Integer
 
 GROUPS, EACH, ROWS = 200, 250, 100_000

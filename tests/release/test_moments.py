@@ -11,7 +11,7 @@ import pytest
 import kernelease as ke
 from benchmarks.moments import LIMIT, apart
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.methods.interactions.fitted import FittedTable
+from kernelease.methods.interactions.rounds import FittedTable
 from tests.analysis.test_moments import SCHEMA, TABLE
 
 TABLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "tables"

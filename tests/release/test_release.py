@@ -26,7 +26,7 @@ from kernelease import (
 )
 from kernelease.fit import Outcome, herd
 from kernelease.kernels import OTHER, Kronecker
-from kernelease.table.vector_domain import VectorDomain
+from kernelease.table.domains import VectorDomain
 
 ROWS = np.random.default_rng(4).normal(size=(500, 2))
 KERNEL = Gaussian(lengthscale=1.0)

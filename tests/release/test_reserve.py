@@ -11,10 +11,10 @@ import pytest
 
 import kernelease as ke
 from kernelease.features import Nystrom
-from kernelease.features.extension import extended
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.features.nystrom import extended
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import MemoryLedger, Neighbours, PrivacyFilter, SystemNoise
-from kernelease.privacy.subject import Subject
+from kernelease.privacy.neighbours import Subject
 from kernelease.private.embedding import ExactEmbedding
 from kernelease.release.codec import from_json, to_json
 from kernelease.release.container import SEALS, read_bundle, write_bundle

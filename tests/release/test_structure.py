@@ -11,7 +11,7 @@ from kernelease import Privacy, Release, Schema, load, release, verify
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.noise import SeededNoise
-from kernelease.release.row_checks import row_problems
+from kernelease.release.verify import row_problems
 
 SCHEMA = Schema.parse("""
 [table]

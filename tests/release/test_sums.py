@@ -9,9 +9,16 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.release.container import NAMES, read_bundle, write_bundle
+from kernelease.release.container import (
+    NAMES,
+    SignatureState,
+    check_signature,
+    check_sums,
+    read_bundle,
+    sums_file,
+    write_bundle,
+)
 from kernelease.release.signing import fingerprint, public_pem, sign
-from kernelease.release.sums import SignatureState, check_signature, check_sums, sums_file
 from tests.release.bundles import FILES
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))

@@ -18,9 +18,9 @@ from kernelease.cli import app
 from kernelease.errors import BundleError
 from kernelease.pipeline import weighting
 from kernelease.release.bundle import load, save
+from kernelease.release.container import sums_file
 from kernelease.release.data_parquet import write_rows
 from kernelease.release.replicates import Samples
-from kernelease.release.sums import sums_file
 from kernelease.release.verify import verify
 from kernelease.table.domain import free_name
 

@@ -16,9 +16,9 @@ from kernelease.cli import app
 from kernelease.errors import BundleError, ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.release.bundle import save
-from kernelease.release.export import export_table
-from kernelease.report import assets
-from kernelease.report.marginals import marginal_records
+from kernelease.release.frames import export_table
+from kernelease.report import sheet as assets
+from kernelease.report.columns import marginal_records
 from kernelease.report.owner import check_private_name, owner_record
 from kernelease.report.page import embedded, page, report_bundle, report_release, sealed_contents, write_page
 from tests.report import releases
@@ -56,7 +56,7 @@ def test_libraries_are_those_that_were_looked_at() -> None:
 
 
 def test_no_script_could_end_its_element() -> None:
-    assert all("</script" not in script.lower() for script in assets.scripts())
+    assert all("</script" not in script.lower() for script in assets.page_scripts())
 
 
 def test_the_title_is_text(tmp_path: Path, tiny_table) -> None:
@@ -114,7 +114,7 @@ def test_the_owner_s_comparison_needs_rows_and_columns(tiny_table) -> None:
 def test_marginals_stop_where_there_is_no_room(tiny_table, monkeypatch: pytest.MonkeyPatch) -> None:
     release = tiny_table[0]
     assert isinstance(release.measured, NoisyBlocks)
-    monkeypatch.setattr("kernelease.report.marginals.MOST_CELLS", 6)
+    monkeypatch.setattr("kernelease.report.columns.MOST_CELLS", 6)
     codes = np.zeros((release.table.num_rows, 3), dtype=int)
     sent = {tuple(record["columns"]) for record in marginal_records(release.measured, codes, release.weights)}
     assert (0, 1) not in sent

@@ -1,6 +1,6 @@
 """What the page says of the noise, block by block."""
 
-from kernelease.report.promise import step_records
+from kernelease.report.page import step_records
 from tests.release.every_bundle import honest
 
 

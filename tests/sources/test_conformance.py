@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from kernelease.sources import Source, check_source, open_source
+from kernelease.conformance import check_source
+from kernelease.sources import Source, open_source
 from tests.sources.catalogue import CASES, TABLE, Case
 
 

@@ -12,11 +12,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv.block import Block
-from kernelease.sources.csv.cells import CellParser
-from kernelease.sources.csv.records import RecordReader, decoded
+from kernelease.sources.csv.records import Block, CellParser, RecordReader, decoded
 from kernelease.table import Records
-from kernelease.table.reading.numbers import read_numbers
+from kernelease.table.reading import read_numbers
 from tests.sources import csv_oracle
 
 # Mostly ordinary lines, so that the fast parser has its say, and now and then whatever can go wrong.

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from kernelease.errors import SchemaError, SourceError
 from kernelease.seeds import PublicSeed
 from kernelease.sources import CsvFormat, open_declared, open_source
-from kernelease.sources.declared import DeclaredSource, check_columns
 from kernelease.sources.private_table import private_table
+from kernelease.sources.source import DeclaredSource, check_columns
 from kernelease.table import Encoder, Schema
 
 SCHEMA = Schema.parse("""

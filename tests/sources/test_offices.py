@@ -11,13 +11,13 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.check import check
+from kernelease.check.inspection import check
 from kernelease.cli import app
 from kernelease.errors import SourceError
 from kernelease.release.codec import to_json
 from kernelease.sources import open_declared, open_source
 from kernelease.sources.drafting import code_book
-from kernelease.sources.public import read_public
+from kernelease.sources.opening import read_public
 from kernelease.table.encode import Encoder
 from tests.sources.offices import SCHEMA, STAT_KINDS, frame, write_as, write_csv, write_stat
 

@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 import kernelease as ke
 from kernelease.errors import ParameterError, SourceError
-from kernelease.measured.block import Block
-from kernelease.private.distant import added_up
+from kernelease.measured.blocks import Block
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import Then
-from kernelease.sources.partitioned import Partitioned, Sums, distant_vectors
+from kernelease.sources.partitioned import Partitioned, Sums, added_up, distant_vectors
 from kernelease.sources.private_table import private_table
 from kernelease.table import Category, Integer, Schema
 

@@ -13,7 +13,7 @@ from kernelease.privacy import Privacy, SeededNoise
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.sources import open_source
 from kernelease.sources.drafting import draft_schema, measure_domain
-from kernelease.sources.public import read_public
+from kernelease.sources.opening import read_public
 
 
 @pytest.fixture

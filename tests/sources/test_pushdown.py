@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.privacy import MemoryLedger, Neighbours, Privacy, PrivacyFilter, SeededNoise
-from kernelease.privacy.subject import ROWS
+from kernelease.privacy.neighbours import ROWS
 from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.seeds import PublicSeed

@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.sources import open_source, pushdown
-from kernelease.sources.duck_atoms import DuckDialect
-from kernelease.sources.postgresql_atoms import PostgresqlDialect, smallest_of_cells
-from kernelease.sources.sql_atoms import Dialect, Refusal
+from kernelease.sources.duck import DuckDialect
+from kernelease.sources.postgresql import PostgresqlDialect, smallest_of_cells
+from kernelease.sources.sql import Dialect, Refusal
 from kernelease.table import Category, Column, Date, Datetime, Integer, Number
 from kernelease.table.reading import NUMBER
 from tests.sources.pushdown_cases import (

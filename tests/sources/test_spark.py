@@ -19,7 +19,7 @@ import kernelease as ke
 from kernelease.cli.app import app
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.pipeline import weighting
-from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.release.bundle import load_measurements
 from kernelease.sources import open_source
 from kernelease.sources.private_table import private_table

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 from kernelease.errors import SourceError
 from kernelease.sources import open_source
 from kernelease.sources.drafting import code_book
-from kernelease.sources.stat.clock import Clock, clock_of
-from kernelease.sources.stat.header import Variable, _encoding
+from kernelease.sources.stat import Clock, Variable, _encoding, clock_of
 
 DAY = datetime.date(2024, 2, 29)
 SPSS_DAY, SAS_DAY = (DAY - datetime.date(1582, 10, 14)).days * 86_400, (DAY - datetime.date(1960, 1, 1)).days

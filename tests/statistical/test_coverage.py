@@ -19,10 +19,10 @@ import pytest
 from scipy import stats
 
 from kernelease.analysis.averages import expectation, mean, probability
-from kernelease.analysis.correlation import correlation
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.quantile import quantile
+from kernelease.analysis.spread import correlation
 from kernelease.privacy.calibration import gaussian_mu
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import sample_of_table
+from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.comparisons.two_sample import AgainstSample
 from kernelease.analysis.estimate import Target
 

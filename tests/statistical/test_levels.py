@@ -18,7 +18,7 @@ import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.column_tests import column_goodness, independence_test
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import SampleRows, sample_of_table
+from kernelease.analysis.comparisons.tables import SampleRows, sample_of_table
 from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample
 from kernelease.analysis.estimate import Target
 from kernelease.measured.blocks import NoisyBlocks

@@ -7,8 +7,7 @@ import pytest
 
 from kernelease.errors import CapacityError
 from kernelease.table import Schema, atom_features
-from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
-from kernelease.table.likeness import CONTRAST, likeness
+from kernelease.table.atom_features import CONTRAST, STEPS, AtomFeatures, PairFeatures, likeness
 
 SCHEMA = Schema.parse("""
     [columns.age]
@@ -68,6 +67,6 @@ def test_a_negative_value_of_a_kernel_widens_the_diameter():
 
 
 def test_too_many_cells_are_refused(monkeypatch):
-    monkeypatch.setattr(atom_features, "MOST_ATOMS", 72)
+    monkeypatch.setattr(atom_features, "MOST_TEST_ATOMS", 72)
     with pytest.raises(CapacityError, match="'age' has 73 cells; a test takes at most 72"):
         AtomFeatures.of(SCHEMA.column("age"))

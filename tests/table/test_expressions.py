@@ -14,21 +14,18 @@ from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
 from kernelease.table import Boolean, Category, Column, Date, Integer, Number, Ordinal
-from kernelease.table.expressions import (
+from kernelease.table.expressions.logic import (
     DEEPEST,
-    LONGEST,
     MOST_SIGNS,
-    Arithmetic,
     Compared,
     Computed,
     Condition,
-    Extracted,
     Joined,
     Missing,
     Negated,
     parse,
 )
-from kernelease.table.expressions.rounded import Rounded
+from kernelease.table.expressions.terms import LONGEST, Arithmetic, Extracted, Rounded
 
 DAY = datetime.date(2024, 1, 1)
 A = Integer(name="a", min=-9, max=9, nullable=True)

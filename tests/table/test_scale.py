@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from kernelease.errors import CapacityError, SchemaError
 from kernelease.table import Hierarchy, Integer, Number
-from kernelease.table.atom_kernel import atom_kernel
-from kernelease.table.columns.hierarchy import MOST_VALUES
-from kernelease.table.columns.levels import log_cuts
+from kernelease.table.atom_features import atom_kernel
+from kernelease.table.columns.celled import log_cuts
+from kernelease.table.columns.listed import MOST_VALUES
 
 
 @settings(deadline=None, max_examples=50)

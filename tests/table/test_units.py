@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError
 from kernelease.seeds import PublicSeed
 from kernelease.table import Encoder, Schema, UnitCap
-from kernelease.table import units as units_module
+from kernelease.table import encode as units_module
 
 SCHEMA = Schema.parse(
     """

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.table import Schema
-from kernelease.table.reading.date_formats import FORMATS, DateFormat, as_iso
-from kernelease.table.reading.numerals import Numerals
+from kernelease.table.reading import FORMATS, DateFormat, Numerals, as_iso
 from kernelease.table.written import Written
 
 SICK = '[columns.sick]\ntype = "boolean"\n'

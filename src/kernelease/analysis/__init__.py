@@ -5,29 +5,25 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.analysis.coefficients import Regression
-    from kernelease.analysis.comparisons.contingency import MarginalErrors, marginal_errors
+    from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
     from kernelease.analysis.conditions import parse_condition
     from kernelease.analysis.estimate import Estimate, Parts, Target
     from kernelease.analysis.evidence import Answers, Evidence
-    from kernelease.analysis.groups import EstimateTable, Groups
-    from kernelease.table.expressions.logic import Condition
+    from kernelease.analysis.groups import EstimateTable, Groups, Regression
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "coefficients": "Regression",
-            "comparisons.contingency": "MarginalErrors marginal_errors",
-            "conditions": "Condition parse_condition",
+            "comparisons.tables": "MarginalErrors marginal_errors",
+            "conditions": "parse_condition",
             "estimate": "Estimate Parts Target",
             "evidence": "Answers Evidence",
-            "groups": "EstimateTable Groups",
+            "groups": "EstimateTable Groups Regression",
         },
     )
 
 __all__ = [
     "Answers",
-    "Condition",
     "Estimate",
     "EstimateTable",
     "Evidence",

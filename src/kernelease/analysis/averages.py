@@ -4,12 +4,14 @@ import functools
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from kernelease.analysis.asking import grouped
 from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import (
     NUMERIC,
@@ -22,38 +24,286 @@ from kernelease.analysis.estimands import (
     columns_read,
     numbers_of,
 )
-from kernelease.analysis.estimate import Estimate, Parts
+from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
-from kernelease.analysis.grouping import grouped
 from kernelease.analysis.groups import EstimateTable, Groups
-from kernelease.analysis.inference import (
-    CONFIDENCE,
-    UnknownLimits,
-    critical_value,
-)
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.marginal_source import ratio_source
-from kernelease.analysis.offset_estimator import offset_estimator
-from kernelease.analysis.ratio_estimator import RatioEstimator
+from kernelease.analysis.offset_sums import OffsetPart, OffsetSums
+from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
     LEAST,
     Axis,
+    CellValues,
     Grids,
+    Way,
+    about_middles,
+    best_ways,
     few,
     marking,
+    middles_and_halves,
     parts_of,
     representatives,
     weighted,
 )
-from kernelease.analysis.sums import weighted_sum
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.table.columns.hierarchy import Hierarchy
+from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.derived.computed import Formula
-from kernelease.table.expressions.linear import linear
 from kernelease.table.expressions.logic import Condition
+from kernelease.table.expressions.terms import Arithmetic, Extracted, Term
+
+# --------------------
+# Terms that are sums of columns, each times a number.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linear:
+    """constant + Σ weight · column, of columns of numbers."""
+
+    constant: float
+    weights: tuple[tuple[Column, float], ...]
+
+    def _times(self, factor: float) -> "Linear":
+        scaled = tuple((column, weight * factor) for column, weight in self.weights)
+        return Linear(constant=self.constant * factor, weights=scaled)
+
+    def _plus(self, other: "Linear") -> "Linear":
+        weights = dict(self.weights)
+        for column, weight in other.weights:
+            weights[column] = weights.get(column, 0.0) + weight
+        return Linear(constant=self.constant + other.constant, weights=tuple(weights.items()))
+
+
+def linear(term: Term) -> Linear | None:
+    """A term as such a sum; None where it is none.
+
+    >>> from kernelease.table.columns import Integer
+    >>> from kernelease.table.expressions.parser import parse_term
+    >>> columns = [Integer(name=name, min=0, max=9) for name in "ab"]
+    >>> found = linear(parse_term("2 * (a - b) / 4 + 1", columns))
+    >>> found.constant, [(column.name, weight) for column, weight in found.weights]
+    (1.0, [('a', 0.5), ('b', -0.5)])
+    >>> linear(parse_term("a * b", columns)) is None
+    True
+    """
+    if isinstance(term, Extracted | str):
+        return None
+    if isinstance(term, Column):
+        return Linear(constant=0.0, weights=((term, 1.0),)) if term.family == "number" else None
+    if not isinstance(term, Arithmetic):
+        return Linear(constant=float(term), weights=())
+    left, right = linear(term.left), linear(term.right)
+    return None if left is None or right is None else _combined(left, term.sign, right)
+
+
+def _combined(left: Linear, sign: str, right: Linear) -> Linear | None:
+    if sign in "+-":
+        return left._plus(right._times(1.0 if sign == "+" else -1.0))
+    if sign == "*" and not left.weights:
+        return right._times(left.constant)
+    if right.weights or (sign == "/" and right.constant == 0.0):
+        return None
+    return left._times(right.constant if sign == "*" else 1.0 / right.constant)
+
+
+# --------------------
+# Sums of estimates: what is linear in columns needs nothing that was measured of them together.
+
+
+TOGETHER = "a sum of means, each from its own counts; the interval holds however their errors go together"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummedLimits(ConfidenceLimits):
+    """constant + Σ weight · part, off by at most `slack` more.
+
+    Each of k parts has an interval that misses with a k-th of the chance: all hold together, whatever the noises have
+    in common (Bonferroni).
+    """
+
+    parts: tuple[tuple[float, ConfidenceLimits], ...]
+    constant: float
+    slack: float
+
+    def at(self, level: float) -> Interval:
+        each = 1.0 - (1.0 - level) / len(self.parts)
+        ends = [sorted(weight * end for end in limits.at(each)) for weight, limits in self.parts]
+        low, high = (self.constant + sum(end[side] for end in ends) for side in (0, 1))
+        return low - self.slack, high + self.slack
+
+
+def weighted_sum(parts: Sequence[tuple[float, Estimate]], constant: float, slack: float, about: str) -> Estimate:
+    """constant + Σ weight · estimate, off by at most `slack` more.
+
+    >>> half = Estimate.normal(10.0, noise=1.0)
+    >>> total = weighted_sum([(0.5, half), (0.5, half)], 1.0, 0.0, "")
+    >>> total.value, total.standard_error, [round(end, 2) for end in total.interval()]
+    (11.0, 1.0, [8.76, 13.24])
+    """
+    possible = [sorted(weight * end for end in part.possible) for weight, part in parts]
+    return Estimate(
+        value=constant + sum(weight * part.value for weight, part in parts),
+        parts=Parts(
+            noise=sum(abs(weight) * part.parts.noise for weight, part in parts),
+            sampling=sum(abs(weight) * part.parts.sampling for weight, part in parts),
+            bias=slack + sum(abs(weight) * part.parts.bias for weight, part in parts),
+        ),
+        limits=SummedLimits(
+            parts=tuple((weight, part.limits) for weight, part in parts), constant=constant, slack=slack
+        ),
+        target=parts[0][1].target,
+        about=about,
+        remark=TOGETHER,
+        possible=(constant + sum(low for low, _ in possible), constant + sum(high for _, high in possible)),
+    )
+
+
+# --------------------
+# Means of numbers whose offsets within cells were measured, alone or beside one other column.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Offsets:
+    """Counts, and what stands for the numbers of each cell: its middle up to a slack, or (NaN) they themselves."""
+
+    marginal: Marginal
+    cells: Integers  # (atoms,)
+    sums: OffsetSums
+    middle: Floats  # (cells,)
+    slack: Floats  # (cells,)
+    used: NDArray[np.bool_]  # (cells,): whether its offsets are added to the middle
+
+
+def offset_estimator(
+    evidence: Evidence, estimand: Estimand, divisor: float | None, grids: Grids
+) -> RatioEstimator | None:
+    """The mean of a number, from counts and the offsets that make it narrower; None for other questions.
+
+    Σ x·1{rows} = Σ middle of x's cell·1{rows} + Σ offset·1{rows}: counts give the first, moments the second. Which rows
+    are meant must follow from the cells of the other column.
+    """
+    part = estimand.numerator
+    if not isinstance(part, NumericValue) or not isinstance(part.column, Celled):
+        return None
+    columns, index = evidence.positions(estimand.columns), evidence.schema.names.index(part.column.name)
+    if len(columns) > 2 or part.column.name in part.where.columns:
+        return None
+    found = (
+        _alone(evidence, index, part.column) if len(columns) == 1 else _beside(evidence, columns, index, part.column)
+    )
+    if found is None:
+        return None
+    marginal = found.marginal
+    key = index, marginal, marking(estimand.conditions, (evidence.schema.columns[one] for one in marginal.columns))
+    axes = functools.partial(_offset_axes, evidence, estimand, index, found)
+    functions = grids.grid((key, True), axes).values(part, estimand.denominator)
+    if functions.possible is None:
+        return None
+    function = found.used.astype(np.float64)
+    if len(marginal.columns) > 1:
+        chosen = grids.grid((key, False), lambda: [axis for axis in axes() if axis[0] != part.column.name])
+        rows = chosen.values(part.where, None)
+        if not rows.exact:
+            return None
+        function = rows.middle()[0]
+    sampled = evidence.target is Target.POPULATION
+    sampling = _within(evidence, part.column, index, marginal, functions, found) if sampled else 0.0
+    low, high = (float(extreme) for extreme in (part.column.bounds()[0][0], part.column.bounds()[1][-1]))
+    return RatioEstimator(
+        marginal=marginal,
+        functions=functions,
+        target=evidence.target,
+        possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
+        divisor=divisor,
+        offset=OffsetPart.of(found.sums, function, sampling),
+    )
+
+
+def _offset_axes(evidence: Evidence, estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
+    """The columns of the counts; the number itself by what stands for it in each of its cells."""
+    axes = []
+    for column, groups in zip(found.marginal.columns, found.marginal.groups, strict=True):
+        declared = evidence.schema.columns[column]
+        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        if column == index:
+            points = about_middles(points, found.cells, found.middle, found.slack)
+        axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
+    return axes
+
+
+def _alone(evidence: Evidence, index: int, column: Celled) -> _Offsets | None:
+    """Counts of a column, as fine as is worth their noise in each cell, and the offsets that are worth theirs."""
+    moments = evidence.moments
+    found = None if moments is None else moments.alone(index, column)
+    cells = None if moments is None else moments.cells(index)
+    if found is None or cells is None:
+        return None
+    marginal = max(evidence.marginals((index,)), key=lambda one: one.size)
+    coarse = parts_of(marginal.groups[0], cells)
+    if coarse is None:
+        return None
+    sums, own = found
+    middle, half, nothing = np.nan_to_num(own.middle)[coarse], np.nan_to_num(own.half)[coarse], np.zeros(len(own.half))
+    values, slack = middles_and_halves(column, marginal.groups[0])
+    ways = (
+        Way(values=middle, slack=half, variances=nothing),
+        Way(values=middle, slack=np.where(half > 0.0, own.slack, 0.0), variances=sums.variances),
+        Way(values=values, slack=slack, variances=nothing),
+    )
+    chosen = best_ways(marginal, coarse, ways)
+    off = np.array([own.half, np.where(own.half > 0.0, own.slack, 0.0), np.full_like(own.half, np.nan)])
+    off = np.where(np.isnan(own.half), np.nan, off[chosen, np.arange(len(chosen))])
+    return _Offsets(marginal=marginal, cells=cells, sums=sums, middle=own.middle, slack=off, used=chosen == 1)
+
+
+def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Celled) -> _Offsets | None:
+    """The counts of a column beside another in the cells of its offsets, and all offsets that were measured."""
+    moments, tabulated = evidence.moments, evidence.tabulated
+    other = next(one for one in columns if one != index)
+    found = None if moments is None else moments.beside(index, column, other)
+    cells = None if moments is None else moments.cells(index)
+    if found is None or cells is None or tabulated is None:
+        return None
+    marginal, own = tabulated.aligned(columns, {index: cells}), found[1]
+    if marginal is None:
+        return None
+    slack = np.where(np.isnan(own.half), np.nan, np.where(own.told & (own.half > 0.0), own.slack, own.half))
+    return _Offsets(marginal=marginal, cells=cells, sums=found[0], middle=own.middle, slack=slack, used=own.told)
+
+
+def _within(
+    evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues, found: _Offsets
+) -> float:
+    """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count.
+
+    By counts of the column alone, as they are; where numbers stand for themselves, it is in the function already.
+    """
+    finest = max(evidence.marginals((index,)), key=lambda one: one.size)
+    parts, cells = parts_of(finest.groups[0], found.cells), marginal.groups[marginal.columns.index(index)]
+    if parts is None:
+        return 0.0
+    middle, _ = middles_and_halves(column, finest.groups[0])
+    held, first, second = (np.bincount(parts, finest.counts * middle**power) for power in range(3))
+    rows, half = np.where(held > 0.0, held, np.inf), np.nan_to_num(middles_and_halves(column, found.cells)[1])
+    variance = np.clip(second / rows - (first / rows) ** 2, 0.0, half**2) * ~np.isnan(found.slack)
+    coarse = np.zeros(int(cells.max()) + 1, dtype=np.int64)
+    coarse[cells] = found.cells
+    axis = [-1 if other == index else 1 for other in marginal.columns]
+    spread = np.broadcast_to(variance[coarse].reshape(axis), marginal.shape).ravel()
+    return max(0.0, float(marginal.counts @ (spread * functions.middle()[1])))
+
+
+# --------------------
+# Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table.
+
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
 

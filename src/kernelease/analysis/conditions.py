@@ -11,10 +11,8 @@ from kernelease.errors import ParameterError
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.derived.structure import Structure
-from kernelease.table.expressions.comparisons import Computed, Missing
-from kernelease.table.expressions.logic import Condition, Joined, Leaf, Negated
-from kernelease.table.expressions.parser import parse
-from kernelease.table.expressions.tokens import shown
+from kernelease.table.expressions.logic import Computed, Condition, Joined, Leaf, Missing, Negated, parse
+from kernelease.table.expressions.terms import shown
 
 
 @final

@@ -1,8 +1,11 @@
 """What is asked of a release: averages over rows of a number, a condition, or anything that an analyst writes."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from enum import StrEnum, unique
 from typing import Any, final
 
 import numpy as np
@@ -11,9 +14,95 @@ import pyarrow as pa
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
-from kernelease.table.expressions.comparisons import Compared
-from kernelease.table.expressions.logic import Condition
-from kernelease.table.reading.arrow import float_values
+from kernelease.table.columns.listed import Hierarchy
+from kernelease.table.expressions.logic import Compared, Condition
+from kernelease.table.reading import float_values
+
+# --------------------
+# Numbers that are dates: days or microseconds since 1970, as people write them.
+
+
+_EPOCH = date(1970, 1, 1)
+
+
+@final
+@unique
+class Calendar(StrEnum):
+    """What an estimate's number counts: days, or microseconds."""
+
+    DATE = "date"
+    DATETIME = "datetime"
+
+    @property
+    def day(self) -> float:
+        """How many units a day has."""
+        return 1.0 if self is Calendar.DATE else 86_400e6
+
+    def moment(self, value: float) -> date | datetime | None:
+        """The day or the second of a number; None where it is none.
+
+        >>> Calendar.DATE.moment(19000.4), Calendar.DATETIME.moment(1e15)
+        (datetime.date(2022, 1, 8), datetime.datetime(2001, 9, 9, 1, 46, 40))
+        """
+        if not math.isfinite(value):
+            return None
+        if self is Calendar.DATE:
+            return _EPOCH + timedelta(days=math.floor(value))
+        return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=round(value / 1e6))
+
+    def told(self, value: float) -> str:
+        """As ISO 8601."""
+        moment = self.moment(value)
+        return "no limit" if moment is None else moment.isoformat()
+
+
+# --------------------
+# Cells of a column in words.
+
+
+def cell_label(column: Column, atoms: Sequence[int]) -> str:
+    """Some atoms of a column in words: a range of numbers or dates, or values with "or" between them."""
+    labels = column.labels()
+    if isinstance(column, Hierarchy):
+        return " or ".join(_leaf_labels(column, labels, atoms))
+    return (_range_label if column.ordered else " or ".join)([labels[atom] for atom in atoms])
+
+
+def _leaf_labels(column: Hierarchy, labels: Sequence[str], atoms: Sequence[int]) -> list[str]:
+    """The names of whole groups, and of the leaves of others.
+
+    >>> code = Hierarchy(name="code", values=("E10", "E11", "I10", "I11"), prefix=1)
+    >>> cell_label(code, (0, 1, 2))
+    'E or I10'
+    """
+    groups, names = column.atom_groups, column.group_labels
+    members, whole = np.bincount(groups), np.bincount(groups[list(atoms)], minlength=len(names))
+    found: dict[str, None] = {}
+    for atom in atoms:
+        group = int(groups[atom])
+        several = members[group] > 1 and whole[group] == members[group]
+        found[names[group] if several else labels[atom]] = None
+    return list(found)
+
+
+def _range_label(labels: Sequence[str]) -> str:
+    """One label for neighbouring cells.
+
+    >>> _range_label(["18..20", "21..23"]), _range_label(["0.0", "(0, 1.25)", "[1.25, 2.5)"]), _range_label(["7", "8"])
+    ('18..23', '[0.0, 2.5)', '7..8')
+    """
+    first, last = labels[0], labels[-1]
+    if len(labels) == 1:
+        return first
+    if not any(label.startswith(("[", "(")) for label in labels):
+        return f"{first.partition('..')[0]}..{last.rpartition('..')[2]}"
+    start = first.partition(", ")[0] if ", " in first else f"[{first}"
+    return f"{start}, {last.partition(', ')[2] if ', ' in last else f'{last}]'}"
+
+
+# --------------------
+# What is asked of a release: averages over rows of a number, a condition, or anything that an analyst writes.
+
 
 NUMERIC = ("integer", "number", "boolean")
 

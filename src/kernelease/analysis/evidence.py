@@ -12,32 +12,65 @@ from typing import Any, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.cell_labels import cell_label
 from kernelease.analysis.conditions import InCell, Through, parse_condition, single_valued
-from kernelease.analysis.estimands import Indicator, Integrand
+from kernelease.analysis.estimands import Indicator, Integrand, cell_label
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.marginal import Marginal, Tabulation, tabulation
 from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
 from kernelease.analysis.restriction import conditional_marginals
-from kernelease.analysis.together import not_together
 from kernelease.analysis.views import BlockCounts, common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.embeddings import NoisyEmbeddings
+from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Column
-from kernelease.table.columns.hierarchy import Hierarchy
-from kernelease.table.columns.listed import Listed
-from kernelease.table.expressions.comparisons import Compared, Missing
-from kernelease.table.expressions.logic import Condition, Leaf
+from kernelease.table.columns.listed import Boolean, Hierarchy, Listed
+from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missing
 from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
+
+# --------------------
+# Columns that were not measured together, so that nothing says how they go together: what to say about it.
+
+
+MOST_NAMED = 6  # sets of columns that a message lists
+
+
+def not_together(
+    names: Sequence[str], missing: set[int], sets: Iterable[tuple[int, ...]], *, what: str, instead: str, among: bool
+) -> ParameterError:
+    """The error that names the missing columns, the sets that were measured, and a way out.
+
+    `among` says that some of the columns are those of a condition.
+    """
+    rows = " among such rows" if among else ""
+    return ParameterError(
+        f"{what}: {_joined(names, missing)} were not measured together, so nothing says how they go together{rows}."
+        f"{_known(names, missing, set(sets))} {instead}"
+    )
+
+
+def _known(names: Sequence[str], missing: set[int], sets: set[tuple[int, ...]]) -> str:
+    """The sets of as many columns that were measured, those that share most with the missing one first."""
+    large = [one for one in sets if len(one) >= min(3, len(missing))]
+    if not large:
+        return " Only single columns and pairs were." if len(missing) > 2 else ""
+    nearest = sorted(large, key=lambda one: (-len(missing & set(one)), len(one), one))
+    more = f", and {len(large) - MOST_NAMED} more" if len(large) > MOST_NAMED else ""
+    return f" Measured together were {'; '.join(_joined(names, one) for one in nearest[:MOST_NAMED])}{more}."
+
+
+def _joined(names: Sequence[str], columns: Iterable[int]) -> str:
+    return ", ".join(names[index] for index in sorted(columns))
+
+
+# --------------------
+# What a release says about a private table, and which questions it can answer.
+
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
 LOOKED_AT = 5  # cells of a marginal whose noise is computed: all have nearly the same

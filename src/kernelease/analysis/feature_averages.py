@@ -14,7 +14,7 @@ from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.errors import ParameterError
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
 from kernelease.privacy.step import Law

@@ -24,7 +24,7 @@ from kernelease.analysis.representatives import CellValues, Representatives, cel
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.measured.block import MOST_COLUMNS
+from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Condition
 

@@ -16,14 +16,13 @@ from typing import final
 import numpy as np
 from scipy.special import expit
 
-from kernelease.analysis.coefficients import Regression
 from kernelease.analysis.estimands import NUMERIC
-from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.estimate import CombinedSource, Estimate, Source, Target, Weights, covariance
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.groups import Regression
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.marginal_source import MarginalSource
+from kernelease.analysis.ratio_estimator import MarginalSource
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers
-from kernelease.analysis.sources import CombinedSource, Source, Weights, covariance
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Codes, Column

@@ -8,10 +8,20 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from kernelease.analysis.contrasts import NoisyContrasts, contrasts_view, contrasts_weights, merged_contrasts
 from kernelease.analysis.equations import Equations, equations
 from kernelease.analysis.identity import Identity
-from kernelease.analysis.views import BlockCounts, NoisySums, along, merged_sums, sums_view, sums_weights
+from kernelease.analysis.views import (
+    BlockCounts,
+    NoisyContrasts,
+    NoisySums,
+    along,
+    contrasts_view,
+    contrasts_weights,
+    merged_contrasts,
+    merged_sums,
+    sums_view,
+    sums_weights,
+)
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks

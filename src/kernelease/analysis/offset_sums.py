@@ -10,8 +10,7 @@ from scipy.linalg import cho_factor, cho_solve
 
 from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Offsets, measured_width, offsets
 from kernelease.privacy.step import Law
 from kernelease.table.columns.celled import Celled

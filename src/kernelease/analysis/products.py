@@ -9,13 +9,12 @@ from typing import TypeAlias, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.cell_sums import Way, best_ways
 from kernelease.analysis.estimands import numbers_of
+from kernelease.analysis.estimate import Source, Weights
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.offset_sums import OffsetSums
-from kernelease.analysis.representatives import cell_ranges, parts_of, representatives
-from kernelease.analysis.sources import Source, Weights
+from kernelease.analysis.representatives import Way, best_ways, cell_ranges, parts_of, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled

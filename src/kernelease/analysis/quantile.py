@@ -1,27 +1,30 @@
-"""Quantiles of a column of numbers or dates, by tests of its distribution function."""
+"""How a column is distributed: its quantiles, shares of its cells, survival."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.analysis.calendar import Calendar
-from kernelease.analysis.estimands import Indicator
+from kernelease.analysis.asking import grouped, names_of
+from kernelease.analysis.estimands import Calendar, Estimand, Indicator
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.grouping import grouped
-from kernelease.analysis.groups import Groups
+from kernelease.analysis.groups import Groups, Label, as_tuple, joined
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.marginal_source import marginal_source
+from kernelease.analysis.ratio_estimator import marginal_source
 from kernelease.analysis.representatives import LEAST, cell_values, extremes, few, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table.columns.celled import Celled
 from kernelease.table.expressions.logic import Condition
+
+# --------------------
+# Quantiles of a column of numbers or dates, by tests of its distribution function.
+
 
 MOST_EDGES = 512  # places at which the distribution function is tested
 _CUT = 2.0  # standard errors that rows in cells that a condition cuts may be more than counted
@@ -241,3 +244,85 @@ def _tested(
         )
     noise = math.sqrt(max(0.0, variance))
     return value, cut, noise, math.sqrt(max(0.0, variance) + more)
+
+
+# --------------------
+# The share of rows in each cell of a column.
+
+
+def shares(
+    evidence: Evidence,
+    name: str,
+    average: Callable[[Evidence, Estimand], Estimate],
+    *,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Groups:
+    """Of all rows, of those for which `where` is true, or of each group: they add up to 1 there, up to noise.
+
+    `average` estimates one.
+    """
+    base, groups = evidence.where(where), () if by is None else names_of(by)
+    rows = f" where {where}" if where else ""
+
+    def answer(group: tuple[Condition, ...], told: str) -> Estimate:
+        among = Indicator((*base.parts, *group[: len(groups)]))
+        inside = Indicator((*base.parts, *group))
+        about = f"share of rows{rows} for {told}"
+        return average(evidence, Estimand(numerator=inside, denominator=among if among.parts else None, about=about))
+
+    return grouped(evidence, (*groups, name) if groups else name, base.columns, answer)
+
+
+# --------------------
+# The share of rows whose number is beyond each of some times.
+
+
+class Probability(Protocol):
+    """What estimates the probability of an event."""
+
+    def __call__(
+        self, evidence: Evidence, event: str, *, where: str | None, by: str | Sequence[str] | None
+    ) -> Estimate | Groups:
+        """The share of rows for which `event` is true."""
+
+
+def survival(
+    evidence: Evidence,
+    name: str,
+    times: Sequence[float],
+    probability: Probability,
+    *,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Groups:
+    """P(number > time) at each time, among the rows that have a number; with `by`, for each group and time.
+
+    `probability` estimates one.
+    """
+    column = evidence.numeric(name, "survival", ("integer", "number"))
+    if not times:
+        raise ParameterError("survival: needs one or several times, like 1, 7, 30.")
+    parts = [part for part in (where, f"not ({name} is null)" if column.nullable else None) if part is not None]
+    known = " and ".join(f"({part})" for part in parts) if len(parts) > 1 else next(iter(parts), None)
+    found: dict[Label, Estimate] = {}
+    for time in times:
+        beyond = probability(evidence, f"{name} > {time!r}", where=known, by=by)
+        about = f"share of rows beyond {name}{f' where {where}' if where else ''} for {name} {time:g}"
+        if isinstance(beyond, Estimate):
+            found[f"{time:g}"] = replace(beyond, about=about)
+        else:
+            found |= {
+                (*as_tuple(label), f"{time:g}"): replace(one, about=f"{about}, {joined(label)}")
+                for label, one in beyond.items()
+            }
+    if by is None:
+        return Groups(name, found)
+    order = dict.fromkeys(as_tuple(label)[:-1] for label in found)  # groups first, then times
+    return Groups(
+        (*_names(by), name), {(*one, f"{time:g}"): found[*one, f"{time:g}"] for one in order for time in times}
+    )
+
+
+def _names(by: str | Sequence[str]) -> tuple[str, ...]:
+    return (by,) if isinstance(by, str) else tuple(by)

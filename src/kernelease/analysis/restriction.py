@@ -8,8 +8,7 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.cell_labels import cell_label
-from kernelease.analysis.estimands import Indicator
+from kernelease.analysis.estimands import Indicator, cell_label
 from kernelease.analysis.identity import Identity
 from kernelease.analysis.marginal import Marginal, tabulation
 from kernelease.analysis.representatives import (

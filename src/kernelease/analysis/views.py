@@ -1,5 +1,8 @@
-"""How a noisy block of counts sees the counts of a few columns: as sums of their cells."""
+"""How noisy blocks see the counts of a few columns: as sums of their cells, or as contrasts between them."""
 
+import functools
+import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeVar, final
@@ -12,9 +15,12 @@ from scipy.sparse.csgraph import connected_components
 from kernelease.analysis.equations import Precision
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock
+from kernelease.measured.blocks import Block, NoisyBlock
 from kernelease.privacy.step import Law
+
+# --------------------
+# How a noisy block of counts sees the counts of a few columns: as sums of their cells.
+
 
 Number = TypeVar("Number", np.float64, np.int64)
 
@@ -141,3 +147,166 @@ def _combined(views: Sequence[NoisySums]) -> NoisySums:
     precision: NDArray[np.float64] = np.sum([view.precision for view in views], axis=0)
     values = np.sum([view.precision * view.values for view in views], axis=0) / precision
     return NoisySums(index=views[0].index, values=values, precision=precision)
+
+
+# --------------------
+# How a noisy block of centred counts sees the counts of a few columns: as contrasts between sums of their cells.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NoisyContrasts:
+    """Centred counts of one or two of a marginal's columns, with noise of one `precision` in each.
+
+    Along each of its columns, in the block's order, the marginal's cells and the block's make up the finest sums that
+    both can form: `onto` is the sum of each cell of the marginal, `held` how many of the block's k cells are in a sum.
+
+    Along one column, sums of centred counts are y_s = p_s − (n_s/k)Σp with noise of covariance σ²(n_s·1[s = t] −
+    n_s n_t/k), of which 1[s = t]/(σ²n_s) is a generalised inverse: GᵀPG = 1[s = t]/(σ²n_s) − 1/(σ²k), which is what
+    counts would tell less what they would tell of Σp. Of two columns it is the product of two such matrices, and of
+    matrices of ones for other columns.
+    """
+
+    shape: tuple[int, ...]  # of the marginal
+    axes: tuple[int, ...]  # of the block's columns in it
+    onto: tuple[Integers, ...]
+    held: tuple[Floats, ...]
+    values: Floats  # of the sums: an axis for each of the block's columns
+    precision: float  # 1/σ²
+
+    def weighed(self, function: Floats) -> Floats:
+        """PG of a function: (cells,) → a table of the sums."""
+        table: Floats = function.reshape(self.shape).sum(axis=self._others).transpose(self._ranks)
+        for axis, (cells, held) in enumerate(zip(self.onto, self.held, strict=True)):
+            table = _summed(table, cells, len(held), axis)
+        return self._told(table)
+
+    @property
+    def terms(self) -> tuple[Precision, ...]:
+        """GᵀPG: what counts would tell, less what these would tell of the sums over either column, and of both."""
+        chosen = itertools.product((True, False), repeat=len(self.axes))
+        return tuple(self._term(kept) for kept in chosen)
+
+    def _term(self, kept: tuple[bool, ...]) -> Precision:
+        """Of the product of 1[s = t]/n_s along some columns, and of −1/k along the others."""
+        index, weights = np.zeros((1,) * len(self.shape), dtype=np.int64), np.array([self.precision])
+        for axis, cells, held, own in zip(self.axes, self.onto, self.held, kept, strict=True):
+            if own:
+                index = index * len(held) + along(cells, axis, len(self.shape))
+                weights = np.multiply.outer(weights, 1.0 / held).ravel()
+            else:
+                weights = -weights / held.sum()
+        return Precision(index=np.broadcast_to(index, self.shape).ravel(), weights=weights)
+
+    @property
+    def weighted(self) -> Floats:
+        """GᵀPy: (cells,)."""
+        return self._spread(self._told(self.values))
+
+    @property
+    def whole(self) -> bool:
+        """Whether it is of all the marginal's columns, in the marginal's cells."""
+        return len(self.axes) == len(self.shape) and all(
+            len(held) == self.shape[axis] and float(held.max()) == 1.0
+            for axis, held in zip(self.axes, self.held, strict=True)
+        )
+
+    @property
+    def variances(self) -> Floats:
+        """Of `values`: a table of the sums."""
+        parts = (held - held**2 / held.sum() for held in self.held)
+        variances: Floats = functools.reduce(np.multiply.outer, parts) / self.precision
+        return variances
+
+    @property
+    def turned(self) -> "NoisyContrasts":
+        """The same with its columns in the marginal's order."""
+        order = np.argsort(self.axes).tolist()
+        return NoisyContrasts(
+            shape=self.shape,
+            axes=tuple(self.axes[place] for place in order),
+            onto=tuple(self.onto[place] for place in order),
+            held=tuple(self.held[place] for place in order),
+            values=self.values.transpose(order),
+            precision=self.precision,
+        )
+
+    @property
+    def _others(self) -> tuple[int, ...]:
+        """The axes of the marginal's other columns."""
+        return tuple(axis for axis in range(len(self.shape)) if axis not in self.axes)
+
+    @property
+    def _ranks(self) -> list[int]:
+        """Of each of the block's columns, its place among them in the marginal."""
+        return [sorted(self.axes).index(axis) for axis in self.axes]
+
+    def _told(self, table: Floats) -> Floats:
+        """P of a table of the sums."""
+        for axis, held in enumerate(self.held):
+            table = table / along(held, axis, table.ndim) - table.sum(axis=axis, keepdims=True) / held.sum()
+        return self.precision * table
+
+    def _spread(self, table: Floats) -> Floats:
+        """Of a table of the sums: for each cell of the marginal, what its sum has."""
+        own: Floats = table[np.ix_(*self.onto)].transpose(np.argsort(self._ranks))
+        return np.broadcast_to(np.expand_dims(own, self._others), self.shape).ravel()
+
+
+def contrasts_view(counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> NoisyContrasts:
+    """A centred block, all of whose columns a marginal has, as a view of it."""
+    axes, sums = _axes_and_sums(counts, columns, groups)
+    values = counts.values
+    for axis, (_, theirs) in enumerate(sums):
+        values = _summed(values, theirs, int(theirs.max()) + 1, axis)
+    return NoisyContrasts(
+        shape=tuple(int(group.max()) + 1 for group in groups),
+        axes=axes,
+        onto=tuple(ours for ours, _ in sums),
+        held=tuple(np.bincount(theirs).astype(np.float64) for _, theirs in sums),
+        values=values,
+        precision=counts.sigma**-2.0,
+    )
+
+
+def contrasts_weights(
+    counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
+) -> Floats:
+    """How much each cell of a centred block counts where the cells of the marginal have the multipliers λ."""
+    _, sums = _axes_and_sums(counts, columns, groups)
+    table = contrasts_view(counts, columns, groups).weighed(weight)
+    return table[np.ix_(*(theirs for _, theirs in sums))].ravel()
+
+
+def merged_contrasts(views: Sequence[NoisyContrasts]) -> tuple[NoisyContrasts, ...]:
+    """Views of the same sums of the same cells as one, weighted by precision."""
+    same: dict[tuple[tuple[int, ...], bytes, bytes], list[NoisyContrasts]] = {}
+    for view in views:
+        key = view.axes, b"".join(map(np.ndarray.tobytes, view.onto)), b"".join(map(np.ndarray.tobytes, view.held))
+        same.setdefault(key, []).append(view)
+    return tuple(_combined_contrasts(alike) for alike in same.values())
+
+
+def _combined_contrasts(views: Sequence[NoisyContrasts]) -> NoisyContrasts:
+    first, precision = views[0], math.fsum(view.precision for view in views)
+    values = sum((view.precision / precision * view.values for view in views), np.zeros(first.values.shape))
+    return NoisyContrasts(
+        shape=first.shape, axes=first.axes, onto=first.onto, held=first.held, values=values, precision=precision
+    )
+
+
+def _axes_and_sums(
+    counts: BlockCounts, columns: tuple[int, ...], groups: tuple[Integers, ...]
+) -> tuple[tuple[int, ...], list[tuple[Integers, Integers]]]:
+    """Where a block's columns are, and along each the sum of each cell of the marginal and of the block."""
+    axes = tuple(columns.index(column) for column in counts.block.columns)
+    return axes, [common_coarsening(groups[at], own) for at, own in zip(axes, counts.block.groups, strict=True)]
+
+
+def _summed(table: Floats, cells: Integers, count: int, axis: int) -> Floats:
+    """A table whose cells along an axis are added up: the sum that each is in is given."""
+    if count == table.shape[axis] and np.array_equal(cells, np.arange(count)):
+        return table
+    result = np.zeros((count, *np.delete(table.shape, axis)))
+    np.add.at(result, cells, np.moveaxis(table, axis, 0))
+    return np.moveaxis(result, 0, axis)

@@ -1,6 +1,7 @@
 """A schema drafted by looking at the private rows: proposals, of which the owner decides what is public."""
 
 import datetime
+import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,23 +10,52 @@ from typing import Any, final
 import pyarrow.compute as pc
 
 from kernelease.check.columns import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
-from kernelease.check.file import likely_encoding
-from kernelease.check.outward import outward, whole_years
-from kernelease.check.persons import Identifier, find_identifiers, unit_of
-from kernelease.sources.csv.file import CsvFile
-from kernelease.sources.csv.format import CsvFormat
+from kernelease.check.inspection import Identifier, find_identifiers, likely_encoding, unit_of
+from kernelease.sources.csv.file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_source
 from kernelease.sources.source import source_columns
-from kernelease.table.columns.boolean import WORDS
 from kernelease.table.columns.column import MOST_ATOMS
-from kernelease.table.columns.hierarchy import MOST_VALUES
+from kernelease.table.columns.listed import MOST_VALUES, WORDS
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
-from kernelease.table.reading.date_formats import DateFormat
-from kernelease.table.reading.instants import parse_instant
-from kernelease.table.reading.numbers import parse_number
-from kernelease.table.reading.numerals import Numerals
+from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
 from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
+
+# --------------------
+# Bounds that tell less about the rows than their smallest and largest value would.
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Bounds around both, at multiples of the power of ten in their distance.
+
+    >>> outward(18, 93), outward(0.7, 98_234.5), outward(7, 7)
+    ((10.0, 100.0), (0.0, 100000.0), (6.0, 8.0))
+    """
+    span = high - low if high > low else max(abs(low), 1.0)
+    step = 10.0 ** math.floor(math.log10(span))
+    below, above = math.floor(low / step) * step, math.ceil(high / step) * step
+    if below == above:
+        below, above = below - step, above + step
+    return _tidy(below), _tidy(above)
+
+
+def _tidy(number: float) -> float:
+    """Without the digits that only rounding has left."""
+    return float(f"{number:.12g}")
+
+
+def whole_years(first: datetime.date, last: datetime.date) -> tuple[datetime.date, datetime.date]:
+    """From the first day of a year to the last of another.
+
+    >>> whole_years(datetime.date(2019, 3, 7), datetime.date(2024, 2, 29))
+    (datetime.date(2019, 1, 1), datetime.date(2024, 12, 31))
+    """
+    return datetime.date(first.year, 1, 1), datetime.date(last.year, 12, 31)
+
+
+# --------------------
+# A schema drafted by looking at the private rows: proposals, of which the owner decides what is public.
+
 
 _NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it
 _REPEATED = 2  # convention: rows of a value, on average, for values to be worth a list

@@ -5,11 +5,18 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.choices import Relation
-from kernelease.cli.options import Json, Quiet
-from kernelease.cli.pages import Html, check_free, write_new
-from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
-from kernelease.cli.screen import Screen
+from kernelease.cli.options import (
+    Advantage,
+    Delta,
+    Epsilon,
+    FalsePositive,
+    Json,
+    Quiet,
+    Relation,
+    TruePositive,
+    promise,
+)
+from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 budget = typer.Typer(no_args_is_help=True, help="The budget ledger of a data set: make one, look at one.")
 

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.exits import FAILED
+from kernelease.cli.app import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
-from kernelease.cli.pages import check_free, write_new
-from kernelease.cli.screen import Screen
+from kernelease.cli.screen import Screen, check_free, write_new
 from kernelease.cli.writing import read_declared, takes_writing
 
 if TYPE_CHECKING:
@@ -42,9 +41,9 @@ def check(
     check_free(html)
     declared = read_declared(data, schema, written)
 
+    from kernelease.check.findings import html_page
     from kernelease.check.inspection import check as inspect
-    from kernelease.check.page import html_page
-    from kernelease.cli.work.checked import show
+    from kernelease.cli.work.summary import show
 
     report = inspect(data, declared, query=query, delta=delta)
     if html is not None:

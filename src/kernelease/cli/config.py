@@ -3,9 +3,8 @@
 from pathlib import Path
 from typing import Any
 
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, nearest
 from kernelease.strangers import parse_toml, read_text
-from kernelease.table.columns.spelling import nearest
 from kernelease.table.toml import locate
 
 _NOT_FOR_FILES = ("help", "config", "version", "install_completion", "show_completion")

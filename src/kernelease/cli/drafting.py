@@ -8,8 +8,7 @@ import typer
 
 from kernelease.cli.knowledge import Knowledge
 from kernelease.cli.options import Data, Json, Query, Quiet
-from kernelease.cli.pages import write_new
-from kernelease.cli.screen import Screen, facts
+from kernelease.cli.screen import Screen, facts, write_new
 from kernelease.cli.writing import takes_writing
 from kernelease.errors import ParameterError
 

@@ -33,7 +33,7 @@ def export(
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
     from kernelease.release.bundle import load
-    from kernelease.release.export import check_export, export_table
+    from kernelease.release.frames import check_export, export_table
 
     if weights and rows is not None:
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")

@@ -37,8 +37,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
-    from kernelease.cli.work.solving import solved_by
-    from kernelease.cli.work.summary import show_bundle
+    from kernelease.cli.work.summary import show_bundle, solved_by
     from kernelease.pipeline import fit as fit_measurements
     from kernelease.release.bundle import load_measurements, save
     from kernelease.release.container import check_target

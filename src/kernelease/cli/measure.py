@@ -4,8 +4,12 @@ from typing import TYPE_CHECKING
 
 from kernelease.cli.options import (
     AcceptDamage,
+    Advantage,
     Cap,
     Data,
+    Delta,
+    Epsilon,
+    FalsePositive,
     Json,
     LedgerPath,
     Out,
@@ -18,8 +22,9 @@ from kernelease.cli.options import (
     SigningKey,
     SparkMaster,
     Target,
+    TruePositive,
+    promise,
 )
-from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen
 from kernelease.cli.writing import read_declared, takes_writing
 

@@ -5,10 +5,18 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.options import Json, Quiet, SchemaFile
-from kernelease.cli.pages import Html, check_free, write_new
-from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
-from kernelease.cli.screen import Screen
+from kernelease.cli.options import (
+    Advantage,
+    Delta,
+    Epsilon,
+    FalsePositive,
+    Json,
+    Quiet,
+    SchemaFile,
+    TruePositive,
+    promise,
+)
+from kernelease.cli.screen import Html, Screen, check_free, write_new
 
 
 def plan(
@@ -60,7 +68,7 @@ def plan(
     from kernelease.methods.interactions.plan import plan as plan_release
     from kernelease.pipeline import rehearse
     from kernelease.report import sheet
-    from kernelease.sources.public import read_public
+    from kernelease.sources.opening import read_public
 
     expected = plan_release(declared, privacy=privacy, rows=rows)
     privacy.warn_if_weak(rows)

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.choices import Whose
-from kernelease.cli.options import Bundle, Json, Quiet
+from kernelease.cli.options import Bundle, Json, Quiet, Whose
 from kernelease.cli.screen import Screen
 
 
@@ -55,15 +54,14 @@ def query(
     quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
     from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    from kernelease.cli.work.asking import compared, grouping, read_question, refuse
-    from kernelease.cli.work.questions import QUESTIONS, Asked
+    from kernelease.cli.work.questions import QUESTIONS, Asked, compared, grouping, read_question, refuse
 
     name, about = read_question(question, operands or [])
     columns = None if by is None else grouping(by)
     refuse(columns, minus, over)
 
     from kernelease.analysis.estimate import Target
-    from kernelease.cli.work.estimates import record, show
+    from kernelease.cli.work.questions import record, show
     from kernelease.release.bundle import load
 
     whose = Target(target.value)

@@ -8,8 +8,12 @@ import typer
 
 from kernelease.cli.options import (
     AcceptDamage,
+    Advantage,
     Cap,
     Data,
+    Delta,
+    Epsilon,
+    FalsePositive,
     Json,
     LedgerPath,
     Out,
@@ -23,8 +27,9 @@ from kernelease.cli.options import (
     SigningKey,
     SparkMaster,
     Target,
+    TruePositive,
+    promise,
 )
-from kernelease.cli.promise import Advantage, Delta, Epsilon, FalsePositive, TruePositive, promise
 from kernelease.cli.screen import Screen
 from kernelease.cli.writing import read_declared, takes_writing
 from kernelease.errors import ParameterError

@@ -22,8 +22,8 @@ def check(
 ) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     from kernelease.methods.interactions.interactions import Interactions
+    from kernelease.table.domains import TableDomain
     from kernelease.table.schema import Schema
-    from kernelease.table.table_domain import TableDomain
 
     loaded = Schema.load(file)
     Interactions().check(TableDomain(loaded))

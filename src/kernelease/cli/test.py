@@ -4,8 +4,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kernelease.cli.choices import SIGNIFICANCE
-from kernelease.cli.options import Data, Json, LedgerPath, Quiet, SchemaFile
+from kernelease.cli.options import SIGNIFICANCE, Data, Json, LedgerPath, Quiet, SchemaFile
 from kernelease.cli.screen import Screen, line
 from kernelease.cli.writing import takes_writing
 

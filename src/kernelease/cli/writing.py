@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelease.cli.choices import RecordEnd
+from kernelease.cli.options import RecordEnd
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema
@@ -82,7 +82,7 @@ def read_declared(data: str, schema: Path, written: "Written") -> "Schema":
 
     Whatever is wrong with them is told before anything is loaded that reads rows or works with them.
     """
-    from kernelease.sources.paths import refuse_missing
+    from kernelease.sources.files import refuse_missing
     from kernelease.table.schema import Schema
 
     declared = Schema.load(schema).written_as(written)

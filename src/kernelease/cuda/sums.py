@@ -9,10 +9,8 @@ import numpy as np
 from kernelease.arrays import Integers, block_slices
 from kernelease.cuda.device import cupy, processors, program, shared_bytes, translated
 from kernelease.elementary import exp_table
-from kernelease.features.circle import ANGLE_BITS, circle
-from kernelease.features.feature_map import FeatureMap
-from kernelease.features.fourier import Fourier
-from kernelease.features.grid import LARGEST_STEP
+from kernelease.features.feature_map import LARGEST_STEP, FeatureMap
+from kernelease.features.fourier import ANGLE_BITS, Fourier, circle
 from kernelease.features.nystrom import KERNEL_BITS, Nystrom
 from kernelease.kernels.numeric import Gaussian
 

@@ -10,11 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows, finite_numbers
+from kernelease.elementary import sqrt_above
 from kernelease.errors import ParameterError
-from kernelease.features.feature_map import FeatureMap
-from kernelease.features.grid import checked_rows, grid_columns
+from kernelease.features.feature_map import FeatureMap, checked_rows, grid_columns
 from kernelease.kernels.dot_product import BoxKernel
-from kernelease.kernels.rounding import sqrt_above
 from kernelease.seeds import PublicSeed
 
 _CELL_BITS = 20  # grid steps in a half width, and the fixed point of the products

@@ -1,17 +1,157 @@
 """Coordinates in the span of public points: the feature map of the paper's Algorithm 1, for any kernel."""
 
 import math
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from enum import Enum, unique
 from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dpstrf
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows, block_slices
 from kernelease.errors import ParameterError
-from kernelease.features.cholesky import Order, PartialCholesky, partial_cholesky
 from kernelease.features.feature_map import FeatureMap
 from kernelease.kernels.kernel import Kernel
+from kernelease.kinds import Kind
+
+# --------------------
+# Partial Cholesky factorisation of a Gram matrix: an orthonormal basis of span{k(z₁, ·), …, k(z_M, ·)}, row by row.
+#
+# The factor G (M × F) has GGᵀ ≈ K; row m holds the coordinates of k(z_m, ·) in the basis b₁ … b_F, and the diagonal
+# of K − GGᵀ is the squared distance of each k(z_m, ·) to the span. Only F columns of K are ever computed.
+
+
+_WHOLE = 4096  # points whose Gram matrix is computed whole: 128 MiB
+
+
+@final
+@unique
+class Order(Kind, Enum):
+    """Which point joins the basis next."""
+
+    PIVOTED = "pivoted"
+    """The one farthest from the span so far: the smallest basis for a tolerance."""
+
+    GIVEN = "given"
+    """The next in order, if it is far enough: the paper's Gram–Schmidt."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartialCholesky:
+    """Pivots p (F,), factor G (M, F), and the mean squared distance of the points to the span after 0 … F pivots."""
+
+    pivots: Integers
+    factor: Floats
+    residuals: Floats
+
+    @property
+    def rank(self) -> int:
+        """F: how many points span the subspace."""
+        return len(self.pivots)
+
+
+def partial_cholesky(
+    kernel: Kernel, points: Rows, *, tolerance: float, order: Order = Order.PIVOTED, max_rank: int | None = None
+) -> PartialCholesky:
+    """Factorise until every point's squared distance to the span is at most `tolerance`, or `max_rank` is reached."""
+    count = len(points)
+    limit = count if max_rank is None else min(count, max_rank)
+    if order is Order.PIVOTED and count <= _WHOLE:
+        quick = _pivoted_at_once(kernel.gram(points, points), tolerance, limit)
+        if quick is not None:
+            return quick
+    return _one_by_one(
+        lambda pivot: kernel.gram(points, points[pivot : pivot + 1])[:, 0],
+        kernel.diagonal(points).astype(np.float64),
+        tolerance=tolerance,
+        order=order,
+        limit=limit,
+    )
+
+
+def pivoted_cholesky(gram: Floats, *, tolerance: float, limit: int) -> PartialCholesky:
+    """The same of a matrix that is at hand, symmetric and positive semidefinite up to rounding: (M, M)."""
+    quick = _pivoted_at_once(gram, tolerance, limit)
+    if quick is not None:
+        return quick
+    diagonal = np.diagonal(gram).copy()
+    return _one_by_one(
+        lambda pivot: gram[:, pivot].copy(),
+        diagonal,
+        tolerance=tolerance,
+        order=Order.PIVOTED,
+        limit=min(limit, len(gram)),
+    )
+
+
+def _one_by_one(
+    column_of: Callable[[int], Floats], residual: Floats, *, tolerance: float, order: Order, limit: int
+) -> PartialCholesky:
+    """The plain algorithm, for which a column of K is needed only when its point joins. `residual` starts as diag K."""
+    factor = np.empty((len(residual), min(limit, 64)))
+    pivots: list[int] = []
+    means = [float(residual.mean())]
+    while len(pivots) < limit:
+        pivot = _next_pivot(residual, order, tolerance)
+        if pivot is None:
+            break
+        rank = len(pivots)
+        if rank == factor.shape[1]:
+            factor = _widened(factor, limit)
+        column = column_of(pivot)
+        column -= factor[:, :rank] @ factor[pivot, :rank]
+        column /= np.sqrt(residual[pivot])
+        factor[:, rank] = column
+        residual = np.maximum(residual - column * column, 0.0)
+        residual[pivot] = 0.0
+        pivots.append(pivot)
+        means.append(float(residual.mean()))
+    used = factor[:, : len(pivots)]
+    return PartialCholesky(pivots=np.array(pivots, dtype=np.int64), factor=used, residuals=np.array(means))
+
+
+def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialCholesky | None:
+    """By LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits.
+
+    LAPACK also stops where rounding has eaten what is left; None then, since that is not what was asked for. It finds
+    the order of the pivots; the factor is then made anew, by the plain algorithm, whose errors are the smallest.
+    """
+    diagonal = np.diagonal(gram).copy()
+    pivoted, order, rank, _ = dpstrf(gram, tol=tolerance, lower=1)
+    if rank and pivoted[0, 0] ** 2 <= tolerance:  # LAPACK takes one pivot untested
+        rank = 0
+    pivots = order[:rank].astype(np.int64) - 1
+    try:
+        among = np.linalg.cholesky(gram[np.ix_(pivots, pivots)])
+    except np.linalg.LinAlgError:
+        return None
+    factor = solve_triangular(among, gram[pivots], lower=True).T
+    factor[pivots] = among
+    left = diagonal - np.einsum("mf,mf->m", factor, factor)
+    if rank < len(gram) and left.max() > tolerance:
+        return None
+    means = diagonal.mean() - np.append(0.0, np.cumsum((factor[:, :limit] ** 2).mean(axis=0)))
+    return PartialCholesky(pivots=pivots[:limit], factor=factor[:, :limit], residuals=np.maximum(means, 0.0))
+
+
+def _next_pivot(residual: Floats, order: Order, tolerance: float) -> int | None:
+    pivot = int(np.argmax(residual)) if order is Order.PIVOTED else int(np.argmax(residual > tolerance))
+    return pivot if residual[pivot] > tolerance else None
+
+
+def _widened(factor: Floats, limit: int) -> Floats:
+    """Room for twice as many columns, so that memory follows the rank that is reached."""
+    wider = np.empty((len(factor), min(limit, 2 * factor.shape[1])))
+    wider[:, : factor.shape[1]] = factor
+    return wider
+
+
+# --------------------
+# Coordinates in the span of public points: the feature map of the paper's Algorithm 1, for any kernel.
+
 
 KERNEL_BITS = 40  # k(x, z) is rounded to multiples of 2⁻⁴⁰
 MATRIX_BITS = 30  # the change of basis W, to multiples of 2⁻³⁰
@@ -35,7 +175,7 @@ class Nystrom(FeatureMap):
 
     `lemma` takes the paper's diameter 2·sup‖k(x, ·)‖ for kernels that are never negative too (only to reproduce it).
     `reserve` states norm and diameter as at least (1 + reserve) times the kernel's own: noise that is so much larger
-    pays in advance for points that join later (`features.extension`).
+    pays in advance for points that join later (`extended`).
     """
 
     kernel: Kernel
@@ -240,3 +380,112 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
     rounding = 3.0 * size * _UNIT * float(np.linalg.norm(absolute @ np.abs(gram) @ absolute.T))
     entries = entry_error * float(np.sum(absolute.sum(axis=1) ** 2))  # |W|·(error everywhere)·|W|ᵀ has rank one
     return (1.0 + deviation + rounding + entries) * (1 + 1e-9)
+
+
+# --------------------
+# More points for a subspace that has been measured: further orthonormal directions, within the diameter it paid for.
+#
+# W of the larger map is lower triangular, so that its first coordinates are those of the smaller map, to the bit:
+#
+# [ W₁ 0 ] B: coordinates of the new points in the old basis, [ −L₂₂⁻¹·B·W₁ L₂₂⁻¹ ] L₂₂·L₂₂ᵀ = K_PP − B·Bᵀ: what the
+# old span leaves of their kernel.
+#
+# What it costs to reveal the new coordinates later: docs/proofs/rounds.md.
+
+
+_LARGEST_ENTRY = 2.0**31  # of W, as in any Nystrom
+
+
+def extended(basis: Nystrom, points: Rows, *, most: int, tolerance: float = 1e-4) -> Nystrom:
+    """`basis` with at most `most` of the points after its own: the farthest from the span, one after the other.
+
+    A point whose squared distance to the span is at most `tolerance` times the kernel's bound adds no coordinate. Norm
+    and diameter stay what `basis` states: where its reserve does not cover all these points, half of them are taken,
+    or a quarter, and so on; where it covers none, `basis` itself comes back. The points must be public: chosen in sight
+    of what was released, and of nothing else.
+    """
+    if not (most >= 0 and 0.0 < tolerance < 1.0):
+        raise ParameterError(
+            f"extended: most must be at least 0 and tolerance between 0 and 1, got {most!r} and {tolerance!r}."
+        )
+    if points.ndim != 2 or points.shape[1] != basis.points.shape[1]:
+        raise ParameterError(f"extended: points must have {basis.points.shape[1]} columns, got shape {points.shape}.")
+    if len(points) == 0 or most == 0:
+        return basis
+    candidates = _candidates(basis, points, most, tolerance)
+    return next((whole for whole in candidates if _costs_no_more(whole, basis)), basis)
+
+
+def _costs_no_more(whole: Nystrom, basis: Nystrom) -> bool:
+    return whole.diameter <= basis.diameter and whole.norm_bound <= basis.norm_bound
+
+
+def _candidates(basis: Nystrom, points: Rows, most: int, tolerance: float) -> Iterator[Nystrom]:
+    """Maps with all the pivots, with half of them, with a quarter, …: each the beginning of the first."""
+    kernel, old = basis.kernel, basis.dimension
+    among, cross = kernel.gram(basis.points, basis.points), kernel.gram(points, basis.points)
+    own = kernel.gram(points, points)
+    overlap, residual = _projected(basis.change_of_basis, among, cross, own)
+    factorisation = pivoted_cholesky(residual, tolerance=tolerance * kernel.bound, limit=most)
+    pivots = factorisation.pivots
+    if len(pivots) == 0:
+        return
+    rows = _new_rows(factorisation.factor[pivots], overlap[pivots], basis.change_of_basis)
+    pivots = pivots[: len(rows)]
+    matrix = np.zeros((old + len(rows),) * 2, dtype=np.int64)
+    matrix[:old, :old], matrix[old:] = basis.matrix, rows
+    gram = np.block([[among, cross[pivots].T], [cross[pivots], own[np.ix_(pivots, pivots)]]])
+    stretches = _stretches(basis, matrix, gram)
+    count = len(rows)
+    while count:
+        size = old + count
+        joined = np.concatenate([basis.points, points[pivots[:count]]])
+        yield replace(basis, points=joined, matrix=matrix[:size, :size], stretch=float(stretches[count - 1]))
+        count //= 2
+
+
+def _projected(basis: Floats, among: Floats, cross: Floats, own: Floats) -> tuple[Floats, Floats]:
+    """B (m, F) and K_PP − B·Bᵀ (m, m), by Gram–Schmidt twice over: W₁ is orthonormal only up to rounding."""
+    once = cross @ basis.T
+    overlap = once + (cross - once @ basis @ among) @ basis.T
+    residual = own - overlap @ once.T
+    return overlap, 0.5 * (residual + residual.T)
+
+
+def _new_rows(factor: Floats, overlap: Floats, basis: Floats) -> Integers:
+    """[−L₂₂⁻¹·B·W₁, L₂₂⁻¹] on the grid of W, as far as its entries are not too large for it: (at most k, F + k)."""
+    inverse: Floats = solve_triangular(factor, np.eye(len(factor)), lower=True)
+    rows = np.hstack([-(inverse @ overlap) @ basis, inverse])
+    fine = np.abs(rows).max(axis=1) < _LARGEST_ENTRY
+    count = len(rows) if fine.all() else int(np.argmin(fine))
+    return np.rint(rows[:count, : basis.shape[1] + count] * 2.0**MATRIX_BITS).astype(np.int64)
+
+
+def _stretches(basis: Nystrom, matrix: Integers, gram: Floats) -> Floats:
+    """ρ of the map with 1, 2, … of the new rows, from the old map's ρ₁ and the new rows of W K Wᵀ − I alone.
+
+    ‖W K Wᵀ‖₂ ≤ ρ₁² + ‖new rows and columns of W K Wᵀ − I‖_F; their rounding and the error of K's entries are bounded
+    as for any Nystrom. What exceeds 1 in ρ₁² is scaled by F/F₁: no less than its rounding in products of F terms.
+    """
+    old, entry_error = basis.dimension, basis.kernel.evaluation_error(basis.points.shape[1])
+    sizes = np.arange(old + 1, len(matrix) + 1)
+    whole = matrix * 2.0**-MATRIX_BITS
+    deviation = whole[old:] @ gram @ whole.T
+    deviation[np.arange(len(sizes)), sizes - 1] -= 1.0
+    absolute = np.abs(whole)
+    products = absolute[old:] @ np.abs(gram) @ absolute.T
+    rounding = 3.0 * sizes * _UNIT * _norms(products)
+    sums = np.cumsum(absolute.sum(axis=1) ** 2)
+    entries = entry_error * np.sqrt(sums[old:] ** 2 - sums[old - 1] ** 2)
+    before = (max(basis.stretch, 1.0) ** 2 - 1.0) * sizes / old
+    squares: Floats = (1.0 + before + _norms(deviation) + rounding + entries) * (1 + 1e-9)
+    return np.sqrt(squares)
+
+
+def _norms(rows: Floats) -> Floats:
+    """‖·‖_F of a symmetric matrix, 0 but for its last k rows (k, n) and columns, if only 1, 2, … k of them are kept."""
+    count, size = rows.shape
+    below = np.tril(rows, size - count - 1)
+    diagonal = np.diagonal(rows, size - count)
+    squares: Floats = np.cumsum(2.0 * np.einsum("ij,ij->i", below, below) + diagonal**2)
+    return np.sqrt(squares)

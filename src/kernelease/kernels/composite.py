@@ -1,4 +1,4 @@
-"""Kernels made of kernels: sums, products, and kernels of some of the columns.
+"""Kernels made of kernels: sums, products, kernels of some columns, and the kernel of encoded rows.
 
 What a cell must look like is the business of the part that reads it: a column may be text to one part and a category
 to another. So the `admit` of a composite only fixes the shape and the type of the array, and its `gram` hands each part
@@ -7,18 +7,20 @@ rows that this part has admitted. A composite of composites works the same way, 
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Rows, as_rows
+from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, check_number, check_tuple, finite_numbers
+from kernelease.elementary import product_above, sum_above
 from kernelease.errors import ParameterError
-from kernelease.kernels.kernel import Kernel
-from kernelease.kernels.pairs import check_same_columns
-from kernelease.kernels.parameters import check_integer, check_number, check_tuple
-from kernelease.kernels.rounding import product_above, sum_above
-from kernelease.kernels.shift_invariant import MOST_COLUMNS, ROUNDING
+from kernelease.kernels.discrete import Similarity
+from kernelease.kernels.kernel import Kernel, check_same_columns
+from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
+
+# --------------------
+# Kernels made of kernels: sums, products, and kernels of some of the columns.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,3 +217,78 @@ def _leave_one_out(terms: list[float], factors: list[float]) -> float:
 def _check_kernel(owner: str, kernel: object) -> None:
     if not isinstance(kernel, Kernel):
         raise ParameterError(f"{owner}: every part must be a Kernel, got {type(kernel).__name__}.")
+
+
+# --------------------
+# The kernel of encoded rows: a likeness of atoms for each column, multiplied.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AtomProduct(Kernel):
+    """k(x, y) = Π_j likeness_j[x_j, y_j] on rows of atom codes, (n, columns): code c of column j is `values[c]`.
+
+    The same to the bit as the Product of each column's Similarity, whose bounds it has, but by looking codes up in
+    arrays instead of hashing cells. A cell that is no code counts as the nearest one.
+
+    >>> sex = Similarity(values=(0.0, 1.0), matrix=((1.0, 0.5), (0.5, 1.0)), default=0.0)
+    >>> AtomProduct(columns=(sex, sex)).gram(np.array([[0.0, 1.0]]), np.array([[0.0, 0.0], [1.0, 0.0]]))
+    array([[0.5 , 0.25]])
+    """
+
+    columns: tuple[Similarity, ...]
+    _product: Product = field(init=False, repr=False, compare=False)
+    _bound: float = field(init=False, repr=False, compare=False)
+    _tables: tuple[Floats, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        check_tuple("AtomProduct: columns", self.columns, 1, 4096)
+        given: tuple[object, ...] = self.columns
+        for part in given:
+            if not isinstance(part, Similarity) or part.values != tuple(range(len(part.values))):
+                raise ParameterError("AtomProduct: each column must be a Similarity whose values are 0, 1, 2, …")
+        product = Product(kernels=tuple(OnColumns(kernel=part, columns=(i,)) for i, part in enumerate(self.columns)))
+        object.__setattr__(self, "_product", product)
+        object.__setattr__(self, "_bound", product.bound)
+        object.__setattr__(self, "_tables", tuple(np.array(part.matrix) for part in self.columns))
+
+    @property
+    def bound(self) -> float:
+        return self._bound
+
+    @property
+    def nonnegative(self) -> bool:
+        return all(bool((table >= 0.0).all()) for table in self._tables)
+
+    @property
+    def lipschitz(self) -> float | None:
+        return None
+
+    def evaluation_error(self, columns: int) -> float:
+        return self._product.evaluation_error(columns)
+
+    def admit(self, rows: Rows) -> Rows:
+        """Codes as float64, each the nearest of its column: (n, columns)."""
+        cells = np.asarray(rows)
+        if cells.ndim != 2 or cells.shape[1] != len(self.columns):
+            raise ParameterError(f"AtomProduct: rows must have {len(self.columns)} columns.")
+        most = np.array([len(table) - 1.0 for table in self._tables])
+        return np.clip(np.rint(finite_numbers(cells)), 0.0, most)
+
+    def _codes(self, rows: Rows) -> Integers:
+        """(n, columns) → (columns, n)."""
+        return np.ascontiguousarray(self.admit(rows).T.astype(np.int64))
+
+    def gram(self, x: Rows, y: Rows) -> Floats:
+        left, right = self._codes(x), self._codes(y)
+        total: Floats = self._tables[0][left[0]].take(right[0], axis=1)
+        for table, a, b in zip(self._tables[1:], left[1:], right[1:], strict=True):
+            total *= table[a].take(b, axis=1)
+        return total
+
+    def diagonal(self, x: Rows) -> Floats:
+        codes = self._codes(x)
+        total: Floats = self._tables[0].diagonal()[codes[0]]
+        for table, code in zip(self._tables[1:], codes[1:], strict=True):
+            total = total * table.diagonal()[code]
+        return total

@@ -7,13 +7,20 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Rows, as_rows, finite_numbers
+from kernelease.arrays import (
+    Floats,
+    Rows,
+    as_rows,
+    check_integer,
+    check_number,
+    check_scale,
+    check_tuple,
+    finite_numbers,
+)
+from kernelease.elementary import sum_above
 from kernelease.errors import ParameterError
-from kernelease.kernels.kernel import Kernel
-from kernelease.kernels.pairs import each_pair, product, sum_over_columns
-from kernelease.kernels.parameters import check_integer, check_number, check_scale, check_tuple
-from kernelease.kernels.rounding import sum_above
-from kernelease.kernels.shift_invariant import MOST_COLUMNS, ROUNDING
+from kernelease.kernels.kernel import Kernel, each_pair, product, sum_over_columns
+from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
 MOST_DEGREE = 64  # of what a file may ask for: a feature of degree p takes p products
 

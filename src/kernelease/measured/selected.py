@@ -9,9 +9,7 @@ import numpy as np
 from kernelease.arrays import Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
-from kernelease.measured.choice import Choice
-from kernelease.measured.measured import Measured, check_rows
-from kernelease.measured.recorded import RecordedNoise
+from kernelease.measured.measured import Choice, Measured, RecordedNoise, check_rows
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Selection, Step
 from kernelease.table.domain import Domain

@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.fit.points.source import PublishedRows
-    from kernelease.methods.adaptive.adaptive import Adaptive
+    from kernelease.methods.adaptive import Adaptive
     from kernelease.methods.interactions.interactions import Interactions
     from kernelease.methods.method import Context, Method
     from kernelease.methods.random_features import RandomFeatures
@@ -16,12 +15,12 @@ else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "adaptive.adaptive": "Adaptive",
+            "adaptive": "Adaptive",
             "interactions.interactions": "Interactions",
             "method": "Context Method",
             "random_features": "RandomFeatures",
             "small_database": "SmallDatabase",
-            "subspace": "PublishedRows Subspace",
+            "subspace": "Subspace",
         },
     )
 
@@ -30,7 +29,6 @@ __all__ = [
     "Context",
     "Interactions",
     "Method",
-    "PublishedRows",
     "RandomFeatures",
     "SmallDatabase",
     "Subspace",

@@ -1,31 +1,37 @@
-"""What a method is: measure (private, charged) and fit (public, free), kept apart."""
+"""What a method is: measure (private, charged) and fit (public, free), kept apart, rehearsed before the charge."""
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Rows
+from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
+from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.points.source import PointSource, PublishedRows
+from kernelease.fit.solver import PointSource, PublishedRows
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
-from kernelease.measured.embeddings import NoisyEmbeddings
-from kernelease.measured.measured import Measured
+from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
+from kernelease.measured.measured import Choice, Measured
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.subject import ROWS, Subject
+from kernelease.privacy.ledger import Ledger, MemoryLedger
+from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
+from kernelease.privacy.neighbours import ROWS, Neighbours, Subject
+from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
+from kernelease.privacy.sensitivity import sum_sensitivity
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
+
+# --------------------
+# What a method is: measure (private, charged) and fit (public, free), kept apart.
 
 
 @final
@@ -141,3 +147,107 @@ def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> 
     """Published rows are fixed, and so is their place among all rows: that is replace-one."""
     if points.published and context.privacy.relation is not Neighbours.REPLACE_ONE:
         raise ParameterError("Published rows: a published part of the table needs replace-one neighbours.")
+
+
+# --------------------
+# Rehearsals: what public parameters make impossible has to fail before the ledger is charged, not after.
+#
+# A rehearsal goes through the same doors as the release, with no rows, no noise, and books that are thrown away.
+
+
+def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbedding:
+    """An embedding that is all zeros, with the noise scale of a real one for a single row."""
+    count = 1 if privacy.relation is Neighbours.ADD_REMOVE else 0
+    measurement = measure(
+        np.zeros(feature_map.dimension + count, dtype=object),
+        sum_sensitivity(feature_map, privacy.relation),
+        budget=_scratch_budget(privacy, feature_map.dimension + 1),
+        share=1.0,
+        noise=_Silence(),
+        label="rehearsal",
+    )
+    return NoisyEmbedding(
+        feature_map=feature_map,
+        measurement=measurement,
+        neighbours=privacy.relation,
+        rows=1.0,
+    )
+
+
+def rehearse_selection(sensitivity: int, privacy: Privacy) -> None:
+    """A choice among one candidate."""
+    budget = _scratch_budget(privacy, 1)
+    select([0], sensitivity, budget=budget, share=1.0, noise=_Silence(), label="rehearsal")
+
+
+def _scratch_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:
+    books = MemoryLedger.for_one(privacy, ROWS)
+    return PrivacyFilter.open(privacy, ledger=books, subject=ROWS, coordinates=coordinates, purpose="rehearsal")
+
+
+@final
+class _Silence:
+    """No noise at all; it refuses the scales that the samplers refuse."""
+
+    @property
+    def private(self) -> bool:
+        return False
+
+    def gaussian(self, scale: float, size: int) -> Integers:
+        check_scale(scale)
+        return np.zeros(size, dtype=np.int64)
+
+    def laplace(self, scale: float, size: int) -> Integers:
+        check_scale(scale, LARGEST_LAPLACE_SCALE)
+        return np.zeros(size, dtype=np.int64)
+
+    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
+        check_scale(scale)
+        return 0
+
+
+# --------------------
+# How many points and features: the theorems' rules, corrected, under caps; each choice says which limit was active.
+#
+# Balancing the terms of the appendix gives M = N^(2 − 4/(2D + a + 2)) points (it prints the exponent 1 − 4/…, a
+# misprint: docs/proofs/rates.md) and J = N^(4/3) features. Both ask for millions at N = 100,000, so a cap usually
+# decides.
+
+
+POINTS_CAP = 4096  # limit: the factorisation holds points × rank floats, at most 128 MiB
+FEATURES_CAP = 4096  # limit: of time, as for points
+SLACK = 0.01  # the theorem's a. convention: any positive number
+
+
+def number_of_points(rows: int | None, dimension: int, cap: int = POINTS_CAP) -> Choice:
+    """M for Algorithm 1: N^(2 − 4/(2D + a + 2)) or the cap. `rows` is N where it is public, else None."""
+    if rows is None:
+        return Choice(name="points", value=cap, reason="the cap (the number of rows is private)")
+    return _capped("points", float(rows) ** (2.0 - 4.0 / (2.0 * dimension + SLACK + 2.0)), cap)
+
+
+def number_of_features(rows: int | None, cap: int = FEATURES_CAP) -> Choice:
+    """J for Algorithm 2: N^(4/3) or the cap, and even."""
+    if rows is None:
+        return Choice(name="features", value=cap, reason="the cap (the number of rows is private)")
+    return _capped("features", float(rows) ** (4.0 / 3.0), cap)
+
+
+def _capped(name: str, rule: float, cap: int) -> Choice:
+    wanted = max(2, 2 * math.ceil(rule / 2.0))
+    if wanted <= cap:
+        return Choice(name=name, value=wanted, reason="the theorem's rule")
+    return Choice(name=name, value=cap, reason=f"the cap (the theorem's rule asks for {wanted:.3g})")
+
+
+def noise_optimal_rank(residuals: Floats, sigma: float) -> int:
+    """The rank F that minimises F·σ² + (mean squared distance of the public points to the span).
+
+    More coordinates bring more noise; fewer leave more of each point outside the span. The public points stand in for
+    the private rows here, so only public numbers decide.
+
+    >>> noise_optimal_rank(np.array([1.0, 0.1, 0.01, 0.009]), sigma=0.1)
+    2
+    """
+    ranks = np.arange(len(residuals))
+    return max(1, int(np.argmin(ranks * sigma**2 + residuals)))

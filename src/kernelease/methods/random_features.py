@@ -5,23 +5,17 @@ from typing import final
 
 import numpy as np
 
+from kernelease.arrays import check_integer
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
-from kernelease.fit.estimators import EmpiricalMean, Estimator
-from kernelease.fit.points.greedy import GreedyPreimages
-from kernelease.fit.points.source import PointSource
-from kernelease.fit.solution import Solution
-from kernelease.fit.solver import PointSolver
-from kernelease.kernels.parameters import check_integer
-from kernelease.kernels.shift_invariant import Radial, ShiftInvariant
+from kernelease.fit.points import GreedyPreimages
+from kernelease.fit.solver import EmpiricalMean, Estimator, PointSolver, PointSource, Solution
+from kernelease.kernels.numeric import Radial, ShiftInvariant
 from kernelease.machine import refuse_beyond_memory
-from kernelease.measured.choice import Choice
 from kernelease.measured.embeddings import NoisyEmbeddings
-from kernelease.measured.measured import Measured
-from kernelease.methods.method import Context, Method, refuse_other_columns
-from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import number_of_features
+from kernelease.measured.measured import Choice, Measured
+from kernelease.methods.method import Context, Method, number_of_features, refuse_other_columns, rehearse_measurement
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed

@@ -11,7 +11,7 @@ from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.private.blank import BlankRows
+from kernelease.private.rows import BlankRows
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 

@@ -7,16 +7,13 @@ from typing import Any, final
 
 import numpy as np
 
-from kernelease.arrays import Integers, Rows, as_rows
+from kernelease.arrays import Integers, Rows, as_rows, check_integer
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.kernels.parameters import check_integer
+from kernelease.fit.solver import Outcome, Solution, SyntheticSet
 from kernelease.machine import refuse_beyond_memory
-from kernelease.measured.choice import Choice
-from kernelease.measured.measured import Measured
+from kernelease.measured.measured import Choice, Measured
 from kernelease.measured.selected import Scale, SelectedDatabase
-from kernelease.methods.method import Context, Method, refuse_other_columns
-from kernelease.methods.rehearsal import rehearse_selection
+from kernelease.methods.method import Context, Method, refuse_other_columns, rehearse_selection
 from kernelease.privacy.mechanisms import select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.private.rows import PrivateRows

@@ -3,31 +3,26 @@
 from dataclasses import dataclass
 from typing import final
 
-from kernelease.arrays import Floats, Rows
+from kernelease.arrays import Floats, Rows, check_integer
 from kernelease.errors import ParameterError
-from kernelease.features.cholesky import Order, PartialCholesky
-from kernelease.features.nystrom import Nystrom, factorise, well_conditioned_rank
-from kernelease.fit.estimators import EmpiricalMean, Estimator
-from kernelease.fit.points.source import PointSource, PublishedRows
-from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights.constraints import Constraint, Free
-from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
-from kernelease.kernels.parameters import check_integer
+from kernelease.features.nystrom import Nystrom, Order, PartialCholesky, factorise, well_conditioned_rank
+from kernelease.fit.solver import EmpiricalMean, Estimator, Outcome, PointSource, PublishedRows, Solution, SyntheticSet
+from kernelease.fit.weights import Constraint, Free, WeightSolver, tolerance_at_noise
 from kernelease.machine import refuse_beyond_memory
-from kernelease.measured.choice import Choice
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.embeddings import NoisyEmbeddings
-from kernelease.measured.measured import Measured
+from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
+from kernelease.measured.measured import Choice, Measured
 from kernelease.methods.method import (
+    POINTS_CAP,
     Context,
     Method,
     admitted_rows,
     measured_subspace,
+    noise_optimal_rank,
+    number_of_points,
     refuse_other_columns,
     refuse_publishing,
+    rehearse_measurement,
 )
-from kernelease.methods.rehearsal import rehearse_measurement
-from kernelease.methods.rules import POINTS_CAP, noise_optimal_rank, number_of_points
 from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed

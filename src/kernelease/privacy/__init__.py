@@ -13,30 +13,26 @@ from kernelease.fronts import front_door
 if TYPE_CHECKING:
     from kernelease.privacy.accounting import Loss, Privacy
     from kernelease.privacy.calibration import Calibration
-    from kernelease.privacy.charge import Charge
-    from kernelease.privacy.filter import PrivacyFilter
-    from kernelease.privacy.ledger import Ledger, MemoryLedger, Receipt
+    from kernelease.privacy.ledger import Charge, Ledger, MemoryLedger, Receipt
     from kernelease.privacy.ledger_file import LedgerFile
-    from kernelease.privacy.neighbours import Neighbours
+    from kernelease.privacy.mechanisms import PrivacyFilter
+    from kernelease.privacy.neighbours import Neighbours, Subject
     from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
     from kernelease.privacy.sensitivity import Sensitivity
     from kernelease.privacy.step import Law, Measurement, Selection, Step
-    from kernelease.privacy.subject import Subject
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
             "accounting": "Loss Privacy",
             "calibration": "Calibration",
-            "charge": "Charge",
-            "filter": "PrivacyFilter",
-            "ledger": "Ledger MemoryLedger Receipt",
+            "ledger": "Charge Ledger MemoryLedger Receipt",
             "ledger_file": "LedgerFile",
-            "neighbours": "Neighbours",
+            "mechanisms": "PrivacyFilter",
+            "neighbours": "Neighbours Subject",
             "noise": "NoiseSource SeededNoise SystemNoise",
             "sensitivity": "Sensitivity",
             "step": "Law Measurement Selection Step",
-            "subject": "Subject",
         },
     )
 

@@ -1,4 +1,4 @@
-"""Bounds of numeric columns, measured with a charged mechanism instead of read off the rows.
+"""What the owner may buy in place of declaring it: bounds of numbers, frequent values of text.
 
 Every cell of a column has exactly one place on a public grid (`decimal_grid`). Each look at a column counts its cells
 in groups of places that are chosen from earlier looks' noisy counts alone, and that part all places:
@@ -16,6 +16,8 @@ noise, whose price beside later Gaussian releases is that of one of them. (A pur
 times its own: μ² of ε = 0.5 alone is twice that of (2, 10⁻⁶).)
 """
 
+import functools
+import itertools
 import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -24,29 +26,136 @@ from typing import Final, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import scipy
 
 from kernelease.arrays import BigIntegers, Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.decimal_grid import (
-    NO_NUMBER,
-    bins,
-    bins_of,
-    codes_of,
-    highest,
-    least_whole,
-    lowest,
-    places_in,
-    stretches,
-)
-from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.accounting import Loss, Privacy, rounding_tau
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.mechanisms import measure
+from kernelease.privacy.mechanisms import PrivacyFilter, grid_bits, measure
+from kernelease.privacy.neighbours import ROWS, Subject
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.sensitivity import ROUND_UP, block_sensitivity
 from kernelease.privacy.step import Law, Measurement
-from kernelease.privacy.subject import ROWS, Subject
+from kernelease.table.reading import dense, read_numbers
+
+# --------------------
+# A public grid on which every cell of a column has exactly one place: its number, to three digits.
+#
+# Places of positive numbers are the intervals ((m − 1)·10ᵏ, m·10ᵏ] with 100 < m ≤ 1000, so that a round number is the
+# upper end of its place; negative numbers have the same, mirrored, and zero has a place of its own. Places are
+# numbered by what they hold: 0 is zero, r > 0 and −r are mirror images, and a larger number is further right. Nothing
+# here depends on data.
+
+
+LOWEST, HIGHEST = -6, 19  # powers of ten: smaller and larger numbers have the first and the last place
+SIZES: Final[Floats] = np.array(
+    [0.0, float(f"1e{LOWEST}"), *(float(f"{m}e{k - 2}") for k in range(LOWEST, HIGHEST) for m in range(101, 1001))]
+)
+"""Where the places of positive numbers begin and end: r is (SIZES[r − 1], SIZES[r]]."""
+
+FURTHEST: Final = len(SIZES) - 1
+"""The place of the largest numbers."""
+
+NO_NUMBER: Final = 2 * (FURTHEST + 1)
+"""The code of a cell that holds no number; every other code is twice a place, and 1 more if the number is not whole."""
+
+
+def codes_of(array: pa.Array) -> Integers:
+    """The code of every cell: (n,). No value raises.
+
+    >>> [lowest(code // 2) for code in codes_of(pa.array([7.0, -7.0, 0.0, 1234.0])).tolist()]
+    [6.99, -7.0, 0.0, 1230.0]
+    """
+    numbers = read_numbers(array)
+    known = ~np.isnan(numbers) & ~dense(pc.is_null(array))
+    safe = np.where(known, numbers, 0.0)
+    places = np.sign(safe).astype(np.int64) * np.minimum(np.searchsorted(SIZES, np.abs(safe)), FURTHEST)
+    whole = np.isinf(safe) | (np.floor(safe) == safe)
+    codes: Integers = np.where(known, 2 * places + ~whole, NO_NUMBER)
+    return codes
+
+
+def lowest(place: int) -> float:
+    """Where a place begins."""
+    return float(SIZES[place - 1]) if place > 0 else 0.0 - float(SIZES[-place])
+
+
+def highest(place: int) -> float:
+    """Where a place ends."""
+    return 0.0 - lowest(-place)
+
+
+def least_whole(place: int) -> int:
+    """The least whole number at or above a place's beginning that a place can hold: its beginning, if that is inside.
+
+    >>> [least_whole(place_of(number)) for number in (7.0, 0.0, -7.0, 18.0)]
+    [7, 0, -7, 18]
+    """
+    if place > 0:
+        return math.floor(lowest(place)) + 1
+    return math.ceil(lowest(place))
+
+
+def place_of(number: float) -> int:
+    """The place of a finite number."""
+    return int(math.copysign(1, number)) * min(int(np.searchsorted(SIZES, abs(number))), FURTHEST)
+
+
+@functools.cache
+def bins() -> Integers:
+    """The places at which bins of the first look end: the smallest, and 1, 2 and 5 times powers of ten."""
+    ends = (float(f"{m}e{k}") for k in range(LOWEST, HIGHEST) for m in (1, 2, 5))
+    return np.array([*(place_of(end) for end in ends), FURTHEST])
+
+
+def bins_of(places: Integers) -> Integers:
+    """The bins of places, numbered from zero's, which is 0, in either direction."""
+    return np.sign(places) * (np.searchsorted(bins(), np.abs(places)) + 1)
+
+
+def places_in(number: int) -> tuple[int, int]:
+    """The first and the last place of a bin.
+
+    >>> [(lowest(first), highest(last)) for first, last in map(places_in, (-21, 0, 22))]
+    [(-5.0, -2.0), (0.0, 0.0), (5.0, 10.0)]
+    """
+    if number == 0:
+        return 0, 0
+    size = abs(number)
+    inner, outer = (int(bins()[size - 2]) + 1 if size > 1 else 1), int(bins()[size - 1])
+    return (inner, outer) if number > 0 else (-outer, -inner)
+
+
+def stretches(first: int, last: int, most: int) -> list[tuple[int, int]]:
+    """The places from `first` to `last`, parted where multiples of a round width are: each part's first and last place.
+
+    The width is the least of 1, 2 and 5 times a power of ten that makes about `most` parts, and none finer than the
+    places themselves. Zero is a part of its own.
+
+    >>> [(lowest(low), highest(high)) for low, high in stretches(*places_in(21), most=5)]
+    [(2.0, 3.0), (3.0, 4.0), (4.0, 5.0)]
+    """
+    places = np.arange(first, last + 1)
+    width = _round_width(lowest(first), highest(last), most)
+    ends = np.ceil(SIZES[np.abs(places)] / width * (1.0 - 1e-9))  # three digits: a quotient is whole, or far from it
+    numbers = np.sign(places) * np.maximum(1.0, ends)
+    starts = np.flatnonzero(np.diff(numbers, prepend=np.nan))
+    return [(int(places[i]), int(places[j - 1])) for i, j in itertools.pairwise([*starts.tolist(), len(places)])]
+
+
+def _round_width(low: float, high: float, most: int) -> float:
+    size = max(-low, high, SIZES[1])
+    finest = math.floor(math.log10(size) - 1e-9) - 2
+    exponent = max(finest, math.floor(math.log10(max((high - low) / most, SIZES[1] / 100))))
+    widths = (float(f"{m}e{k}") for k in (exponent, exponent + 1) for m in (1, 2, 5))
+    return next(width for width in widths if (high - low) / width <= most * (1 + 1e-9))
+
+
+# --------------------
+# Bounds of numeric columns, measured with a charged mechanism instead of read off the rows.
+
 
 Places: TypeAlias = tuple[int, int]  # the first and the last of a stretch
 
@@ -254,3 +363,90 @@ def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:
     unseen = (tails <= doubts / 2) & (tails + doubts <= UNSEEN * numbers)
     few = np.flatnonzero(unseen | (tails + doubts <= CUT * numbers))
     return int(few[-1]) + 1 if len(few) else 0
+
+
+# --------------------
+# Frequent values of text columns, named by a charged mechanism: a histogram of what occurs, with a threshold.
+#
+# Only values that occur are counted, so their list need not be known. Each count gets discrete Gaussian noise of
+# standard deviation σ, and a value is named if its noisy count reaches T. With Δ₂ the L2 sensitivity of a column's
+# counts and
+#
+# σ = Δ₂/μ, T = 1 + σ·√(2·ln(1/η)),
+#
+# one column costs what a Gaussian step of μ on two numbers and a (0, η) step cost. Proof. Let t, t′ be neighbours and
+# A the values that occur in both. At most two counts of A differ between t and t′, by Δ₂ together; the others have
+# one law in both, so that no more than two draws are compared with the continuous ones: a Gaussian step. At most one
+# value occurs in t only, once, and at most one in t′ only. Either is named with probability at most P(noise ≥ T − 1)
+# ≤ e^{−(T−1)²/2σ²} ≤ η (docs/proofs/discrete-noise.md, §5), independently of all else: let X be that name, or ∅ where
+# it is not named. The two laws of X agree but for probability η: total variation η, which is (0, η)-DP. What is named
+# is a function of X and of what is named of A. ∎
+#
+# C columns have μ²/C and η/C each. η in all is a small share of δ.
+
+
+NAMING_SHARE = 0.002  # of δ: the chance that some value of a single row is named; a ledger has room for four of it
+MOST_VALUES = 256  # of a column, the first ones in alphabetical order
+LONGEST = 200  # characters: longer texts are not categories
+
+
+def frequent_values(
+    batches: Iterable[pa.RecordBatch],
+    columns: tuple[str, ...],
+    *,
+    privacy: Privacy,
+    ledger: Ledger,
+    noise: NoiseSource,
+    subject: Subject = ROWS,
+) -> dict[str, tuple[str, ...]]:
+    """The values of each column that enough rows hold, in alphabetical order. The ledger is charged before noise.
+
+    `privacy` must have δ > 0. Each row is protected, not a person with several.
+    """
+    if privacy.pure or not columns:
+        raise ParameterError("frequent_values: needs a Privacy with delta above 0, and at least one column.")
+    counts: dict[str, Counter[str]] = {name: Counter() for name in columns}
+    for batch in batches:
+        for name in columns:
+            counts[name].update(_texts(batch.column(name)))
+    chance = NAMING_SHARE * privacy.delta / len(columns)
+    naming = Loss.approximate(0.0, chance)
+    budget = PrivacyFilter.open(
+        privacy,
+        ledger=ledger,
+        subject=subject,
+        coordinates=2 * len(columns),
+        purpose=f"frequent values of {len(columns)} columns",
+        outright=sum((naming for _ in columns), Loss()),
+    )
+    delta_2 = block_sensitivity(budget.neighbours).l2
+    sigma = ROUND_UP * delta_2 * math.sqrt(len(columns)) / privacy.total(2 * len(columns)).mu
+    tau = rounding_tau(2, math.ldexp(sigma, grid_bits(sigma)))
+    for name in columns:
+        budget.spend(Loss.gaussian(delta_2 / sigma, tau=tau) + naming, label=f"values of {name}")
+    least = threshold(sigma, chance)
+    return {name: _named(counts[name], sigma, least, noise) for name in columns}
+
+
+def threshold(sigma: float, chance: float) -> int:
+    """T: a value that one row alone holds reaches it with probability at most `chance`."""
+    return 1 + math.ceil(sigma * math.sqrt(-2.0 * math.log(chance)) * ROUND_UP)
+
+
+def _named(counts: Counter[str], sigma: float, least: int, noise: NoiseSource) -> tuple[str, ...]:
+    values, bits = sorted(counts), grid_bits(sigma)
+    drawn = noise.gaussian(math.ldexp(sigma, bits), len(values)).tolist()
+    passing = [
+        value for value, extra in zip(values, drawn, strict=True) if (counts[value] - least << bits) + extra >= 0
+    ]
+    return tuple(passing[:MOST_VALUES])
+
+
+def _texts(array: pa.Array) -> Iterable[str]:
+    """The cells that are texts of moderate length, each decoded by itself; no cell raises."""
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if not (pa.types.is_string(array.type) or pa.types.is_large_string(array.type)):
+        return ()
+    short = pc.less_equal(pc.utf8_length(array), LONGEST)
+    return (text for text in array.filter(pc.fill_null(short, False)).to_pylist() if text)

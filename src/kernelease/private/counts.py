@@ -9,19 +9,50 @@ from numpy.typing import NDArray
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import ParameterError
 from kernelease.machine import cores
-from kernelease.measured.block import MOST_COLUMNS, Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, sensitivity_of
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import measure, select
+from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlock, NoisyBlocks, estimated_rows, sensitivity_of
+from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import distance_sensitivity
 from kernelease.privacy.step import Selection
-from kernelease.private.counting import block_of, count_blocks
+from kernelease.private.counting import block_of, count_blocks, weigh_rows
 from kernelease.private.encoded import EncodedRows
-from kernelease.private.forest import Forest
 from kernelease.private.private import Private
-from kernelease.private.weighing import weigh_rows
+
+# --------------------
+# A forest over columns that grows by pairs: which pairs join two of its trees.
+
+
+@final
+class Forest:
+    """At first every column is a tree of its own.
+
+    >>> forest = Forest([(0, 1), (1, 2), (0, 2)], 3)
+    >>> forest.join(0), forest.join(1), forest.open.tolist()
+    (None, None, [False, False, False])
+    """
+
+    __slots__ = ("_first", "_second", "_tree")
+
+    def __init__(self, pairs: Sequence[tuple[int, ...]], columns: int) -> None:
+        self._tree: Integers = np.arange(columns)
+        self._first, self._second = (np.array([pair[end] for pair in pairs], dtype=np.int64) for end in (0, -1))
+
+    @property
+    def open(self) -> NDArray[np.bool_]:
+        """Of each pair, whether it would join two trees."""
+        joins: NDArray[np.bool_] = self._tree[self._first] != self._tree[self._second]
+        return joins
+
+    def join(self, pair: int) -> None:
+        """Make one tree of the two that a pair touches."""
+        one, other = self._tree[self._first[pair]], self._tree[self._second[pair]]
+        self._tree[self._tree == other] = one
+
+
+# --------------------
+# Exact contingency counts and moments of a table: the private side of the Interactions method.
+
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 Weigher: TypeAlias = Callable[[Sequence[Block]], list[BigIntegers]]

@@ -11,9 +11,8 @@ from kernelease.errors import ParameterError, PrivacyError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
 from kernelease.machine import spread
-from kernelease.measured.embedding import NoisyEmbedding, noisy_rows
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import measure, resume
+from kernelease.measured.embeddings import NoisyEmbedding, noisy_rows
+from kernelease.privacy.mechanisms import PrivacyFilter, measure, resume
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
@@ -119,7 +118,7 @@ class ExactEmbedding(Private):
     ) -> NoisyEmbedding:
         """Reveal the coordinates that this map has beyond the earlier one's, at the price that was paid for those.
 
-        The rows must be the ones that were measured; the map extends the earlier one (`features.extension`), and may
+        The rows must be the ones that were measured; the map extends the earlier one (`extended`), and may
         be chosen in sight of what it showed. Where nothing was added, `earlier` comes back.
         """
         neighbours = budget.neighbours

@@ -1,32 +1,45 @@
-"""A release as files, and back. A bundle without data.parquet holds measurements that wait to be fitted."""
+"""A release as files, and back; and nothing that was paid for is lost in silence."""
 
 import json
+import os
+import signal
+import sys
+import tempfile
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from types import FrameType
+from typing import Any, final
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.errors import BundleError, KerneleaseError, ParameterError
+from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, ParameterError, SourceError
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import own_kind
+from kernelease.machine import require_memory
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method, UnknownMethod
-from kernelease.release import datasheet
-from kernelease.release.certificate import Certificate
+from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.ledger import Charge, Ledger, Receipt
+from kernelease.privacy.noise import NoiseSource, try_noise
+from kernelease.release import documents as datasheet
+from kernelease.release.certificate import Certificate, Measurements
 from kernelease.release.codec import check_holds, from_json, to_json
-from kernelease.release.container import Limits, read_bundle, write_bundle
+from kernelease.release.container import Limits, check_sums, check_target, read_bundle, try_target, write_bundle
 from kernelease.release.data_parquet import read_rows, write_rows
 from kernelease.release.documents import FORMAT, croissant, data_package, json_bytes, registry_record, schema_document
-from kernelease.release.measurements import Measurements
 from kernelease.release.release import FitSettings, Release
-from kernelease.release.sums import check_sums
+from kernelease.release.signing import sign
 from kernelease.seeds import PublicSeed
 from kernelease.strangers import parse_json
 from kernelease.table.domain import Domain
+from kernelease.table.domains import TableDomain, VectorDomain
 from kernelease.table.schema import Schema
-from kernelease.table.table_domain import TableDomain
-from kernelease.table.vector_domain import VectorDomain
+
+# --------------------
+# A release as files, and back. A bundle without data.parquet holds measurements that wait to be fitted.
 
 
 def save(
@@ -234,3 +247,282 @@ def _check_format(content: dict[str, Any], name: str) -> None:
         )
     if given != FORMAT:
         raise BundleError(f"{name}: format {str(given)[:20]!r} is not one that this kernelease reads ({FORMAT}).")
+
+
+# --------------------
+# Nothing that was paid for is lost, except to `kill -9` and to a power cut.
+#
+# What can fail is tried before a charge, and signals wait from the charge until the measurements are saved. What
+# fails all the same says what was spent, and where the rest is.
+
+
+_MEASUREMENTS = "measurements.json"
+_DISK_A_NUMBER, _MOST_DISK = 64, 2**25  # bytes of a bundle for a noisy number; rounds reserve far more than they draw
+_MEMORY_A_NUMBER, _LEAST_MEMORY = 256, 2**27  # bytes to draw a noisy number, keep it and write it; and for all else
+
+
+@final
+class Bought:
+    """What a charge has bought so far: the measurements, as soon as there are any, and the bundle they go into.
+
+    A bundle that can't be written to `out`, or a key that does not sign, is refused when this is made: before any
+    charge. So is, by `check`, what could not be saved and loaded again.
+    """
+
+    __slots__ = ("_answer", "_key", "_measurements", "_out", "_overwrite")
+
+    def __init__(
+        self, out: str | Path | None = None, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False
+    ) -> None:
+        require_memory(_LEAST_MEMORY, "make a release")
+        if out is not None:
+            check_target(out, overwrite=overwrite)
+        if not isinstance(key, Ed25519PrivateKey | None):
+            raise ParameterError(f"key must be an Ed25519 private key, got {type(key).__name__}.")
+        if key is not None:
+            sign(b"tried before it is needed", key)
+        self._out = out
+        self._key = key
+        self._overwrite = overwrite
+        self._measurements: Measurements | None = None
+        self._answer = ""
+
+    @property
+    def on_disk(self) -> bool:
+        """Whether whatever ends the process now finds the measurements in `out`."""
+        return self._out is not None and self._measurements is not None
+
+    @staticmethod
+    def check(domain: Domain, method: Method) -> None:
+        """Raise `BundleError` for a kind of one's own that no bundle can hold, whether there is an `out` or not."""
+        check_savable(domain, method)
+
+    def make_room(self, numbers: int) -> None:
+        """Raise unless so many noisy numbers can be held in memory, and written to `out` if there is one."""
+        require_memory(_LEAST_MEMORY + _MEMORY_A_NUMBER * numbers, "add noise and save the measurements")
+        if self._out is not None:
+            try_target(self._out, min(_MOST_DISK, _DISK_A_NUMBER * numbers))
+
+    def answered(self, answer: str) -> None:
+        """What was bought is one answer, and no measurements: whoever is interrupted now is told it."""
+        self._answer = answer
+
+    def keep(self, measurements: Measurements) -> Measurements:
+        """Write them to `out`, if there is one. Whatever fails from now on leaves them on disk."""
+        self._measurements = measurements
+        if self._out is not None:
+            save(measurements, self._out, key=self._key, overwrite=self._overwrite)
+        return measurements
+
+    def complete(self, release: Release) -> Release:
+        """Put the release in the place of its measurements."""
+        if self._out is not None:
+            save(release, self._out, key=self._key, overwrite=True)
+        return release
+
+    def whereabouts(self) -> str:
+        """Where it lies, in words. Measurements that lie nowhere yet are written to a temporary folder now."""
+        if self._measurements is None:
+            return f"What it paid for: {self._answer}" if self._answer else "What it paid for is lost."
+        try:
+            return self._in_place(self._measurements) or _in_refuge(self._measurements)
+        except BaseException:  # noqa: BLE001  # also a second Ctrl-C: what failed first goes on, and says all of this
+            return "What it paid for could not be written elsewhere either, and is lost."
+
+    def _in_place(self, measurements: Measurements) -> str:
+        """Empty unless they are in the bundle already: an older one may lie there, with other noise."""
+        try:
+            files = {} if self._out is None else checked_files(self._out)
+        except KerneleaseError:
+            return ""
+        if files.get(_MEASUREMENTS) != documents(measurements)[_MEASUREMENTS]:
+            return ""
+        if "data.parquet" in files:
+            return f"The release is safe in {self._out}."
+        return f"The measurements are safe in {self._out}: `kernelease fit` makes rows from them."
+
+
+def _in_refuge(measurements: Measurements) -> str:
+    refuge = save(measurements, Path(tempfile.mkdtemp(prefix="kernelease-"), "measurements"))
+    return f"What it paid for is safe in {refuge}: move it to a place that lasts, and `kernelease fit` it."
+
+
+class Ended(BaseException):
+    """A signal that ends the process was sent to it while measurements lay in memory alone: they are saved first."""
+
+
+@final
+class Patience:
+    """SIGINT, SIGTERM and SIGHUP, held back from a charge until what it bought is on disk, and then delivered.
+
+    The first is held without a word. From the second on, each is answered by what waiting buys: only `kill -9` ends the
+    process at once. Signals that the process ignores, or that something else than Python handles, stay as they are.
+    Python handles signals in its main thread alone; a release in another thread is not interrupted by any.
+    """
+
+    __slots__ = ("_arrived", "_former", "_saved", "_waiting")
+
+    def __init__(self, waiting: Callable[[], str]) -> None:
+        self._waiting = waiting  # what is going on, in words
+        self._former: dict[int, Any] = {}
+        self._arrived: list[int] = []
+        self._saved = False
+
+    def begin(self) -> None:
+        """Hold signals from now on."""
+        if self._former or threading.current_thread() is not threading.main_thread():
+            return
+        for number in _held_signals():
+            former = signal.getsignal(number)
+            if former not in (None, signal.SIG_IGN):
+                self._former[number] = former
+                signal.signal(number, self._note)
+
+    def end(self, told: Callable[[], str], *, on_disk: bool = True) -> None:
+        """Deliver what has arrived, and hold nothing more. Raises `KeyboardInterrupt` if that is what came.
+
+        Where measurements lie in memory alone, a signal that would end the process raises `Ended` from now on, so that
+        they can be saved first; a second `end` then ends it.
+        """
+        arrived, self._arrived = sorted(set(self._arrived), key=lambda number: number == signal.SIGINT), []
+        keeping = [number for number in self._former if not on_disk and self._is_deadly(number)]
+        for number, former in self._former.items():
+            if number in arrived and self._is_deadly(number):
+                _say(f"Stopped by {signal.Signals(number).name}. {told()}")
+            if number in arrived or number not in keeping:
+                signal.signal(number, former)
+        self._former = {number: former for number, former in self._former.items() if number in keeping}
+        self._saved = True
+        for number in arrived:
+            signal.raise_signal(number)
+
+    def _is_deadly(self, number: int) -> bool:
+        return bool(self._former[number] is signal.SIG_DFL)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        self._arrived.append(number)
+        if self._saved:
+            raise Ended
+        if len(self._arrived) > 1:
+            _say(f"{self._waiting()} `kill -9 {os.getpid()}` stops it now, and loses what was charged.")
+
+
+def _held_signals() -> list[int]:
+    return [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+
+
+def _say(line: str) -> None:
+    """One line to stderr. A terminal that is gone, or a stream that is just being written to, hears nothing."""
+    with suppress(OSError, ValueError, RuntimeError, AttributeError):
+        sys.stderr.write(f"\n{line}\n")
+        sys.stderr.flush()
+
+
+@final
+class Watched:
+    """A ledger that remembers what was charged to it in one call, and guards what the charge buys.
+
+    `given` says whether it is the caller's: what a call keeps for itself, nobody can look up. Where the noise is from a
+    seed and nobody keeps books, nothing is spent. The noise is tried when this is made: before any charge.
+    """
+
+    __slots__ = ("_bought", "_charging", "_counts", "_given", "_ledger", "_patience", "_receipts")
+
+    def __init__(self, ledger: Ledger, noise: NoiseSource, *, given: bool = True) -> None:
+        try_noise(noise)
+        self._ledger = ledger
+        self._given = given
+        self._counts = given or noise.private
+        self._charging = False
+        self._receipts: list[Receipt] = []
+        self._bought = Bought()
+        self._patience = Patience(self._waiting)
+
+    @property
+    def cap(self) -> Privacy:
+        """Of the ledger behind it."""
+        return self._ledger.cap
+
+    def charge(self, charge: Charge) -> Receipt:
+        """Make room for what it buys, hold signals back, and enter the charge there."""
+        self._bought.make_room(charge.numbers)
+        self._patience.begin()
+        self._charging = True  # until it returns, nobody knows whether the entry stands
+        try:
+            self._receipts.append(self._ledger.charge(charge))
+        except (BudgetError, LedgerError, ParameterError):  # the ledger's own refusals say what they have done
+            self._charging = False
+            raise
+        self._charging = False
+        return self._receipts[-1]
+
+    def spent(self) -> Loss:
+        """All entries there."""
+        return self._ledger.spent()
+
+    @property
+    def receipt(self) -> Receipt:
+        """Of the charge. Raises `ParameterError` unless there was exactly one."""
+        if len(self._receipts) != 1:
+            raise ParameterError(
+                f"A release is charged once, with all of its steps; the method has charged {len(self._receipts)} times."
+            )
+        return self._receipts[0]
+
+    def keep(self, measurements: Measurements) -> Measurements:
+        """Save what was bought, if it has a place; signals that came meanwhile are then delivered."""
+        self._bought.keep(measurements)
+        self._patience.end(self._told, on_disk=self._bought.on_disk)
+        return measurements
+
+    @contextmanager
+    def told_if_spent(self, bought: Bought | None = None) -> Iterator[None]:
+        """An error that comes after a charge says what was spent, and where it lies; before it, nothing is added.
+
+        A source that breaks off in a later pass can't know of the charge, so its own message would be wrong.
+        """
+        self._bought = self._bought if bought is None else bought
+        try:
+            yield
+            self._patience.end(self._told)
+        except BaseException as error:
+            told = self._told()
+            self._end_hearing(error, told)
+            if not told:
+                raise
+            if isinstance(error, SourceError):
+                broken = "The source broke off or changed in a later pass over its rows."
+                raise SourceError(f"{broken} {told} Read from a copy that stays.") from None
+            if isinstance(error, SystemExit):  # of a handler of the caller's: Python prints no notes of it
+                _say(told)
+            error.add_note(told)
+            raise
+
+    def _end_hearing(self, error: BaseException, told: str) -> None:
+        """Deliver the signals that came before an error did. A Ctrl-C among them says the same as the error would."""
+        try:
+            self._patience.end(lambda: told)
+        except KeyboardInterrupt as interrupt:
+            if told:
+                interrupt.add_note(told)
+            raise interrupt from error
+
+    def _waiting(self) -> str:
+        """What waiting buys."""
+        charged = f"The budget is spent ({self._entries()})" if self._receipts else "The ledger is being charged"
+        return f"{charged}; what it buys is being measured and saved, and then this stops by itself."
+
+    def _told(self) -> str:
+        """Empty where nothing was spent."""
+        told = []
+        if self._receipts and self._counts:
+            told = [f"The budget is spent ({self._entries()}).", self._bought.whereabouts()]
+        if self._charging and self._given:
+            told.append("No noise was drawn for it, but the ledger's entry may stand: `kernelease budget show` tells.")
+        return " ".join(told)
+
+    def _entries(self) -> str:
+        if not self._given:
+            return "there is no ledger: count it yourself"
+        numbers = ", ".join(str(receipt.number) for receipt in self._receipts)
+        return f"{'entry' if len(self._receipts) == 1 else 'entries'} {numbers} of the ledger"

@@ -1,27 +1,106 @@
-"""What a release promises, what it rests on, and what it does not promise."""
+"""What a release promises, what it rests on, what it does not promise; and what was measured under it."""
 
+import dataclasses
+import hashlib
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from enum import Enum
+from typing import Any, final
+
+import numpy as np
 
 from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 from kernelease.measured.measured import Measured
+from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Step
 from kernelease.release.alike import is_machine, this_machine
-from kernelease.release.described import described
-from kernelease.release.entry import LedgerEntry
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
+from kernelease.table.schema import Schema
 
-if TYPE_CHECKING:  # a certificate states a method's settings, and needs none of its code
-    from kernelease.methods.method import Method
+# --------------------
+# An object's settings in one line of text.
+
+
+def described(value: Any) -> str:
+    """A dataclass as Python would write it, without what is as by default; an array by its shape and a digest.
+
+    Two objects that differ in any setting differ in their line.
+
+    >>> from kernelease.fit import NormalPoints
+    >>> described(NormalPoints(dimension=2, scale=5.0))
+    'NormalPoints(dimension=2, scale=5.0)'
+    >>> described(np.zeros((2, 3)))
+    'array(2 x 3, 23b29d1122e2a9a0)'
+    """
+    if isinstance(value, np.ndarray):
+        shape = " x ".join(str(size) for size in value.shape)
+        return f"array({shape}, {_digest(value)})"
+    if isinstance(value, Enum):
+        return str(value.value)
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return repr(value)
+    parts = [(field, getattr(value, field.name)) for field in dataclasses.fields(value) if field.init]
+    changed = [f"{field.name}={described(part)}" for field, part in parts if not _as_by_default(field, part)]
+    return f"{type(value).__name__}({', '.join(changed)})"
+
+
+def _digest(array: np.ndarray[Any, Any]) -> str:
+    data = repr(array.tolist()).encode() if array.dtype == object else np.ascontiguousarray(array).tobytes()
+    return hashlib.sha256(array.dtype.str.encode() + data).hexdigest()[:16]
+
+
+def _as_by_default(field: Any, part: Any) -> bool:
+    """Arrays have no default, and are never compared."""
+    if field.default is dataclasses.MISSING or isinstance(part, np.ndarray):
+        return False
+    return type(part) is type(field.default) and bool(part == field.default)
+
+
+# --------------------
+# What a bundle says of the ledger that paid for it.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LedgerEntry(Kind):
+    """A line of the owner's books: which ledger, of which data set, and what all releases on it cost so far.
+
+    `ledger` is its identity, drawn at random when it was made; None: there was no ledger, and nobody counts what else
+    is published about the same people.
+    """
+
+    number: int
+    ledger: str | None
+    dataset: str | None
+    spent: Loss  # up to this entry, this one included, in the ledger's relation
+
+    def __post_init__(self) -> None:
+        if self.number < 1:
+            raise ParameterError(f"LedgerEntry: number must be at least 1, got {self.number!r}.")
+
+    @classmethod
+    def of(cls, receipt: Receipt) -> "LedgerEntry":
+        """What may be said of a receipt; when it was written is no part of a bundle."""
+        return cls(number=receipt.number, ledger=receipt.ledger, dataset=receipt.dataset, spent=receipt.spent)
+
+    def __str__(self) -> str:
+        about = "" if self.dataset is None else f" of data set {self.dataset!r}"
+        if self.ledger is None:
+            return "no ledger: nobody counts what else is published about the same people"
+        return f"entry {self.number} of ledger {self.ledger}{about}; with it, mu = {self.spent.mu:.4g} in all"
+
+
+# --------------------
+# What a release promises, what it rests on, and what it does not promise.
+
 
 NOT_PROMISED = (
     "That nothing can be learned about a person: what holds for people like them can be learned without them, too.",
@@ -160,3 +239,35 @@ class Certificate(Kind):
         lines += ["not promised:", *(f"  {item}" for item in NOT_PROMISED)]
         lines += [f"ledger: {self.entry}", f"public seed {self.seed}, kernelease {self.version}"]
         return "\n".join(lines)
+
+
+# --------------------
+# What was measured, before or without a fit.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """All that fitting needs: it costs nothing, as often as one likes. Nothing here is private.
+
+    `method` is the one that measured; another one may fit, if it knows what to do with the numbers.
+    """
+
+    certificate: Certificate
+    domain: Domain
+    method: Method
+    measured: Measured
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What a release of these numbers can't show, in sentences that follow from them and from what is declared."""
+        stated = self.certificate
+        privacy = Privacy(
+            epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours, calibration=stated.calibration
+        )
+        return self.method.notices(self.measured, self.schema, privacy)
+
+    @property
+    def schema(self) -> Schema | None:
+        """The declared columns; vectors have none."""
+        return self.domain.schema

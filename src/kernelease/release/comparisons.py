@@ -5,17 +5,16 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from kernelease.analysis.comparisons.sample import SampleRows
-from kernelease.analysis.comparisons.witness import Witness, release_witness
+from kernelease.analysis.comparisons.tables import SampleRows
+from kernelease.analysis.comparisons.two_sample import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.inference import DRAWS, TestResult
 from kernelease.errors import ParameterError
-from kernelease.fit.points.thinning import systematic
+from kernelease.fit.points import systematic
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.release.reading import check_same_columns, reading
-from kernelease.release.released import Released
+from kernelease.release.reading import Released, check_same_columns, reading
 from kernelease.seeds import PublicSeed
-from kernelease.table.likeness import LENGTHSCALE
+from kernelease.table.atom_features import LENGTHSCALE
 
 if TYPE_CHECKING:  # tests are loaded when one is asked for
     from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSample

@@ -1,13 +1,22 @@
-"""The files of a bundle that other tools read: Frictionless data package, Croissant, deployments registry."""
+"""The files of a bundle that other tools and people read: data package, Croissant, registry record, datasheet."""
 
 import hashlib
 import json
-from typing import Any
+from collections.abc import Iterator
+from typing import Any, TypeAlias
 
 import pyarrow as pa
 
-from kernelease.release.certificate import NOT_PROMISED, Certificate
+from kernelease.privacy.calibration import Calibration
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.step import Law, Step
+from kernelease.release.certificate import NOT_PROMISED, Certificate, Measurements
+from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
+
+# --------------------
+# The files of a bundle that other tools read: Frictionless data package, Croissant, deployments registry.
+
 
 FORMAT = 2  # of every document that is read again
 _FRICTIONLESS = {"int64": "integer", "double": "number", "bool": "boolean", "date32[day]": "date", "string": "string"}
@@ -142,3 +151,190 @@ _CONTEXT = {
     "column": "cr:column",
     "fileObject": "cr:fileObject",
 }
+
+
+# --------------------
+# datasheet.md: what a reader should know of a release before relying on it, in words.
+#
+# It follows what NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) asks a publisher to
+# state, from the guarantee down to what the guarantee rests on. All of it comes from the certificate, the schema and
+# the noisy measurements, which are in the bundle too: whoever has those can write the same bytes again, and `verify`
+# does.
+
+
+NAME = "datasheet.md"
+_SPECIAL = str.maketrans({letter: f"\\{letter}" for letter in "\\`*_[]<>#|~&"} | {"\n": " ", "\r": " "})
+_FORMULAS = {
+    Calibration.ANALYTIC: "the analytic Gaussian mechanism (Balle and Wang, 2018)",
+    Calibration.CLASSIC: "the classic formula, sqrt(2 ln(1.25/delta)) / epsilon",
+}
+
+Lines: TypeAlias = Iterator[str]
+
+
+def datasheet(measurements: Measurements) -> bytes:
+    """The sheet as Markdown."""
+    certificate, schema = measurements.certificate, measurements.schema
+    lines = [
+        f"# Data sheet: synthetic rows in place of {_plain(measurements.domain.name)}",
+        "",
+        f"**{certificate.headline}.**" if certificate.private else f"**{certificate.headline}**",
+        *_section("Guarantee", _guarantee(certificate)),
+        *_section("Who is protected", _unit(certificate, schema)),
+        *_section("How it was made", _mechanism(certificate)),
+        *_section("Which data went in", _data(certificate, schema)),
+        *_section("How accurate it is", _utility(measurements)),
+        *_section("Hazards", _hazards(certificate, schema)),
+        *_section("Not promised", (f"- {item}" for item in NOT_PROMISED)),
+        *_section("What the guarantee rests on", _ground(certificate)),
+    ]
+    return ("\n".join(lines) + "\n").encode(errors="replace")
+
+
+def _section(title: str, lines: Iterator[str]) -> Lines:
+    yield from ("", f"## {title}", "")
+    yield from lines
+
+
+def _guarantee(certificate: Certificate) -> Lines:
+    if not certificate.private:
+        yield "None: the noise came from a seed, so that an experiment can be repeated. Do not publish this."
+        return
+    yield from ("| | |", "| --- | --- |")
+    yield f"| definition | {'pure' if certificate.delta == 0 else 'approximate'} differential privacy, central model |"
+    yield f"| epsilon | {certificate.epsilon:g} |"
+    yield f"| delta | {certificate.delta:g} |"
+    yield f"| neighbouring tables | {certificate.neighbours.value} |"
+    if certificate.mu > 0:
+        yield f"| Gaussian differential privacy, mu | {certificate.mu:.4g} |"
+    yield f"| ledger | {_plain(str(certificate.entry))} |"
+    yield ""
+    for rate, power in certificate.attacker.items():
+        yield (
+            f"- Whoever knows all other {certificate.one}s, and accuses wrongly in {rate:.0%} of cases, recognises a "
+            f"given {certificate.one} in at most {power:.3g} of cases."
+        )
+
+
+def _unit(certificate: Certificate, schema: Schema | None) -> Lines:
+    yield f"The unit of protection is {_plain(certificate.unit)}."
+    if schema is not None and schema.unit is not None:
+        yield f"Of a person with more rows than that, the others were left out. Rows without a {_plain(schema.unit)}: "
+        yield f"{'dropped' if schema.rows_without_unit == 'drop' else 'counted as one person'}."
+    yield {
+        Neighbours.REPLACE_ONE: f"Their number, {certificate.rows:,.0f}, is public and not protected.",
+        Neighbours.ADD_REMOVE: "Their number is protected too; where one is stated, it holds noise.",
+    }[certificate.neighbours]
+    if certificate.published_rows:
+        yield f"The {certificate.published_rows:,} rows that were published before have no guarantee."
+
+
+def _mechanism(certificate: Certificate) -> Lines:
+    yield f"- Method: {_plain(certificate.settings)}."
+    if certificate.kernel is not None:
+        yield f"- Kernel: {_plain(certificate.kernel)}."
+    yield from (f"- {_plain(choice)}." for choice in certificate.choices)
+    for law in Law:
+        steps = [step for step in certificate.steps if step.law is law]
+        if steps:
+            yield f"- {_steps(law, steps)}"
+    if any(step.law is Law.GAUSSIAN for step in certificate.steps):
+        formula = _FORMULAS[certificate.calibration]
+        yield f"- The scale of Gaussian noise comes from {formula}; its grid is charged to delta."
+    yield "- Everything after the noise (fitting, drawing rows) saw noisy numbers only, and costs nothing."
+    yield f"- Public seed: {certificate.seed}. It had no part in the noise."
+    yield f"- Software: kernelease {_plain(certificate.version)}."
+
+
+def _steps(law: Law, steps: list[Step]) -> str:
+    numbers = sum(step.coordinates for step in steps)
+    ratios = sorted(step.scale / step.sensitivity for step in steps)
+    spread = f"{ratios[0]:.4g}" if ratios[0] == ratios[-1] else f"from {ratios[0]:.4g} to {ratios[-1]:.4g}"
+    what = "selections among" if law is Law.EXPONENTIAL else "measurements of"
+    return (
+        f"{len(steps):,} {what} {numbers:,} integers in all, with discrete {law.value} noise; its scale is {spread} "
+        "times the sensitivity (each step is in certificate.json)."
+    )
+
+
+def _data(certificate: Certificate, schema: Schema | None) -> Lines:
+    if schema is None:
+        yield "An array of rows without a declared schema. The kernel and its parameters came from the publisher."
+        return
+    yield f"Columns, as the publisher declared them. Bounds and values were {_plain(certificate.domain)}: that is the"
+    yield "publisher's word."
+    yield from ("", "| column | type | declared | NULL |", "| --- | --- | --- | --- |")
+    yield from (_column(column) for column in schema)
+    yield from _structure(schema)
+    yield from (
+        "",
+        f"All of it is in schema.json, whose SHA-256 is {hashlib.sha256(schema_document(schema)).hexdigest()}.",
+    )
+    if schema.constraints:
+        rules = "; ".join(_plain(rule.text) for rule in schema.constraints)
+        yield from ("", f"Every synthetic row keeps these rules: {rules}.")
+
+
+def _structure(schema: Schema) -> Lines:
+    """What was declared about how columns hang together: it was not measured, and holds in every row."""
+    if not schema.structure.made:
+        return
+    yield from ("", "These hold in every synthetic row by construction. They were not measured, and cost nothing:", "")
+    yield from (f"- {_plain(one.name)} ({one.type}) is {_plain(one.told)}." for one in schema.derived)
+    for one in schema.declared:
+        if one.null_when is not None:
+            yield f"- {_plain(one.name)} is NULL where {_plain(one.null_when)}."
+
+
+def _column(column: Column) -> str:
+    low, high = getattr(column, "min", None), getattr(column, "max", None)
+    within = f"{column.size} values" if low is None or high is None else f"{low} to {high}, {column.size} cells"
+    return f"| {_plain(column.name)} | {column.tag} | {within} | {'yes' if column.nullable else 'no'} |"
+
+
+def _utility(measurements: Measurements) -> Lines:
+    for notice in measurements.notices:
+        yield from (f"**{_plain(notice)}**", "")
+    yield from measurements.measured.accuracy.split("\n")
+    yield "measurements.json holds what was measured: intervals come from it, and can't come from the rows alone."
+    if measurements.schema is not None:
+        yield "Synthetic rows follow what was measured. What was not measured, such as a rare joint event, is a guess."
+
+
+def _hazards(certificate: Certificate, schema: Schema | None) -> Lines:
+    yield "- Budgets add up: another release about the same persons weakens both, counted or not."
+    yield "- Small groups, and so minorities, are distorted more than large ones, in proportion."
+    yield "- A synthetic row is nobody. Do not look persons up in it, nor decide on a person by it."
+    if schema is not None:
+        yield "- Values beyond the declared bounds were moved to them, and undeclared ones to a declared one."
+        yield "- Intervals must allow for the noise: those of a program that takes the rows for a sample are too short."
+    if certificate.epsilon > 10:
+        yield f"- An epsilon of {certificate.epsilon:g} is large: the guarantee is weak."
+    if certificate.delta * certificate.rows >= 1:
+        yield "- Delta is not below one over the number of rows: the guarantee may fail for some row outright."
+
+
+def _ground(certificate: Certificate) -> Lines:
+    yield "- The publisher held the private rows in the clear: whoever has that machine needs no release."
+    yield (
+        "- Noise came from the operating system of that machine."
+        if certificate.private
+        else "- Noise was reproducible."
+    )
+    yield "- What is protected was computed in integers, so that rounding of floats can't leak."
+    yield (
+        "- No ledger was kept: what else is published about the same people is not counted."
+        if certificate.entry.ledger is None
+        else "- The ledger was charged before noise was drawn, and every release about these persons is on it."
+    )
+    yield "- Neither that noise was drawn nor what the ledger says can be seen in a bundle. `kernelease verify` shows"
+    yield "  that its numbers give the stated epsilon and delta, that rows keep the schema, and that no file changed."
+
+
+def _plain(text: str) -> str:
+    r"""Text that the publisher chose, so that it can't end a table's cell or begin a heading or a link.
+
+    >>> _plain("a|b\n# <i>")
+    'a\\|b \\# \\<i\\>'
+    """
+    return text.translate(_SPECIAL)

@@ -1,31 +1,158 @@
 """A release in other hands: data frames, files, samples, learning, random variables."""
 
 import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
+import pyarrow.feather
+import pyarrow.parquet as pq
 
 from kernelease.analysis.estimate import Target
 from kernelease.arrays import Floats, Integers
-from kernelease.bars import shown
-from kernelease.errors import ParameterError
-from kernelease.fit.points.thinning import thin
+from kernelease.errors import BundleError, ParameterError, nearest
+from kernelease.fit.points import thin
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
-from kernelease.progress import Progress
-from kernelease.release.reading import CountsReading, NoReading, reading
-from kernelease.release.released import Released
+from kernelease.progress import Progress, shown
+from kernelease.release.reading import CountsReading, NoReading, Released, reading
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns.spelling import nearest
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
+from kernelease.table.columns.numeric import Integer
 from kernelease.table.domain import Domain
 
-if TYPE_CHECKING:  # what few ask for is loaded when it is asked for
-    from kernelease.analysis.variables.origin import Origin
-    from kernelease.analysis.variables.variable import RandomVariable
+if TYPE_CHECKING:
+    from kernelease.analysis.variables import Origin, RandomVariable
     from kernelease.release.replicates import Samples
     from kernelease.release.supervised import Supervised
+
+
+# --------------------
+# A table as an ordinary file: CSV, Parquet or Feather, by the ending of its name.
+
+
+_WRITERS: dict[str, Callable[[pa.Table, str], Any]] = {
+    ".csv": pyarrow.csv.write_csv,
+    ".parquet": pq.write_table,
+    ".feather": pyarrow.feather.write_feather,
+    ".arrow": pyarrow.feather.write_feather,
+}
+
+
+def check_export(path: str | Path, *, overwrite: bool = False) -> None:
+    """Raise `BundleError` if a table can't be written there: another ending, or a file that is not to be replaced."""
+    if Path(path).suffix.lower() not in _WRITERS:
+        raise BundleError(f"{path}: the name must end in {', '.join(_WRITERS)}.")
+    if not overwrite and os.path.lexists(path):
+        raise BundleError(
+            f"{path} already exists. Choose another name, or give --overwrite (overwrite=True in Python)."
+        )
+
+
+def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) -> Path:
+    """Write a table, whole or not at all. In CSV, NULL is an empty cell."""
+    check_export(path, overwrite=overwrite)
+    target = Path(path)
+    draft = target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
+    try:
+        _WRITERS[target.suffix.lower()](table, str(draft))
+        os.replace(draft, target)
+    except (OSError, pa.ArrowException) as error:
+        reason = getattr(error, "strerror", None) or "it can't be written in this format"
+        raise BundleError(f"{path} could not be written: {reason}.") from error
+    finally:
+        with suppress(OSError):
+            draft.unlink()
+    return target
+
+
+# --------------------
+# Synthetic rows as pandas has them: nullable integers, dates that are dates, declared categories.
+
+
+def pandas_frame(table: pa.Table, domain: Domain) -> Any:
+    """A data frame whose types follow from the schema, never from which rows were drawn.
+
+    Weights are scaled to mean 1, as `sample_weight` of scikit-learn and survey software take it.
+    """
+    frame = _plain(table)
+    for column in domain.schema or ():
+        frame[column.name] = _as_declared(frame[column.name], column)
+    if domain.weight_name in table.column_names:
+        frame[domain.weight_name] *= len(frame)
+    return frame
+
+
+def described(table: pa.Table, domain: Domain) -> Any:
+    """What each column of the synthetic rows holds, one line per column, with weights counted."""
+    pandas = _pandas("describe")
+    frame = pandas_frame(table, domain)
+    weights = frame.pop(domain.weight_name)
+    return pandas.DataFrame({name: _summary(frame[name], weights) for name in frame.columns}).T
+
+
+def _summary(values: Any, weights: Any) -> dict[str, Any]:
+    known = values.notna()
+    about: dict[str, Any] = {"type": str(values.dtype), "missing": float(1.0 - weights[known].sum() / weights.sum())}
+    if not known.any():
+        return about
+    values, weights = values[known], weights[known]
+    if values.dtype.kind in "iuf":
+        numbers, share = values.astype(float), weights / weights.sum()
+        mean = float((numbers * share).sum())
+        about |= {"mean": mean, "std": float(((numbers - mean) ** 2 * share).sum() ** 0.5)}
+        about |= {"min": float(numbers.min()), "median": _median(numbers, share), "max": float(numbers.max())}
+    elif values.dtype.kind == "M":
+        about |= {"min": values.min(), "max": values.max()}
+    else:
+        shares = weights.groupby(values.astype(str)).sum() / weights.sum()
+        about |= {"top": shares.idxmax(), "share": float(shares.max())}
+    return about
+
+
+def _median(numbers: Any, share: Any) -> float:
+    order = numbers.argsort()
+    reached = share.iloc[order].cumsum() >= 0.5
+    return float(numbers.iloc[order][reached].iloc[0])
+
+
+def _plain(table: pa.Table) -> Any:
+    _pandas("to_pandas")
+    return table.to_pandas(date_as_object=False, integer_object_nulls=True)
+
+
+def _pandas(what: str) -> Any:
+    try:
+        import pandas  # an optional engine
+    except ImportError:
+        raise ParameterError(f"{what}: needs pandas, which is not installed.") from None
+    return pandas
+
+
+def _as_declared(values: Any, column: Column) -> Any:
+    if isinstance(column, Integer):
+        return values.astype("Int64" if column.nullable else "int64")
+    if isinstance(column, Boolean):
+        return values.astype("boolean" if column.nullable else "bool")
+    if isinstance(column, Category | Ordinal):
+        return values.astype(_category(column))
+    return values
+
+
+def _category(column: Listed) -> Any:
+    values = [*column.vocabulary] + ([] if column.other_label is None else [column.other_label])
+    return _pandas("to_pandas").CategoricalDtype(values, ordered=isinstance(column, Ordinal))
+
+
+# --------------------
+# A release in other hands: data frames, files, samples, learning, random variables.
 
 
 class Exported(Released, Protocol):
@@ -54,7 +181,7 @@ class Frames:
 
         The weights, in the column `weight_name`, have mean 1, so that scikit-learn takes them as they are.
         """
-        from kernelease.release.pandas_frame import pandas_frame
+        pass  # merged
 
         return pandas_frame(self.table if weights else self.rows, self.domain)
 
@@ -63,7 +190,7 @@ class Frames:
 
         A first look, without the intervals that `mean`, `quantile` and `probability` give.
         """
-        from kernelease.release.pandas_frame import described
+        pass  # merged
 
         return described(self.table, self.domain)
 
@@ -80,7 +207,7 @@ class Frames:
 
     def to_csv(self: Exported, path: str | Path, *, weights: bool = True, overwrite: bool = False) -> Path:
         """Write the rows as CSV, Parquet or Feather, by the ending of the name. In CSV, NULL is an empty cell."""
-        from kernelease.release.export import export_table
+        pass  # merged
 
         return export_table(self.table if weights else self.rows, path, overwrite=overwrite)
 
@@ -149,7 +276,7 @@ class Frames:
 
     def __getitem__(self: Exported, names: str | tuple[str, ...]) -> "RandomVariable":
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
-        from kernelease.analysis.variables.variable import RandomVariable
+        from kernelease.analysis.variables import RandomVariable
 
         wanted = (names,) if isinstance(names, str) else names
         known = tuple(self.rows.column_names)
@@ -164,7 +291,7 @@ class Frames:
 
 def _origin(release: Exported) -> "Origin":
     """The rows as an origin of randomness. Two fits of the same measurements are related, and not the same rows."""
-    from kernelease.analysis.variables.origin import Origin
+    from kernelease.analysis.variables import Origin
 
     table = hashlib.sha256()
     for column in release.table.columns:

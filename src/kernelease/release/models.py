@@ -5,18 +5,14 @@ import re
 from collections.abc import Sequence
 from typing import overload
 
-from kernelease.analysis.asking import ALONE, estimated, modelled
-from kernelease.analysis.coefficients import Regression, RegressionGroups
-from kernelease.analysis.correlation import correlation
+from kernelease.analysis.asking import ALONE, estimated, modelled, names_of
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.glm import Family, generalised_regression, trend
-from kernelease.analysis.grouping import names_of
-from kernelease.analysis.groups import Groups
-from kernelease.analysis.regression import regression
-from kernelease.analysis.standardised import judged, judged_trend
-from kernelease.release.asked import evidence_of
-from kernelease.release.released import Released
+from kernelease.analysis.groups import Groups, Regression, RegressionGroups
+from kernelease.analysis.regression import judged, judged_trend, regression
+from kernelease.analysis.spread import correlation
+from kernelease.release.reading import Released, evidence_of
 
 
 class Models:

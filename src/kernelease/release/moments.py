@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from kernelease.analysis.deviation import mean_and_variance
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.products import number_term
-from kernelease.fit.mixtures.bounds import Bounds
+from kernelease.analysis.spread import mean_and_variance
+from kernelease.fit.mixtures.mixture import Bounds
 from kernelease.measured.measured import Measured
 from kernelease.table.schema import Schema
 

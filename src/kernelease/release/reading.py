@@ -3,9 +3,12 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NoReturn, final
+from enum import StrEnum
+from functools import lru_cache
+from typing import Any, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
+import pyarrow as pa
 
 from kernelease.analysis.comparisons.mean_embedding import (
     Coordinates,
@@ -13,17 +16,62 @@ from kernelease.analysis.comparisons.mean_embedding import (
     common_coordinates,
     released_embedding,
 )
-from kernelease.analysis.comparisons.sample import SampleRows, sample_of_rows, sample_of_table
-from kernelease.analysis.comparisons.witness import Witness, table_witness, vector_witness
+from kernelease.analysis.comparisons.tables import SampleRows, sample_of_rows, sample_of_table
+from kernelease.analysis.comparisons.two_sample import Witness, table_witness, vector_witness
 from kernelease.analysis.estimate import Target
-from kernelease.arrays import Integers, Rows, as_rows
+from kernelease.analysis.evidence import Evidence
+from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.embeddings import NoisyEmbeddings
-from kernelease.release.released import Released
+from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
+from kernelease.measured.measured import Measured
+from kernelease.release.certificate import Measurements
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
+
+# --------------------
+# What the analyst's methods need of a release.
+
+
+class Released(Protocol):
+    """The public parts of a release."""
+
+    @property
+    def schema(self) -> Schema | None:
+        """Of tables."""
+
+    @property
+    def measured(self) -> Measured:
+        """Noisy numbers."""
+
+    @property
+    def measurements(self) -> Measurements:
+        """The same with what they were made by, and certified as."""
+
+    @property
+    def table(self) -> pa.Table:
+        """Synthetic rows, weights last."""
+
+    @property
+    def weight_name(self) -> str:
+        """The column of `table` that holds the weights."""
+
+    @property
+    def rows(self) -> pa.Table:
+        """Synthetic rows."""
+
+    @property
+    def points(self) -> Rows:
+        """Synthetic rows as an array."""
+
+    @property
+    def weights(self) -> Floats:
+        """Of the rows."""
+
+
+# --------------------
+# How a release is read: what was measured decides, and is asked once, here.
+
 
 _MOST_COORDINATES = 1024  # in which thinning keeps the balance
 _TOLD_APART = 64  # rows by which two feature maps are compared
@@ -227,3 +275,56 @@ def _codes(release: Released, schema: Schema, chosen: Integers | None) -> Intege
     rows = release.rows if chosen is None else release.rows.take(chosen)
     codes: Integers = Encoder(schema).encode(rows).astype(np.int64)
     return codes
+
+
+# --------------------
+# What a release says, as its questions need it: put together once, and kept while the release is asked.
+
+
+Choice = TypeVar("Choice", bound=StrEnum)
+KEPT = 16  # releases, for each target, whose evidence stays at hand
+
+
+def evidence_of(release: Released, target: Target | str) -> Evidence:
+    """The evidence of a release of a table."""
+    if release.schema is None:
+        raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
+    return _kept(_Same(release), choice(Target, target, "target"))
+
+
+def choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
+    """A member of an enumeration by its value, or an error that lists all of them."""
+    try:
+        return kind(given)
+    except ValueError:
+        names = " or ".join(repr(str(item)) for item in kind)
+        raise ParameterError(f"{name} must be {names}, got {given!r}.") from None
+
+
+@final
+class _Same:
+    """A key that only the very same release equals. It holds the release, so that no other takes its identity."""
+
+    __slots__ = ("release",)
+
+    def __init__(self, release: Released) -> None:
+        self.release = release
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.release is other.release
+
+    def __hash__(self) -> int:
+        return id(self.release)
+
+
+@lru_cache(maxsize=KEPT)
+def _kept(same: _Same, target: Target) -> Evidence:
+    release = same.release
+    assert release.schema is not None  # whoever asks has looked
+    return Evidence(
+        schema=release.schema,
+        measured=release.measured,
+        rows=release.rows,
+        weights=release.weights,
+        target=target,
+    )

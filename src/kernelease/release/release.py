@@ -11,29 +11,26 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kernelease import html
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.errors import ParameterError
-from kernelease.fit.points.herding import herd
-from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.weights.constraints import Constraint, Simplex
-from kernelease.fit.weights.weight_solver import WeightSolver
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.fit.points import herd
+from kernelease.fit.solver import Outcome, Solution, SyntheticSet
+from kernelease.fit.weights import Constraint, Simplex, WeightSolver
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.measured.measured import Measured
-from kernelease.methods.interactions.fitted import FittedTable
+from kernelease.methods.interactions.rounds import FittedTable
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.alike import is_machine, this_machine
 from kernelease.release.associations import Associations
-from kernelease.release.certificate import Certificate
+from kernelease.release.certificate import Certificate, Measurements
 from kernelease.release.comparisons import Comparisons
-from kernelease.release.distributions import Distributions
-from kernelease.release.estimates import Estimates
+from kernelease.release.estimates import Distributions, Estimates
 from kernelease.release.frames import Frames
-from kernelease.release.measurements import Measurements
 from kernelease.release.models import Models
 from kernelease.release.moments import bounds_of
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
-from kernelease.table.reading.arrow import float_values
+from kernelease.table.reading import float_values
 from kernelease.table.schema import Schema
 
 

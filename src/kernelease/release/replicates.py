@@ -26,14 +26,13 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import ConfidenceLimits, Interval
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
-from kernelease.fit.weights.constraints import Simplex
-from kernelease.fit.weights.weight_solver import WeightSolver, tolerance_at_noise
+from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows, without_means
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.progress import SILENT, Progress, Repeated
-from kernelease.release.released import Released
+from kernelease.release.reading import Released
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import free_name
 

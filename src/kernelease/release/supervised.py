@@ -8,11 +8,11 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.comparisons.sample import as_table
+from kernelease.analysis.comparisons.tables import as_table
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.table.columns.boolean import Boolean
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Boolean
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
 

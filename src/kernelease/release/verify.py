@@ -8,30 +8,74 @@ from pathlib import Path
 from typing import final
 
 import numpy as np
+import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease._version import __version__
 from kernelease.arrays import Integers
 from kernelease.errors import BundleError, KerneleaseError
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release.alike import EXACT, ROUNDING, alike, rounding_since, same_rows, this_machine
 from kernelease.release.bundle import documents, measurements_of, release_of
-from kernelease.release.certificate import Certificate
-from kernelease.release.container import Limits, check_form, read_bundle
-from kernelease.release.described import described
-from kernelease.release.entry import LedgerEntry
-from kernelease.release.measurements import Measurements
+from kernelease.release.certificate import Certificate, LedgerEntry, Measurements, described
+from kernelease.release.container import (
+    SEALS,
+    Limits,
+    SignatureState,
+    check_form,
+    check_signature,
+    check_sums,
+    read_bundle,
+)
 from kernelease.release.release import Release
-from kernelease.release.row_checks import row_problems
-from kernelease.release.sums import SEALS, SignatureState, check_signature, check_sums
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
+from kernelease.table.domain import Domain
 from kernelease.table.encode import Encoder
+from kernelease.table.schema import Schema
+
+# --------------------
+# Whether released rows are ones that the declared columns could have.
+
+
+def row_problems(table: pa.Table, domain: Domain) -> list[str]:
+    """What is wrong with the rows, in words; vectors have nothing declared but finite weights."""
+    weights = table.column(domain.weight_name).to_numpy()
+    problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
+    return problems if domain.schema is None else [*problems, *_against(table, domain.schema, domain.weight_name)]
+
+
+def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
+    if table.column_names != [*schema.order, weight]:
+        yield f"the columns are not those of the schema, in its order, and {weight}"
+        return
+    odd = [c for c in (*schema.columns, *schema.structure.columns) if table.column(c.name).type != c.arrow_type]
+    for column in odd:
+        found = table.column(column.name).type
+        yield f"column {column.name!r} is of type {found}, declared is {column.arrow_type}"
+    for column in (one for one in schema if one not in odd):
+        values = table.column(column.name)
+        if values.null_count and not column.nullable:
+            yield f"column {column.name!r} holds NULLs, but is not nullable"
+        elif not column.decodes_to(values.combine_chunks()):
+            finer = ", or with more digits than it declares" if column.family in ("number", "time") else ""
+            yield f"column {column.name!r} holds values outside its declaration{finer}"
+    if odd:
+        return
+    for name in schema.structure.broken(table.select(schema.order)):
+        yield f"column {name!r} does not hold what its row says"
+    for rule in schema.constraints:
+        if not rule.holds(table).all():
+            yield f"a row breaks the constraint {rule.text!r}"
+
+
+# --------------------
+# Check a bundle without trusting it: everything that it states against everything else that it states.
+
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
 _REFUSALS = (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError)  # points may be anything

@@ -9,10 +9,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import BundleError, ParameterError
-from kernelease.measured.levels import declared_levels
+from kernelease.measured.offsets import declared_levels
 from kernelease.release.release import Release
-from kernelease.report.columns import shown_codes
-from kernelease.report.figures import number, numbers
+from kernelease.report.columns import number, numbers, shown_codes
 from kernelease.sources.opening import open_declared
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema

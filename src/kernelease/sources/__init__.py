@@ -5,16 +5,14 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.sources.conformance import check_source
-    from kernelease.sources.csv.format import CsvFormat
+    from kernelease.sources.csv.file import CsvFormat
     from kernelease.sources.opening import open_declared, open_source
     from kernelease.sources.source import Source
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "conformance": "check_source",
-            "csv.format": "CsvFormat",
+            "csv.file": "CsvFormat",
             "opening": "open_declared open_source",
             "source": "Source",
         },
@@ -23,7 +21,6 @@ else:
 __all__ = [
     "CsvFormat",
     "Source",
-    "check_source",
     "open_declared",
     "open_source",
 ]

@@ -10,18 +10,16 @@ import pyarrow as pa
 
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.bounds import Bounds, private_bounds
-from kernelease.privacy.frequent import frequent_values
+from kernelease.privacy.bounds import Bounds, frequent_values, private_bounds
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.neighbours import Subject
 from kernelease.privacy.noise import NoiseSource, SystemNoise
-from kernelease.privacy.subject import Subject
-from kernelease.release.keeping import Bought, Watched
-from kernelease.sources.paths import SAS, SPSS, STATA, kind_of
+from kernelease.release.bundle import Bought, Watched
+from kernelease.sources.files import SAS, SPSS, STATA, kind_of
 from kernelease.sources.source import Source, source_columns
-from kernelease.sources.stat.header import Header
-from kernelease.table.dictionaries.described import Described
-from kernelease.table.dictionaries.reading import read_dictionary
+from kernelease.sources.stat import Header
+from kernelease.table.dictionaries import Described, read_dictionary
 from kernelease.table.draft import Lines, draft, listed_lines, measured_lines, numeric_names, text_names, type_word
 from kernelease.table.written import Written
 

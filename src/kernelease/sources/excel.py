@@ -10,10 +10,9 @@ from typing import Any, TypeAlias, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
-from kernelease.sources.files import FileSource
+from kernelease.sources.files import FileSource, FileStamp
 from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.sql import needs
-from kernelease.sources.stamp import FileStamp
 
 Line: TypeAlias = list[Any]  # cells as calamine gives them: "" for an empty one
 

@@ -1,4 +1,4 @@
-"""`open_source`: the right source for whatever the owner has."""
+"""`open_source`: the right source for whatever the owner has; and public tables."""
 
 import dataclasses
 from collections.abc import Sequence
@@ -6,19 +6,15 @@ from pathlib import Path
 from typing import Any, TypeGuard
 
 import pyarrow as pa
+import pyarrow.csv
 
 from kernelease.errors import SchemaError, SourceError
-from kernelease.sources.arrow import ArrowFile, ArrowStream
-from kernelease.sources.csv.file import CsvFile
-from kernelease.sources.csv.format import CsvFormat
-from kernelease.sources.declared import DeclaredSource
+from kernelease.machine import refuse_shortage
+from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, is_frame
+from kernelease.sources.csv.file import CsvFile, CsvFormat
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.excel import ExcelSheet
-from kernelease.sources.files import FileSource, ManyFiles
-from kernelease.sources.frames import PandasFrame, is_frame
-from kernelease.sources.parquet import ParquetFile
-from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.paths import (
+from kernelease.sources.files import (
     ARROW,
     CSV,
     DATABASES,
@@ -29,19 +25,26 @@ from kernelease.sources.paths import (
     SPARK_TABLE,
     SQLITE_URL,
     Files,
+    FileSource,
+    ManyFiles,
     existing,
     find_files,
+    kind_of,
 )
+from kernelease.sources.parquet import ParquetFile
+from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.postgresql import PostgresqlQuery
-from kernelease.sources.source import BATCH_ROWS, Source
+from kernelease.sources.source import BATCH_ROWS, DeclaredSource, Source
 from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
-from kernelease.sources.stat.file import StatFile
+from kernelease.sources.stat import StatFile
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
-from kernelease.table.records import Records
 from kernelease.table.schema import Schema
-from kernelease.table.written import OF_FILES, OF_TEXTS, shown, unheeded
+from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, unheeded
+
+# --------------------
+# `open_source`: the right source for whatever the owner has.
 
 
 def open_source(
@@ -209,3 +212,39 @@ def _from_memory(data: Any, batch_rows: int) -> Source:
         f"Rows can't be read from a {type(data).__name__}. Give a path, a database's URI, a data frame, or anything "
         "that has __arrow_c_stream__."
     )
+
+
+# --------------------
+# Public tables: here, and only here, types may be read off values.
+
+
+_EMPTY_IS_NULL = pyarrow.csv.ConvertOptions(strings_can_be_null=True, null_values=[""])
+
+
+def read_public(path: str | Path) -> pa.Table:
+    """A whole *public* table. The types of CSV files and workbooks are guessed from values; empty cells are NULL.
+
+    Never for private rows: a guessed type, or the message of a parser, tells about them.
+    """
+    if Path(path).is_file() and kind_of(Path(path)) == CSV:
+        delimiter = "\t" if ".tsv" in Path(path).name.lower() else ","
+        try:
+            return pyarrow.csv.read_csv(
+                path,
+                parse_options=pyarrow.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+                convert_options=_EMPTY_IS_NULL,
+            )
+        except (pa.ArrowException, OSError) as error:
+            refuse_shortage(error)
+            raise SourceError(f"The public file {path} can't be read: {error}") from error
+    source = open_source(str(path))
+    tables = [pa.Table.from_batches([batch]) for batch in source.batches(source.names())]
+    table = pa.concat_tables(tables, promote_options="permissive")
+    return table if source.declared_schema() is not None else _guessed(table)
+
+
+def _guessed(table: pa.Table) -> pa.Table:
+    """A table of texts with the types that a CSV file of them would have."""
+    sink = pa.BufferOutputStream()
+    pyarrow.csv.write_csv(table, sink)
+    return pyarrow.csv.read_csv(pa.BufferReader(sink.getvalue()), convert_options=_EMPTY_IS_NULL)

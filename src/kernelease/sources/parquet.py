@@ -11,10 +11,8 @@ import pyarrow.parquet as pq
 
 from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
-from kernelease.sources.files import FileSource
-from kernelease.sources.plain import plain_schema
-from kernelease.sources.source import Piece, in_turn
-from kernelease.sources.stamp import FileStamp
+from kernelease.sources.files import FileSource, FileStamp
+from kernelease.sources.source import Piece, in_turn, plain_schema
 
 _SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller
 _BUFFER: Final = 2**18  # bytes of a column that are read at a time: they are decoded while the cache still has them

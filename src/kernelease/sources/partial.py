@@ -12,16 +12,14 @@ from kernelease._version import __version__
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.errors import SourceError
 from kernelease.features.feature_map import FeatureMap
-from kernelease.measured.block import Block
-from kernelease.private.counting import CHUNK, Layout, PartialCounts
+from kernelease.measured.blocks import Block
+from kernelease.private.counting import CHUNK, Layout, PartialCounts, in_limbs, weigh_blocks
 from kernelease.private.embedding import PartialSums
 from kernelease.private.encoded import Batch
-from kernelease.private.weighing import in_limbs, weigh_blocks
-from kernelease.sources.plain import plain
-from kernelease.table.encode import Encoder
-from kernelease.table.reading.numbers import read_numbers
+from kernelease.sources.source import plain
+from kernelease.table.encode import Encoder, UnitCap
+from kernelease.table.reading import read_numbers
 from kernelease.table.schema import Schema
-from kernelease.table.units import UnitCap
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
 Stage: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]

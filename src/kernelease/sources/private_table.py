@@ -7,14 +7,12 @@ from kernelease.private.counts import ExactCounts
 from kernelease.private.encoded import EncodedRows
 from kernelease.private.rows import PrivateRows, PrivateTable
 from kernelease.seeds import PublicSeed
-from kernelease.sources.declared import check_columns
 from kernelease.sources.opening import open_declared
 from kernelease.sources.partitioned import Partitioned, distant_table
 from kernelease.sources.pushdown import count_by_sql
-from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder, finer_columns
+from kernelease.sources.source import Source, check_columns
+from kernelease.table.encode import Encoder, UnitCap, finer_columns
 from kernelease.table.schema import Schema
-from kernelease.table.units import UnitCap
 
 
 def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateRows:

@@ -13,18 +13,14 @@ import pyarrow as pa
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.measured.block import Block
+from kernelease.measured.blocks import Block
 from kernelease.private.counting import Layout
 from kernelease.private.counts import ExactCounts
 from kernelease.sources import duck, postgresql
-from kernelease.sources.declared import DeclaredSource, check_columns
-from kernelease.sources.duck import DuckFile, DuckRelation
-from kernelease.sources.duck_atoms import DuckDialect
-from kernelease.sources.postgresql import PostgresqlQuery
-from kernelease.sources.postgresql_atoms import PostgresqlDialect
-from kernelease.sources.source import Source
-from kernelease.sources.sql import failed
-from kernelease.sources.sql_atoms import Dialect, Refusal, joint
+from kernelease.sources.duck import DuckDialect, DuckFile, DuckRelation
+from kernelease.sources.postgresql import PostgresqlDialect, PostgresqlQuery
+from kernelease.sources.source import DeclaredSource, Source, check_columns
+from kernelease.sources.sql import Dialect, Refusal, failed, joint
 from kernelease.table.columns.column import Codes
 from kernelease.table.encode import finer_columns
 from kernelease.table.schema import Schema

@@ -1,19 +1,99 @@
-"""What a source is: private rows, as Arrow record batches of bounded size."""
+"""What a source is: private rows, as plain Arrow record batches of bounded size, by the names of the release."""
 
 from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kernelease.arrays import block_slices
 from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceError
-from kernelease.sources.plain import plain
-from kernelease.table.records import Records
-from kernelease.table.written import OF_FILES, OF_TEXTS
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.temporal import Date, Datetime
+from kernelease.table.encode import Encoder
+from kernelease.table.reading import as_iso
+from kernelease.table.schema import Schema
+from kernelease.table.written import OF_FILES, OF_TEXTS, Records
+
+# --------------------
+# Arrow arrays without what only their producer understands.
+
+
+def plain(array: pa.Array) -> pa.Array:
+    r"""The same cells in a plain type: storage for extensions, UTC for time zones, valid UTF-8 for text.
+
+    Views and run-ends are laid out flat. Dictionaries stay, since encoders look at each of their values once, but are
+    never longer than the array. No value raises: bytes of a text that are not UTF-8 become U+FFFD.
+
+    >>> plain(pa.array([0], pa.timestamp("us", tz="Asia/Tokyo"))).type
+    TimestampType(timestamp[us, tz=UTC])
+    >>> plain(pa.array([b"ok", b"caf\xe9"]).view(pa.string())).to_pylist()
+    ['ok', 'caf�']
+    """
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return plain(array.storage)
+    if pa.types.is_dictionary(kind):
+        return _plain_dictionary(array)
+    if pa.types.is_run_end_encoded(kind):
+        return plain(pc.run_end_decode(array))
+    if pa.types.is_string_view(kind):
+        return valid_text(array.cast(pa.large_string()))  # large: 32-bit offsets can overflow, and would raise
+    if pa.types.is_binary_view(kind):
+        return array.cast(pa.large_binary())
+    if pa.types.is_timestamp(kind) and kind.tz is not None:
+        return array.view(pa.timestamp(kind.unit, tz="UTC"))  # a zone is how to print the instant, and no more
+    if pa.types.is_string(kind) or pa.types.is_large_string(kind):
+        return valid_text(array)
+    return array
+
+
+def plain_type(kind: pa.DataType) -> pa.DataType:
+    """The type that `plain` gives to a column, as far as a declaration tells: dictionaries as their values.
+
+    >>> plain_type(pa.dictionary(pa.int8(), pa.string()))
+    DataType(string)
+    """
+    if pa.types.is_dictionary(kind):
+        return plain_type(kind.value_type)
+    return plain(pa.nulls(0, kind)).type
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The names, and the types that `plain` leaves."""
+    return pa.schema([(column.name, plain_type(column.type)) for column in schema])
+
+
+def valid_text(array: pa.Array) -> pa.Array:
+    """A string array in which every text is UTF-8, so that nobody who decodes a cell can fail."""
+    try:
+        array.validate(full=True)
+    except pa.ArrowInvalid:
+        cells = array.view(pa.large_binary() if pa.types.is_large_string(array.type) else pa.binary()).to_pylist()
+        texts = [None if cell is None else cell.decode("utf-8", "replace") for cell in cells]
+        return pa.array(texts, pa.large_string())
+    return array
+
+
+def _plain_dictionary(array: pa.DictionaryArray) -> pa.Array:
+    indices, given = array.indices, array.dictionary
+    dictionary = plain(given)
+    if dictionary is given and len(given) <= len(array):
+        return array  # as it is: making it anew would check every index again
+    if len(dictionary) > len(array):
+        used = indices.drop_null().unique()
+        indices, dictionary = pc.index_in(indices, value_set=used), dictionary.take(used)
+    return pa.DictionaryArray.from_arrays(indices, dictionary)
+
+
+# --------------------
+# What a source is: private rows, as Arrow record batches of bounded size.
+
 
 Piece: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
 
@@ -125,3 +205,86 @@ def source_columns(source: Source) -> pa.Schema:
     """The names of a source's columns, with the types that it declares."""
     declared = source.declared_schema()
     return pa.schema([(column, pa.null()) for column in source.names()]) if declared is None else declared
+
+
+# --------------------
+# A source as its schema declares it: columns by the names of the release, cells in the usual spelling.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class DeclaredSource(Source):
+    """Another source's rows, with its columns renamed and its texts rewritten as the schema says, each cell by itself.
+
+    A column that is declared `from` another name is found under its own. Another column of that name is hidden.
+    """
+
+    inner: Source
+    schema: Schema
+
+    @classmethod
+    def of(cls, source: Source, schema: Schema) -> Source:
+        """The source as declared: itself, where names are the same and nothing is to be rewritten."""
+        if isinstance(source, DeclaredSource):
+            return source if source.schema == schema else cls.of(source.inner, schema)
+        unchanged = schema.source.numerals.usual and not schema.source.formats
+        if unchanged and all(column.source is None for column in schema):
+            return source
+        return cls(inner=source, schema=schema, batch_rows=source.batch_rows)
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._origins())
+
+    def _origins(self) -> dict[str, str]:
+        """The name of each column in the inner source, by its name here."""
+        declared = {column.source_name: column.name for column in self.schema}
+        renamed = {column.name for column in self.schema if column.source is not None}
+        return {
+            declared.get(name, name): name for name in self.inner.names() if name in declared or name not in renamed
+        }
+
+    def declared_schema(self) -> pa.Schema | None:
+        given = self.inner.declared_schema()
+        return (
+            None if given is None else pa.schema([(to, given.field(own).type) for to, own in self._origins().items()])
+        )
+
+    def describe(self) -> str:
+        return self.inner.describe()
+
+    def records(self) -> Records | None:
+        return self.inner.records()
+
+    def heeds(self) -> tuple[str, ...]:
+        return self.inner.heeds()
+
+    def hint(self) -> str:
+        return self.inner.hint()
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        return (batch for piece in self._pieces(columns) for batch in piece())
+
+    def _pieces(self, columns: tuple[str, ...]) -> Iterator[Piece]:
+        origins = self._origins()
+        pieces = self.inner.pieces([origins[name] for name in columns])
+        return (partial(self._of_piece, columns, piece) for piece in pieces)
+
+    def _of_piece(self, columns: tuple[str, ...], piece: Piece) -> Iterator[pa.RecordBatch]:
+        known = {column.name: column for column in self.schema}
+        for batch in piece():
+            arrays = [self._rewritten(known.get(name), batch.column(i)) for i, name in enumerate(columns)]
+            yield pa.RecordBatch.from_arrays(arrays, names=list(columns))
+
+    def _rewritten(self, column: Column | None, array: pa.Array) -> pa.Array:
+        if isinstance(column, Integer | Number):
+            return self.schema.source.numerals.plain(array)
+        return as_iso(array, self.schema.source.formats) if isinstance(column, Date | Datetime) else array
+
+
+def check_columns(source: Source, schema: Schema) -> None:
+    """A `SchemaError` if a declared column is not in the source, with what its public parts say about the reason."""
+    try:
+        Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    except SchemaError as error:
+        error.args = (f"{error}{source.hint()}",)
+        raise

@@ -13,10 +13,10 @@ import pyarrow as pa
 from kernelease._version import __version__
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import SourceError
+from kernelease.sources.files import SPARK_TABLE
 from kernelease.sources.partial import CODED, PERSONAL, Batches, Stage, Task
 from kernelease.sources.partitioned import Partitioned, Sums
-from kernelease.sources.paths import SPARK_TABLE
-from kernelease.sources.plain import plain_schema
+from kernelease.sources.source import plain_schema
 from kernelease.sources.sql import as_query, needs, refused, titled
 
 _SLICE = 2**17  # integers that travel together: 1 MiB

@@ -12,10 +12,9 @@ import pyarrow.compute as pc
 
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.sources.files import FileSource
+from kernelease.sources.files import FileSource, FileStamp
 from kernelease.sources.source import Piece, in_turn
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
-from kernelease.sources.stamp import FileStamp
 
 # A cell of SQLite has a type of its own, and ADBC takes a column's type from its first rows and raises when a later one
 # differs. So every cell is sent as two columns that have one type each: its text, and whether it is there. Seventeen

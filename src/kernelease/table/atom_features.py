@@ -1,4 +1,4 @@
-"""Integer features of atoms: a kernel on encoded rows whose norms are inequalities of integers.
+"""How alike two atoms of a declared column are, as a kernel and as integer features of known norm.
 
 A column's features are V (atoms, r) with V·Vᵀ near STEPS²·likeness. Whatever rounding makes of them, they *are* the
 kernel: its values, and the diameter of its features, are those of the integers.
@@ -15,12 +15,41 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.table.columns.column import Column
-from kernelease.table.likeness import CONTRAST, likeness
+from kernelease.kernels.composite import AtomProduct
+from kernelease.kernels.discrete import Similarity
+from kernelease.kernels.kernel import Kernel
+from kernelease.table.columns.column import MOST_ATOMS, Column
+
+# --------------------
+# How alike two atoms of a declared column are: nothing is read from private rows.
+
+
+CONTRAST = 0.5  # rows that agree nowhere in a column keep 1 − this of their likeness. convention: a half
+LENGTHSCALE = 0.2  # of a column's declared range. convention: a fifth of it is near
+
+
+def likeness(column: Column) -> Floats:
+    """How alike two atoms of a column are: (atoms, atoms), 1 on the diagonal."""
+    alike = np.eye(column.size)
+    places = column.centres()
+    ordinary = np.flatnonzero(~np.isnan(places))
+    if getattr(column, "scale", "linear") == "log":  # its cells are equally far apart
+        places[ordinary] = np.arange(len(ordinary))
+    if not column.ordered or len(ordinary) < 2:
+        return alike
+    span = float(np.ptp(places[ordinary]))
+    distance = (places[ordinary, None] - places[None, ordinary]) / (LENGTHSCALE * span)
+    alike[np.ix_(ordinary, ordinary)] = np.exp(-0.5 * distance**2)
+    return alike
+
+
+# --------------------
+# Integer features of atoms: a kernel on encoded rows whose norms are inequalities of integers.
+
 
 STEPS = 2**8  # of a feature of norm 1. convention: likeness to half a percent, and sums far below 2⁵³
-MOST_ATOMS = 4096  # of a column, whose Gram matrix is then 128 MiB
-_NEGLIGIBLE = 1e-2  # of the largest eigenvalue: what is below adds cost, and no power
+MOST_TEST_ATOMS = 4096  # limit: of a column, whose Gram matrix is then 128 MiB
+_NEGLIGIBLE = 1e-2  # convention: of the largest eigenvalue: what is below adds cost, and no power
 
 
 @final
@@ -33,9 +62,9 @@ class AtomFeatures:
     @classmethod
     def of(cls, column: Column) -> "AtomFeatures":
         """From the eigenvectors of the likeness of atoms; of atoms that are alike to themselves alone, one each."""
-        if column.size > MOST_ATOMS:
+        if column.size > MOST_TEST_ATOMS:
             raise CapacityError(
-                f"column {column.name!r} has {column.size:,} cells; a test takes at most {MOST_ATOMS:,}. "
+                f"column {column.name!r} has {column.size:,} cells; a test takes at most {MOST_TEST_ATOMS:,}. "
                 "Declare fewer cells, or groups of its values."
             )
         alike = likeness(column)
@@ -107,3 +136,30 @@ class PairFeatures:
         for one in self.sets:
             parts = [self.columns[i].integers[codes[:, i]].astype(np.float64) for i in one]
             yield parts[0] if len(parts) == 1 else np.einsum("na,nb->nab", *parts).reshape(len(codes), -1)
+
+
+# --------------------
+# A kernel on encoded rows, made from a schema alone: the owner knows columns, not kernels.
+
+
+def atom_kernel(columns: Sequence[Column]) -> Kernel:
+    """k(x, y) = Π over columns of (1 − c) + c·likeness of the two atoms, on rows of atom codes.
+
+    Ordered atoms are alike as a Gaussian of their distance, with a lengthscale of a fifth of the declared range; others
+    are alike only to themselves. Nothing is read from private rows.
+    """
+    return AtomProduct(columns=tuple(_column_kernel(column) for column in columns))
+
+
+def _column_kernel(column: Column) -> Similarity:
+    if column.size > MOST_ATOMS:
+        raise CapacityError(
+            f"column {column.name!r} has {column.size:,} values; a kernel takes at most {MOST_ATOMS:,}. Release it by "
+            "its counts, the default method, or declare its groups as a category."
+        )
+    matrix = (1.0 - CONTRAST) + CONTRAST * likeness(column)
+    return Similarity(
+        values=tuple(float(code) for code in range(column.size)),
+        matrix=tuple(tuple(row) for row in matrix.tolist()),
+        default=float(column.unknown),
+    )

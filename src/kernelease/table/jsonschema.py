@@ -4,15 +4,14 @@ from typing import Any
 
 from kernelease.table.columns.celled import SCALES
 from kernelease.table.columns.column import MOST_ATOMS
-from kernelease.table.columns.hierarchy import MOST_VALUES
+from kernelease.table.columns.listed import MOST_VALUES
+from kernelease.table.columns.numeric import MOST_DECIMALS
 from kernelease.table.columns.registry import COLUMN_TYPES, column_keys, required_keys
-from kernelease.table.columns.written import MOST_DECIMALS
 from kernelease.table.derived.computed import Computed
 from kernelease.table.derived.determined import Determined
-from kernelease.table.reading.numerals import DECIMALS, THOUSANDS
-from kernelease.table.records import Records
+from kernelease.table.reading import DECIMALS, THOUSANDS
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, NEIGHBOURS, ROWS_WITHOUT_UNIT
-from kernelease.table.written import ENCODINGS, QUOTES
+from kernelease.table.written import ENCODINGS, QUOTES, Records
 
 _NUMBER = {"type": "number"}
 _INTEGER = {"type": "integer"}

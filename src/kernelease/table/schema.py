@@ -14,20 +14,16 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease import html
-from kernelease.errors import ParameterError, SchemaError
+from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.spelling import nearest
-from kernelease.table.derived.codebook import with_codebooks
-from kernelease.table.derived.declaration import declared_from_dict, declared_to_dict
 from kernelease.table.derived.derived import Derived
-from kernelease.table.derived.structure import Structure
-from kernelease.table.expressions.logic import Condition
-from kernelease.table.expressions.parser import parse
-from kernelease.table.expressions.tokens import shown
-from kernelease.table.records import Records
+from kernelease.table.derived.determined import with_codebooks
+from kernelease.table.derived.structure import Structure, declared_from_dict, declared_to_dict
+from kernelease.table.expressions.logic import Condition, parse
+from kernelease.table.expressions.terms import shown
 from kernelease.table.toml import locate, toml_key, toml_value
-from kernelease.table.written import Written
+from kernelease.table.written import Records, Written
 
 NEIGHBOURS = ("replace-one", "add-remove")
 ROWS_WITHOUT_UNIT = ("drop", "one-unit")

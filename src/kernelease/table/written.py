@@ -4,13 +4,31 @@ import codecs
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from enum import StrEnum, unique
 from typing import Any, Final, final
 
-from kernelease.errors import ParameterError, SchemaError
-from kernelease.table.columns.spelling import nearest
-from kernelease.table.reading.date_formats import DateFormat
-from kernelease.table.reading.numerals import Numerals
-from kernelease.table.records import Records
+from kernelease.errors import ParameterError, SchemaError, nearest
+from kernelease.table.reading import DateFormat, Numerals
+
+# --------------------
+# What one record of a CSV file is.
+
+
+@unique
+class Records(StrEnum):
+    """Where a record of a CSV file ends: a declared choice, since the guarantee is for one record.
+
+    `QUOTED` is RFC 4180: at a newline that stands outside double quotes. `LINES` is at every newline, whatever is
+    quoted; the guarantee is then for each line of the file, and one person's comment of five lines is five of them.
+    """
+
+    QUOTED = "quoted"
+    LINES = "lines"
+
+
+# --------------------
+# How a source writes its rows: what a schema file lists under [source].
+
 
 # Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
 # a damaged byte then stays within its cell.

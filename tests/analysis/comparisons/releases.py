@@ -6,9 +6,9 @@ import pyarrow as pa
 import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.measured import NoisyBlocks
-from kernelease.release.measurements import Measurements
+from kernelease.release.certificate import Measurements
 from kernelease.release.release import Release
-from kernelease.table.table_domain import TableDomain
+from kernelease.table.domains import TableDomain
 
 
 def released(table: pa.Table, *, epsilon: float = 1.0, seed: int = 0, schema=SCHEMA) -> Release:

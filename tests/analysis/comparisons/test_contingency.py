@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.simulated import measured, people
 from kernelease.analysis import marginal_errors
-from kernelease.analysis.comparisons.contingency import contingency_tables
+from kernelease.analysis.comparisons.tables import contingency_tables
 from kernelease.errors import ParameterError
 
 TABLE = people(np.random.default_rng(0), 1_000)

@@ -13,7 +13,7 @@ from kernelease.analysis.comparisons.mean_embedding import CellFeatures, common_
 from kernelease.errors import ParameterError
 from kernelease.features import Fourier
 from kernelease.kernels import Gaussian
-from kernelease.measured.embedding import NoisyEmbedding
+from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import Neighbours
 from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.seeds import PublicSeed

@@ -9,9 +9,8 @@ from scipy.special import ndtri
 from scipy.stats import chi2
 
 from benchmarks.simulated import SCHEMA, measured, people
-from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import SampleRows, sample_of_table
-from kernelease.analysis.comparisons.sampling import ScaledScatter, Scatter, draw_errors
+from kernelease.analysis.comparisons.mean_embedding import ScaledScatter, Scatter, common_coordinates, draw_errors
+from kernelease.analysis.comparisons.tables import SampleRows, sample_of_table
 from kernelease.table import Encoder
 from tests.analysis.comparisons.releases import RELEASE, SAME, VECTORS
 

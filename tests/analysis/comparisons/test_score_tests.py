@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from scipy.stats import binom, chi2
 
 from kernelease.analysis.comparisons import score_tests
-from kernelease.analysis.comparisons.sample import sample_of_table
 from kernelease.analysis.comparisons.score_tests import (
     MAIN,
     Scored,
@@ -21,6 +20,7 @@ from kernelease.analysis.comparisons.score_tests import (
     release_scores,
     sample_scores,
 )
+from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import SCORES, TestResult
 from kernelease.analysis.marginal import tabulation

@@ -9,7 +9,7 @@ import pytest
 import kernelease as ke
 from benchmarks.simulated import SCHEMA
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.analysis.comparisons.sample import sample_of_table
+from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.comparisons.two_sample import AgainstSample
 from kernelease.analysis.estimate import Target
 from tests.analysis.comparisons.releases import (

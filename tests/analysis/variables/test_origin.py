@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.analysis.variables import Origin
-from kernelease.analysis.variables.origin import reduce_rows
+from kernelease.analysis.variables import Origin, reduce_rows
 
 
 def test_weights_that_are_not_bounded_are_refused():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.analysis.variables import Origin, RandomVariable
-from kernelease.analysis.variables.variable import LARGEST_PRODUCT
+from kernelease.analysis.variables import LARGEST_PRODUCT, Origin, RandomVariable
 from kernelease.errors import UncertaintyWarning
 
 GENERATOR = np.random.default_rng(0)

@@ -9,9 +9,9 @@ from hypothesis.extra import numpy as arrays
 
 import kernelease as ke
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.solution import Outcome
-from kernelease.measured.block import Block, details
-from kernelease.methods.interactions.details import MOST_NUMBERS, any_merged, detail_blocks, determined, merged
+from kernelease.fit.solver import Outcome
+from kernelease.measured.blocks import Block, details
+from kernelease.methods.interactions.pairs import MOST_DETAIL_NUMBERS, any_merged, detail_blocks, determined, merged
 from kernelease.table.columns.listed import Category
 from kernelease.table.columns.numeric import Integer
 
@@ -160,4 +160,4 @@ def test_a_release_with_details_survives_its_file(release, tmp_path):
 
 
 def test_details_keep_to_their_limit_of_numbers():
-    assert sum(block.cells for block in chosen(1.0)) <= MOST_NUMBERS
+    assert sum(block.cells for block in chosen(1.0)) <= MOST_DETAIL_NUMBERS

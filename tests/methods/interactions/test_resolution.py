@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.methods.interactions.resolution import cells_of, parted
+from kernelease.methods.interactions.singles import cells_of, parted
 
 EDGES = np.linspace(0.0, 500.0, 129)
 ENDS = EDGES[:-1], EDGES[1:]

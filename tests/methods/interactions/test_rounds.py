@@ -14,14 +14,13 @@ from kernelease.errors import CapacityError, ParameterError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.interactions.reserve import LEAST_SHARE, Reserve
+from kernelease.methods.interactions.rounds import LEAST_SHARE, Reserve
 from kernelease.privacy import MemoryLedger, Neighbours, Privacy
-from kernelease.privacy.filter import PrivacyFilter
+from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE
-from kernelease.privacy.subject import ROWS
-from kernelease.private.counting import count_blocks
+from kernelease.private.counting import count_blocks, weigh_blocks
 from kernelease.private.counts import ExactCounts
-from kernelease.private.weighing import weigh_blocks
 from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Column, Integer, Number
 

@@ -14,22 +14,21 @@ from typing import Any, final
 
 import numpy as np
 
-from kernelease.analysis.comparisons.contingency import ContingencyTable, TableKey, contingency_tables
 from kernelease.analysis.comparisons.mean_embedding import CellFeatures, count_deviation, draw_noise
 from kernelease.analysis.comparisons.score_tests import dependence_scores
+from kernelease.analysis.comparisons.tables import ContingencyTable, TableKey, contingency_tables
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import DRAWS, TestResult, check_draws, wilson_hilferty
 from kernelease.analysis.marginal import tabulation
 from kernelease.arrays import Floats, Integers
-from kernelease.errors import ParameterError
-from kernelease.fit.weights.constraints import Simplex
+from kernelease.errors import ParameterError, nearest
+from kernelease.fit.weights import Simplex
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
+from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
-from kernelease.table.columns.spelling import nearest
-from kernelease.table.likeness import LENGTHSCALE
 from kernelease.table.schema import Schema
 
 _LARGEST_COUNT = 2**40  # rows that are drawn at most: beyond, sampling is nothing beside the noise

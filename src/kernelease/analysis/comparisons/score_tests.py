@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 from scipy.special import chdtrc, ndtr, ndtri
 
-from kernelease.analysis.comparisons.sample import SampleRows
+from kernelease.analysis.comparisons.tables import SampleRows
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
 from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.levels import levels_of
+from kernelease.measured.offsets import levels_of
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 

@@ -10,12 +10,10 @@ from kernelease.cli.knowledge import Knowledge
 from kernelease.cli.screen import Screen
 from kernelease.errors import ParameterError
 from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.sources.csv.file import LOST, CsvFile
-from kernelease.sources.csv.format import CsvFormat
+from kernelease.sources.csv.file import LOST, CsvFile, CsvFormat
 from kernelease.sources.drafting import Found, code_book, draft_schema, measure_domain
 from kernelease.sources.files import ManyFiles
-from kernelease.sources.opening import open_source
-from kernelease.sources.public import read_public
+from kernelease.sources.opening import open_source, read_public
 from kernelease.sources.source import Source
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.toml import toml_value

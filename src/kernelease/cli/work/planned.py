@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from rich.console import RenderableType
 
-from kernelease.analysis.comparisons.contingency import MarginalErrors
+from kernelease.analysis.comparisons.tables import MarginalErrors
 from kernelease.cli.screen import facts, grid, line, number
 from kernelease.cli.work.summary import attacker_fields, attacker_words
 from kernelease.methods.interactions.plan import Floor, Plan, Setting

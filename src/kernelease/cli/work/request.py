@@ -10,27 +10,25 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.check.inspection import format_damage
 from kernelease.cli.knowledge import on_a_terminal
-from kernelease.cli.promise import read_cap
+from kernelease.cli.options import read_cap
 from kernelease.errors import ParameterError
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.pipeline import measure, release, weighting
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.ledger_on_demand import open_ledger
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.subject import Subject
+from kernelease.privacy.ledger_file import open_ledger
+from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.progress import Progress
-from kernelease.release.measurements import Measurements
+from kernelease.release.certificate import Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import load_private_key
 from kernelease.seeds import PublicSeed
-from kernelease.sources.opening import open_declared
+from kernelease.sources.opening import open_declared, read_public
 from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.public import read_public
 from kernelease.sources.source import LARGEST_BATCH, Source
+from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
-from kernelease.table.table_domain import TableDomain
 
 
 @final

@@ -1,19 +1,57 @@
 """What was made, as facts for people and fields for machines. All of it is in the bundle, too."""
 
+import dataclasses
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
+from kernelease.check.findings import Level, Report
 from kernelease.cli.screen import Screen, facts
-from kernelease.errors import LedgerError
+from kernelease.errors import LedgerError, ParameterError
+from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.method import Method
 from kernelease.privacy.ledger import Ledger, remaining_in_words
-from kernelease.release.certificate import Certificate
-from kernelease.release.measurements import Measurements
+from kernelease.release.certificate import Certificate, Measurements
 from kernelease.release.release import Release
 from kernelease.release.signing import fingerprint, short_fingerprint
+
+# --------------------
+# Which solver makes rows of measurements.
+
+
+def solved_by(method: Method, *, components: int | None, steps: int | None, goal: float | None) -> Method:
+    """The method that measured, with the solver that was asked for. Only counts are fitted by a mixture."""
+    solver = MixtureSolver(components=components, steps=steps, goal=goal)
+    if isinstance(method, Interactions):
+        return dataclasses.replace(method, solver=solver)
+    if solver != MixtureSolver():
+        raise ParameterError(f"--components, --steps, --goal: {type(method).__name__} fits no mixture. Leave them out.")
+    return method
+
+
+# --------------------
+# A report of the owner's private look, on the screen.
+
+
+_COLOURS = {Level.NOTE: "green", Level.LOOK: "yellow", Level.DAMAGE: "red"}
+
+
+def show(screen: Screen, report: Report) -> None:
+    """The report in colours, every line of it marked as private: so none is wrapped into two."""
+    if screen.json:
+        screen.result(report.to_dict())
+        return
+    for level, text in report.lines():
+        typer.secho(text, fg=_COLOURS[level], bold=level is Level.DAMAGE)
+
+
+# --------------------
+# What was made, as facts for people and fields for machines. All of it is in the bundle, too.
 
 
 def show_bundle(

@@ -1,31 +1,228 @@
-"""Sliding Frank–Wolfe: insert Gaussians where mass is missing, solve all weights, move them, drop the empty ones.
+"""Sliding Frank–Wolfe: insert Gaussians where mass is missing, move all, drop the empty, grow while it pays.
 
 Denoyelle, Duval, Peyré & Soubies (2019), with Gaussians in place of points: wide ones are placed first, where the
 witness function is smooth enough to be climbed from afar, and narrow ones then start inside them.
 """
 
+import math
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import final
+from dataclasses import dataclass, replace
+from typing import TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, finite_numbers
+from kernelease.arrays import Floats, check_integer, check_number, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
-from kernelease.fit.gaussians.climbing import climb, distinct
-from kernelease.fit.gaussians.fourier import FourierLikelihood
-from kernelease.fit.gaussians.levenberg_marquardt import LevenbergMarquardt
-from kernelease.fit.gaussians.likelihood import Likelihood
-from kernelease.fit.gaussians.reweighting import reweighted
-from kernelease.fit.points.source import PointSource
-from kernelease.fit.solution import Outcome, Solution, SyntheticSet
-from kernelease.fit.solver import PointSolver
-from kernelease.kernels.parameters import check_integer, check_number
-from kernelease.measured.embedding import NoisyEmbedding
-from kernelease.measured.gaussians import Gaussians
+from kernelease.fit.gaussians.likelihood import FourierLikelihood, Likelihood
+from kernelease.fit.solver import Outcome, PointSolver, PointSource, Solution, SyntheticSet
+from kernelease.fit.weights import nearest_in_hull
+from kernelease.measured.embeddings import Gaussians, NoisyEmbedding
 from kernelease.seeds import PublicSeed
+
+# --------------------
+# Peaks of a witness function, from many starts at once by gradient ascent.
+
+
+Witness: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
+"""Values and gradients at points: (m, d) → (m,), (m, d)."""
+
+STEPS = 25  # of each climb. research: Vectors: one constant at a time
+_LONGEST = 0.7  # of a step, in units of the scale. research: Vectors: one constant at a time
+_APART = 0.5  # peaks closer than this are one. research: Vectors: one constant at a time
+
+
+def climb(witness: Witness, starts: Floats, scale: float) -> tuple[Floats, Floats]:
+    """Where ascent ends from each start, and how high it is there: (m, d) → (m, d), (m,).
+
+    Each start has a step length of its own, which grows after a step upwards and shrinks after one that was not.
+    `scale` is the width of a typical peak.
+    """
+    points = starts.copy()
+    heights, slopes = witness(points)
+    lengths = 0.5 * scale**2 / (np.abs(heights) + np.finfo(float).tiny)
+    for _ in range(STEPS):
+        moves = lengths[:, None] * slopes
+        sizes = np.linalg.norm(moves, axis=1) + np.finfo(float).tiny
+        moves *= np.minimum(1.0, _LONGEST * scale / sizes)[:, None]
+        higher, steeper = witness(points + moves)
+        up = higher > heights
+        points[up] += moves[up]
+        heights[up], slopes[up] = higher[up], steeper[up]
+        lengths *= np.where(up, 1.6, 0.35)
+    return points, heights
+
+
+def distinct(points: Floats, heights: Floats, scale: float, count: int) -> Floats:
+    """At most `count` points, highest first, none within half a scale of a higher one: (m, d) → (≤ count, d)."""
+    chosen: list[int] = []
+    for index in np.argsort(-heights):
+        gaps = np.linalg.norm(points[chosen] - points[index], axis=1)
+        if np.all(gaps > _APART * scale):
+            chosen.append(int(index))
+        if len(chosen) == count:
+            break
+    return points[chosen]
+
+
+# --------------------
+# Weights on the simplex for Gaussians that stay where they are.
+
+
+_LEAST = 1e-6  # weights below are none. research: Vectors: one constant at a time
+
+
+def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
+    """The best weights for these Gaussians; those without weight are dropped."""
+    features = likelihood.features(gaussians.centres, gaussians.widths)
+    basis, factor = np.linalg.qr(features.T)  # distances within the span are all that weights can change
+    shares = nearest_in_hull(factor, likelihood.target @ basis)
+    return gaussians.weighted(np.where(shares > _LEAST, shares, 0.0)) if shares is not None else gaussians
+
+
+# --------------------
+# Moving Gaussians: all weights, widths and centres together, by Levenberg–Marquardt steps on the squared misfit.
+
+
+LEAST = 1e-5  # weights below are none. research: Vectors: one constant at a time
+# Widths, in lengthscales: narrower ones can't be told from points. research: Vectors: one constant at a time
+_NARROWEST = 0.03
+_FARTHEST = 0.5  # that a centre moves in one step, in lengthscales. research: Vectors: one constant at a time
+_FACTOR = 1.5  # the most by which log-weights and log-variances change. research: Vectors: one constant at a time
+# At first, then changed by factors. research: Vectors: one constant at a time
+_DAMPING, _RELIEF, _TIGHTENING, _ATTEMPTS = 1e-2, 5.0, 4.0, 8
+_GAIN = 0.05  # of χ²: steps that gain less are not worth taking. research: Vectors: one constant at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedGaussians:
+    """Gaussians, and their misfit: ‖target − Σ w_k·f_k‖² plus what unlike widths cost."""
+
+    gaussians: Gaussians
+    misfit: float
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LevenbergMarquardt:
+    """Steps of damped least squares in log-weights, log-variances and centres, all unconstrained.
+
+    `likeness` is how far log-variances are expected to be from their mean: widths that the data say little about are
+    then like those of the others (infinite: no such pull). `lengthscale` is the kernel's, `widest` bounds the widths.
+    """
+
+    lengthscale: float
+    widest: float
+    likeness: float = math.inf
+    steps: int = 40
+
+    def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
+        """From these Gaussians to a local optimum; Gaussians that lose their weight on the way are dropped."""
+        state = _State.of(gaussians, _NARROWEST * self.lengthscale)
+        misfit, damping = self._misfit(likelihood, state), _DAMPING
+        for _ in range(self.steps):
+            normal, slope = self._equations(likelihood, state)
+            for _ in range(_ATTEMPTS):
+                step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), slope)
+                moved = self._moved(state, step.astype(np.float64, copy=False))
+                reached = self._misfit(likelihood, moved)
+                if reached < misfit:
+                    break
+                damping *= _TIGHTENING
+            else:
+                break
+            gain, state, misfit = misfit - reached, moved, reached
+            damping = max(damping / _RELIEF, 1e-6)
+            kept = state.weights > LEAST
+            if not kept.all():
+                state = state.only(kept)
+                misfit = self._misfit(likelihood, state)
+            elif gain < _GAIN:
+                break
+        return FittedGaussians(gaussians=state.gaussians, misfit=misfit)
+
+    def _misfit(self, likelihood: Likelihood, state: "_State") -> float:
+        residual = likelihood.residual(state.gaussians)
+        unlike = self._unlike(state) @ state.variances
+        return float(residual @ residual + unlike @ unlike)
+
+    def _unlike(self, state: "_State") -> Floats:
+        """The matrix that takes log-variances to their distance from the weighted mean, over `likeness`: (K, K)."""
+        matrix: Floats = (np.eye(len(state.weights)) - state.weights) / self.likeness
+        return matrix
+
+    def _equations(self, likelihood: Likelihood, state: "_State") -> tuple[Floats, Floats]:
+        """The normal equations of the linearised misfit: (p, p), (p,) with p = (d + 2)·K."""
+        gaussians = state.gaussians
+        slopes = likelihood.slopes(gaussians.centres, gaussians.widths)
+        weights = gaussians.weights[:, None]
+        fitted = gaussians.weights @ slopes.features
+        moves = np.concatenate(
+            [
+                weights * (slopes.features - fitted),
+                weights * (0.5 * gaussians.widths[:, None]) * slopes.by_width,
+                *(weights * column for column in slopes.by_centre),
+            ]
+        )
+        normal, slope = moves @ moves.T, moves @ (likelihood.target - fitted)
+        count = len(gaussians)
+        spread = slice(count, 2 * count)
+        unlike = self._unlike(state)
+        normal[spread, spread] += unlike.T @ unlike
+        slope[spread] -= unlike.T @ (unlike @ state.variances)
+        return normal, slope
+
+    def _moved(self, state: "_State", step: Floats) -> "_State":
+        count, dimension = state.centres.shape
+        weights, variances = np.clip(step[: 2 * count].reshape(2, count), -_FACTOR, _FACTOR)
+        far = step[2 * count :].reshape(dimension, count).T
+        sizes = np.linalg.norm(far, axis=1, keepdims=True)
+        far *= np.minimum(1.0, _FARTHEST * self.lengthscale / np.maximum(sizes, np.finfo(float).tiny))
+        bounds = 2.0 * np.log([_NARROWEST * self.lengthscale, self.widest])
+        return _State(
+            logits=state.logits + weights,
+            variances=np.clip(state.variances + variances, *bounds),
+            centres=state.centres + far,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _State:
+    """Gaussians in unconstrained variables."""
+
+    logits: Floats  # of the weights, up to a constant
+    variances: Floats  # their logarithms
+    centres: Floats
+
+    @classmethod
+    def of(cls, gaussians: Gaussians, narrowest: float) -> "_State":
+        return cls(
+            logits=np.log(np.maximum(gaussians.weights, LEAST)),
+            variances=2.0 * np.log(np.maximum(gaussians.widths, narrowest)),
+            centres=gaussians.centres,
+        )
+
+    @property
+    def weights(self) -> Floats:
+        masses: Floats = np.exp(self.logits - self.logits.max())
+        masses /= masses.sum()
+        return masses
+
+    @property
+    def gaussians(self) -> Gaussians:
+        return Gaussians(centres=self.centres, widths=np.exp(0.5 * self.variances), weights=self.weights)
+
+    def only(self, kept: NDArray[np.bool_]) -> "_State":
+        return _State(logits=self.logits[kept], variances=self.variances[kept], centres=self.centres[kept])
+
+
+# --------------------
+# Sliding Frank–Wolfe: insert Gaussians where mass is missing, solve all weights, move them, drop the empty ones.
+
 
 SIGNIFICANCE = 4.0  # standard deviations of the noise. derived: √(2 ln n), the highest of n = 3,000 noises
 
@@ -146,3 +343,120 @@ def _fourier(feature_map: FeatureMap) -> Fourier:
     if not isinstance(feature_map, Fourier):
         raise ParameterError(f"SlidingFrankWolfe: needs Fourier features, got {type(feature_map).__name__}.")
     return feature_map
+
+
+# --------------------
+# Growing a set of Gaussians: one more where it explains what chance can't, none that its penalty outweighs.
+
+
+# Of Gaussians that nothing is known about, in lengthscales. research: Vectors: one constant at a time
+_FIRST_WIDTH = 0.3
+_PROMISING = 12.0  # χ² that a place must promise to be tried. research: Vectors: one constant at a time
+_TRIED = 3  # places at each step. research: Vectors: one constant at a time
+_CLEAR = 5.0  # times its penalty: no need to try another place. research: Vectors: one constant at a time
+_REMOVED = 5  # lightest Gaussians whose removal is tried. research: Vectors: one constant at a time
+# Of a direction, so much counts even if moving the others does it too. research: Vectors: one constant at a time
+_HIDDEN = 0.02
+_SHORT = 12  # steps of the optimiser after a removal. research: Vectors: one constant at a time
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Growing:
+    """Gaussians are added at the most promising places while each lowers χ² by more than its penalty.
+
+    A Gaussian has d + 2 parameters. Each of them follows the noise and so lowers χ² by 1 and raises the squared error
+    by 1: a Gaussian is kept where it lowers χ² by twice their number. To be taken in, it must do better by `search`,
+    since the best of many places looks good by chance alone. All Gaussians together have at most so many `parameters`.
+    """
+
+    optimiser: LevenbergMarquardt
+    search: float = 8.0
+    parameters: int = 420
+
+    def grow(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> FittedGaussians:
+        """From `start` (which may be empty), with more Gaussians at some of `places`: (m, d)."""
+        width = _FIRST_WIDTH * self.optimiser.lengthscale
+        scan = _Scan(likelihood, places, likelihood.features(places, np.full(len(places), width)))
+        if len(start) == 0:
+            start = start.joined(places[[scan.alone()]], width).weighted(np.ones(1))
+        grown = self.optimiser.fit(likelihood, start)
+        most = max(1, self.parameters // (places.shape[1] + 2))
+        while len(places) and len(grown.gaussians) < most:
+            better = self._with_one_more(scan, grown)
+            if better is None:
+                break
+            grown = better
+        return self._pruned(likelihood, grown)
+
+    def _penalty(self, gaussians: Gaussians) -> float:
+        return 2.0 * (int(gaussians.centres.shape[1]) + 2)
+
+    def _with_one_more(self, scan: "_Scan", grown: FittedGaussians) -> FittedGaussians | None:
+        """The best of a few promising places, if it is worth it."""
+        scores, weights = scan.promises(grown.gaussians)
+        penalty = self._penalty(grown.gaussians)
+        best = grown
+        for _ in range(_TRIED):
+            place = int(np.argmax(scores))
+            if scores[place] < _PROMISING:
+                break
+            weight = float(np.clip(weights[place], 0.003, 0.3))
+            typical = float(np.exp(grown.gaussians.weights @ np.log(grown.gaussians.widths)))
+            more = grown.gaussians.joined(scan.places[[place]], typical)
+            more = more.weighted(np.append(grown.gaussians.weights * (1.0 - weight), weight))
+            tried = self.optimiser.fit(scan.likelihood, more)
+            best = min(best, tried, key=lambda fitted: fitted.misfit)
+            if grown.misfit - best.misfit > _CLEAR * penalty:
+                break
+            near = np.linalg.norm(scan.places - scan.places[place], axis=1) < 0.5 * self.optimiser.lengthscale
+            scores[near] = 0.0
+        return best if grown.misfit - best.misfit > penalty + self.search else None
+
+    def _pruned(self, likelihood: Likelihood, grown: FittedGaussians) -> FittedGaussians:
+        """Without the Gaussians whose parameters cost more than they explain."""
+        quick = replace(self.optimiser, steps=_SHORT)
+        while len(grown.gaussians) > 1:
+            for index in np.argsort(grown.gaussians.weights)[:_REMOVED]:
+                weights = grown.gaussians.weights.copy()
+                weights[index] = 0.0
+                fewer = quick.fit(likelihood, grown.gaussians.weighted(weights))
+                if fewer.misfit - grown.misfit < self._penalty(grown.gaussians):
+                    grown = fewer
+                    break
+            else:
+                break
+        return grown
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Scan:
+    """Places for Gaussians, with their features: (m, d), (m, n)."""
+
+    likelihood: Likelihood
+    places: Floats
+    features: Floats
+
+    def alone(self) -> int:
+        """The place that explains most by itself."""
+        return int(np.argmax(self.features @ self.likelihood.target / np.linalg.norm(self.features, axis=1)))
+
+    def promises(self, gaussians: Gaussians) -> tuple[Floats, Floats]:
+        """By how much a Gaussian at each place would lower χ² while all others give way, and the weight it would have.
+
+        The score test: what the residual says of the direction, over what is left of it beside the directions in
+        which the present Gaussians can move.
+        """
+        slopes = self.likelihood.slopes(gaussians.centres, gaussians.widths)
+        fitted = gaussians.weights @ slopes.features
+        residual = self.likelihood.target - fitted
+        moves = np.concatenate([slopes.features, slopes.by_width, *slopes.by_centre])
+        moves /= np.linalg.norm(moves, axis=1, keepdims=True) + np.finfo(float).tiny
+        sizes, axes = np.linalg.eigh(moves @ moves.T)
+        kept = sizes > 1e-9 * sizes[-1]
+        directions = moves.T @ (axes[:, kept] / np.sqrt(sizes[kept]))
+        agreement = self.features @ residual - fitted @ residual
+        whole = (self.features**2).sum(axis=1)
+        free = np.maximum(whole - ((self.features @ directions) ** 2).sum(axis=1), _HIDDEN * whole)
+        return np.where(agreement > 0.0, agreement**2 / free, 0.0), agreement / free

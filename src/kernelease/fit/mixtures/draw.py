@@ -1,15 +1,364 @@
 """Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps."""
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.details import in_detail
+from kernelease.fit.mixtures.beyond import in_detail, moved
 from kernelease.fit.mixtures.mixture import Mixture
-from kernelease.fit.mixtures.swaps import affordable_sweeps, swapped
-from kernelease.fit.mixtures.unheld import moved
+from kernelease.fit.mixtures.terms import Single
+
+# --------------------
+# Swaps of values between rows, wherever they bring counts nearer to what a mixture expects.
+#
+# Independent draws of n rows are off by √n in every count. Swaps leave single columns as they are, and mend the rest.
+# A mixture says more of its rows than was measured: which values of many columns go together in each component. Rows
+# that may swap with any other row forget that, and keep what the mixture was fitted to: pairs, and the larger sets
+# that were measured.
+
+
+WORK = 900_000_000  # limit: counts looked up, in all: about six seconds
+MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
+MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
+ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
+MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each row is in each of them is held in memory
+# research: Tables: rows that swap with any other. Swaps that are judged together: so many, or this part of all rows
+_FEWEST, _PARTS = 16, 256
+_TOGETHER = 1000  # limit: swaps whose places are looked up at once: few enough to stay in the processor's cache
+# research: Tables: rows that hold what a mixture can't. Of the swaps that are judged together, those that may be made
+_TAKEN = 0.3
+_LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
+
+
+def affordable_sweeps(count: int, columns: int) -> int:
+    """How often all columns of so many rows are swapped: less often in a larger table."""
+    return min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
+
+
+def swapped(
+    rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator, *, sweeps: int
+) -> Integers:
+    """The same rows, (columns, n), after sweeps of swaps: with any other row, or within components (n,).
+
+    Two rows of one component may swap without leaving the model, as columns are independent within it. Rows of two
+    components may where all that was measured is watched: in cells as fine as the mixture's, with all larger sets.
+    """
+    columns, count = rows.shape
+    if sweeps == 0 or columns < 2:
+        return rows
+    told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
+    cells = _watched(mixture, told_apart)
+    anywhere = all(map(_refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
+    result, among = rows.copy(), np.zeros_like(components) if anywhere else components
+    tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells, anywhere=anywhere)]
+    if anywhere and mixture.sets:
+        tables.append(_Sets.of(rows, mixture))
+    for _ in range(sweeps):
+        for column in generator.permutation(columns):
+            _sweep(result[column], int(column), _Partners.of(result[column], among, generator), tables)
+    return result
+
+
+def _sweep(values: Integers, column: int, partners: "_Partners", tables: "list[_Pairs | _Sets]") -> None:
+    """Swap the values (n,) of a column between partners, in place, wherever that helps.
+
+    Of two columns that nearly determine each other most swaps break the same few pairs of cells, and few mend them:
+    each swap is judged as if a part of those beside it had been made.
+    """
+    parts, before = [each.beside(column) for each in tables], values.copy()
+    excess = _Excess.joined(parts)
+    ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(column) for each in tables])
+    starts = np.cumsum([0, *(part.excess.size for part in parts)])
+    steps = np.hstack([each.steps(column) for each in tables])
+    for first, second in partners.parts():
+        here, there = (
+            np.hstack([start + each.at(column, some) for start, each in zip(starts, tables, strict=False)])
+            for some in (first, second)
+        )
+        apart = steps.take(values[second], axis=0) - steps.take(values[first], axis=0)
+        keep = excess.swap(_Changes.of(here, there, apart), partners.batch, ahead)
+        left, right = first[keep], second[keep]
+        values[left], values[right] = values[right], values[left]
+    for each, changed in zip(tables, np.split(excess.excess, starts[1:-1]), strict=True):
+        each.put_back(column, changed, before, values)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Partners:
+    """Disjoint pairs of rows, in random order, of which a `batch` is judged at a time."""
+
+    first: Integers
+    second: Integers
+    batch: int
+
+    @classmethod
+    def of(cls, values: Integers, components: Integers, generator: np.random.Generator) -> "_Partners":
+        """Pairs of rows of the same component whose values differ."""
+        order = np.argsort(components + generator.random(len(values)))
+        first, second = order[:-1], order[1:]
+        every_other = np.arange(len(first)) % 2 == generator.integers(2)
+        pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
+        chosen = generator.permutation(np.flatnonzero(pairs))
+        return cls(first=first[chosen], second=second[chosen], batch=max(_FEWEST, len(values) // _PARTS))
+
+    def parts(self) -> Iterator[tuple[Integers, Integers]]:
+        """Several batches at once: where a swap is in the tables does not depend on other swaps of its column."""
+        size = self.batch * max(1, _TOGETHER // self.batch)
+        for start in range(0, len(self.first), size):
+            yield self.first[start : start + size], self.second[start : start + size]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Changes:
+    """Which counts fall and rise if each of some swaps is made: flat places, (swaps, 2 · tables) each."""
+
+    fall: Integers
+    rise: Integers
+    differ: Single  # (swaps, tables): 0 where rise and fall cancel, and nothing changes, else 1
+
+    @classmethod
+    def of(cls, here: Integers, there: Integers, apart: Integers) -> "_Changes":
+        """Of rows that are at these places, and swap values whose places are so far apart: (swaps, tables) each."""
+        moved = here + apart
+        return cls(
+            fall=np.hstack([here, there]),
+            rise=np.hstack([moved, there - apart]),
+            differ=((apart != 0) & (moved != there)).astype(np.float32),
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Excess:
+    """Of every cell of some tables, how many rows there are above what is expected, and what an excess weighs."""
+
+    excess: Single
+    weight: Single
+
+    @classmethod
+    def of(cls, counts: Single, expected: Single) -> "_Excess":
+        weight = (1.0 / np.maximum(expected, 1.0)).astype(np.float32)
+        return cls(excess=counts - expected, weight=weight)
+
+    @classmethod
+    def joined(cls, parts: Sequence["_Excess"]) -> "_Excess":
+        """A copy of all tables, flat, one after the other."""
+        return cls(
+            excess=np.concatenate([part.excess.ravel() for part in parts]),
+            weight=np.concatenate([part.weight.ravel() for part in parts]),
+        )
+
+    def swap(self, changes: _Changes, batch: int, ahead: Single) -> NDArray[np.bool_]:
+        """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
+
+        `ahead` is by how much others of the batch are likely to raise each count.
+
+        A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
+        """
+        twice = 2 * self.weight
+        slope = twice * (self.excess + ahead)
+        falls, rises = self.weight - slope, self.weight + slope
+        keep = np.empty(len(changes.fall), dtype=np.bool_)
+        for start in range(0, len(keep), batch):
+            now = slice(start, start + batch)
+            fall, rise, differ = changes.fall[now], changes.rise[now], changes.differ[now]
+            moved = falls.take(fall)
+            moved += rises.take(rise)
+            keep[now] = np.einsum("skt,st->s", moved.reshape(len(fall), 2, -1), differ) < 0.0
+            if now.stop < len(keep):
+                for made, sign in ((fall[keep[now]].ravel(), 1), (rise[keep[now]].ravel(), -1)):
+                    shift = sign * twice.take(made)
+                    np.add.at(falls, made, shift)
+                    np.subtract.at(rises, made, shift)
+        for places, change in ((changes.fall, -1.0), (changes.rise, 1.0)):
+            np.add.at(self.excess, places[keep].ravel(), np.float32(change))
+        return keep
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Pairs:
+    """All pairs of columns. Cells of all columns are numbered together: `excess` is symmetric, (C, C)."""
+
+    cells: tuple[Integers, ...]  # of each column: the cell of each atom
+    places: tuple[slice, ...]  # of each column: its cells among all
+    table: Integers  # (n, columns): the cells of each row
+    excess: _Excess
+    drifts: Single  # (C, C): by how much a swap of a column's values, one of its cells each, is likely to raise counts
+
+    @classmethod
+    def of(cls, rows: Integers, mixture: Mixture, cells: Sequence[Integers], *, anywhere: bool) -> "_Pairs":
+        ends = np.cumsum([int(own.max()) + 1 for own in cells])
+        starts = np.concatenate([[0], ends[:-1]])
+        q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
+        weights = mixture.weights.astype(np.float32)
+        expected = rows.shape[1] * ((q * weights[:, None]).T @ q)
+        table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
+        places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
+        for pair in mixture.unheld_pairs:
+            own = [cells[column] for column in pair.columns]
+            if all(map(_refines, own, pair.groups)):
+                one, other = (places[column] for column in pair.columns)
+                expected[one, other] = pair.toward(expected[one, other].astype(np.float64), own)
+                expected[other, one] = expected[one, other].T
+        excess = _Excess.of(_pair_counts(table, places), expected)
+        drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
+        return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts)
+
+    def beside(self, column: int) -> _Excess:
+        """The tables of a column beside all others, (C, cells of the column); itself weighs nothing."""
+        place = self.places[column]
+        weight = np.ascontiguousarray(self.excess.weight[:, place])
+        weight[place] = 0.0
+        return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
+
+    def drift(self, column: int) -> Single:
+        """By how much a swap is likely to raise counts: flat."""
+        return self.drifts[:, self.places[column]].ravel()
+
+    def at(self, column: int, rows: Integers) -> Integers:
+        """Where some rows are in these tables: (rows, columns)."""
+        place, table = self.places[column], self.table.take(rows, axis=0)
+        own = table[:, [column]] - place.start
+        table *= place.stop - place.start
+        table += own
+        return table
+
+    def steps(self, column: int) -> Integers:
+        """How far the places of a column's values are from the first: (atoms, columns)."""
+        return np.repeat(self.cells[column][:, None], len(self.places), axis=1)
+
+    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the column's values."""
+        place = self.places[column]
+        beside = excess.reshape(-1, place.stop - place.start)
+        self.excess.excess[:, place], self.excess.excess[place] = beside, beside.T
+        self.table[:, column] += self.cells[column][after] - self.cells[column][before]
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """A column's part in the sets of three or four that it is in."""
+
+    sets: Integers  # (k,)
+    cells: Integers  # (k, atoms): the cell of each atom, times the distance of cells in the flat table
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sets:
+    """The sets of three or four that were measured. Cells of all their tables are numbered together."""
+
+    parts: tuple[_Part, ...]  # of each column
+    at_all: Integers  # (n, sets): where each row is
+    excess: _Excess
+
+    @classmethod
+    def of(cls, rows: Integers, mixture: Mixture) -> "_Sets":
+        parts: list[list[tuple[int, Integers]]] = [[] for _ in rows]
+        at, expected, begin = [], [], 0
+        for number, block in enumerate(mixture.sets):
+            distances = [int(np.prod(block.shape[axis + 1 :])) for axis in range(len(block.shape))]
+            cells = [distance * group for distance, group in zip(distances, block.groups, strict=True)]
+            for column, own in zip(block.columns, cells, strict=True):
+                parts[column].append((number, own))
+            at.append(begin + sum(own[rows[column]] for column, own in zip(block.columns, cells, strict=True)))
+            expected.append(rows.shape[1] * mixture.joint(block.columns, block.groups).ravel())
+            begin += block.cells
+        counts = np.bincount(np.concatenate(at), minlength=begin).astype(np.float32)
+        return cls(
+            parts=tuple(_part(own, mixture.columns[column].shape[1]) for column, own in enumerate(parts)),
+            at_all=np.stack(at, axis=1),
+            excess=_Excess.of(counts, np.concatenate(expected).astype(np.float32)),
+        )
+
+    def beside(self, column: int) -> _Excess:
+        """All tables: those without the column do not change."""
+        return self.excess
+
+    def drift(self, column: int) -> Single:
+        """Nothing is said of that."""
+        return np.zeros_like(self.excess.excess)
+
+    def at(self, column: int, rows: Integers) -> Integers:
+        """Where some rows are in the tables of the sets that a column is in: (rows, k)."""
+        return self.at_all.take(rows, axis=0).take(self.parts[column].sets, axis=1)
+
+    def steps(self, column: int) -> Integers:
+        """How far the places of a column's values are from the first: (atoms, k)."""
+        return self.parts[column].cells.T
+
+    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the column's values."""
+        self.excess.excess[:] = excess
+        (rows,) = np.nonzero(before != after)
+        steps = self.steps(column)
+        self.at_all[np.ix_(rows, self.parts[column].sets)] += steps[after[rows]] - steps[before[rows]]
+
+
+def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:
+    cells = np.array([cells for _, cells in own], dtype=np.int64).reshape(len(own), atoms)
+    return _Part(sets=np.array([number for number, _ in own], dtype=np.int64), cells=cells)
+
+
+def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
+    """How many rows are in each pair of cells: (n, columns) → (C, C)."""
+    counts = np.zeros((places[-1].stop,) * 2, dtype=np.float32)
+    for (i, one), (j, other) in itertools.combinations(enumerate(places), 2):
+        shape = one.stop - one.start, other.stop - other.start
+        joint = (table[:, i] - one.start) * shape[1] + (table[:, j] - other.start)
+        counts[one, other] = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
+        counts[other, one] = counts[one, other].T
+    return counts
+
+
+def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
+    """How a swap of two random rows whose values differ changes counts, on average: (C, C), the swapped column last.
+
+    Rows that have exchanged all their values at random are of independent columns. With P the shares of pairs of cells
+    and p of single ones, each of the two moves a count by p pᵀ − P, over the chance that two values differ.
+    """
+    differ = np.concatenate([np.full(place.stop - place.start, 1.0 - alone[place] @ alone[place]) for place in places])
+    change: Single = 2.0 * (np.outer(alone, alone) - joint) / np.maximum(differ, _LEAST).astype(np.float32)
+    return change
+
+
+def _watched(mixture: Mixture, told_apart: Sequence[Integers]) -> list[Integers]:
+    """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be."""
+    most = max(2, min(MOST_CELLS, ALL_CELLS // len(told_apart)))
+    few = sum(int(cells.max()) + 1 for cells in told_apart) <= ALL_CELLS
+    return [
+        np.arange(len(cells)) if len(cells) <= most else cells if few else _even(mixture.marginal(column), most)
+        for column, cells in enumerate(told_apart)
+    ]
+
+
+def _even(distribution: Floats, count: int) -> Integers:
+    """At most so many cells of about the same mass: (atoms,)."""
+    below = np.cumsum(distribution) - distribution / 2
+    return np.unique(np.floor(below / below[-1] * (count - 1)), return_inverse=True)[1].astype(np.int64)
+
+
+def _refines(fine: Integers, coarse: Integers) -> bool:
+    """Whether no cell of the one has atoms of two cells of the other.
+
+    >>> _refines(np.array([0, 1, 2]), np.array([0, 0, 1])), _refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (True, False)
+    """
+    return len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == int(fine.max()) + 1
+
+
+# --------------------
+# Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps.
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:

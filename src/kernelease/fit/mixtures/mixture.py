@@ -1,34 +1,218 @@
-"""A mixture of products, fitted to noisy contingency blocks by gradient steps on a few matrix products.
+"""A mixture of products: where it starts, how it descends to noisy blocks, and what its numbers keep to.
 
 Component m holds a distribution over the cells of each column and a weight. The model of a pair of columns is
 Σ_m w_m p_m q_mᵀ, of a larger set the like. Everything here is public.
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+import scipy
 from threadpoolctl import threadpool_limits
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.adam import Adam, Single
-from kernelease.fit.mixtures.details import Detail
-from kernelease.fit.mixtures.leaves import Leaves, leaves_of
-from kernelease.fit.mixtures.misfit import Misfit, poor
+from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
-from kernelease.fit.mixtures.schedule import Schedule
-from kernelease.fit.mixtures.start import blurred_rows
-from kernelease.fit.mixtures.unheld import Unheld
-from kernelease.fit.solution import Outcome
+from kernelease.fit.mixtures.terms import Adam, Single, correction
+from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.levels import in_groups, levels_of
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, within, without_means
+from kernelease.measured.offsets import in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
+
+# --------------------
+# How a mixture descends: its rate at each step, and how the penalty follows χ².
+
+
+# research: Tables: one constant at a time. Of the steps, before which the penalty only rises: χ² is still falling
+SETTLING = 0.5
+# research: Tables: one constant at a time. Of the penalty's logarithm, per step and unit of χ² above or below its goal
+GAIN = 0.15
+MOST_CHANGE = 0.3  # research: Tables: one constant at a time. Of the penalty's logarithm in one step
+# research: Tables: one constant at a time. Steps between looks at single blocks, once they are at the goal together
+LEANING = 8
+_NEAR = 1.1  # convention: χ² per number at which blocks are at the goal together
+# research: Tables: one constant at a time. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
+FIRST, FALL = 5.0, 0.18
+RANGE = 16.0  # research: Tables: one constant at a time. By which it may leave its first value, either way
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Schedule:
+    """The rates and the penalty of so many steps: at one rate for two thirds of them, then ever less.
+
+    The penalty κ starts at `first`, and is turned up while χ² per number is below `goal` and down while it is above;
+    down only after a part of the steps, since χ² is far above its goal at the start whatever the penalty is.
+    """
+
+    steps: int
+    rate: float
+    goal: float
+    signal: float
+
+    @property
+    def first(self) -> float:
+        """κ at the start, in rows."""
+        return float(FIRST * max(1.0, self.signal) ** (1.0 - FALL))
+
+    @property
+    def least(self) -> float:
+        """The smallest κ."""
+        return self.first / RANGE
+
+    @property
+    def most(self) -> float:
+        """The largest κ."""
+        return self.first * RANGE
+
+    @property
+    def near(self) -> float:
+        """χ² per number from which down single blocks are looked at."""
+        return _NEAR
+
+    def rate_at(self, step: int) -> float:
+        """How far a step goes."""
+        return self.rate * min(1.0, 3.0 * (1.0 - step / self.steps))
+
+    def settled(self, step: int) -> bool:
+        """Whether the penalty may fall."""
+        return step > SETTLING * self.steps
+
+    def leans(self, step: int) -> bool:
+        """Whether single blocks are looked at after this step, if χ² is near its goal."""
+        return self.settled(step) and step % LEANING == 0
+
+    def next_penalty(self, kappa: float, chi_squared: float, step: int) -> float:
+        """κ after a step that found this χ² per number."""
+        error = min(MOST_CHANGE, max(-MOST_CHANGE, self.goal - chi_squared))
+        if not (self.settled(step) or error > 0.0):
+            return kappa
+        return min(self.most, max(self.least, kappa * math.exp(GAIN * error)))
+
+    @property
+    def plan(self) -> Single:
+        """For a GPU, of each step and one more: Adam's whole rate, whether the penalty may fall, and the goal."""
+        rows = [(self.rate_at(s) * correction(s + 1), float(self.settled(s)), self.goal) for s in range(self.steps)]
+        return np.array([*rows, rows[-1]], dtype=np.float32)
+
+
+# --------------------
+# Where a mixture starts: rows drawn along the strongest pairs, each blurred with the single columns.
+#
+# Components that start as plain blurs of the single columns must first learn which values go together, and columns
+# that nearly determine each other take them hundreds of steps. Rows of a tree model (Chow & Liu 1968) know it from
+# the start.
+
+
+# research: Tables: one constant at a time. Of a component's mass on its row; the rest as the single columns have it
+SHARP = 0.8
+# research: Tables: one constant at a time. Of logits: two components with the same row must be able to part
+JITTER = 0.1
+VISIBLE = 1.5  # research: Tables: one constant at a time. Standard deviations: a count below may be noise alone
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """What a block says of two columns: how strongly they depend on each other, and how often groups go together."""
+
+    strength: float
+    shares: Floats  # (groups of one, groups of the other), positive
+    groups: tuple[Integers, Integers]  # of each column's cells
+
+    def turned(self) -> "_Link":
+        return _Link(strength=self.strength, shares=self.shares.T, groups=self.groups[::-1])
+
+
+def blurred_rows(
+    noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers], count: int, generator: np.random.Generator
+) -> Single:
+    """Logits (M, C) of `count` components around rows of a tree model. `prior[i]` is over the cells of column i."""
+    parts = []
+    for distribution, row in zip(prior, _rows(_links(noisy, prior, cells), prior, count, generator), strict=True):
+        q = np.repeat((1.0 - SHARP) * distribution[None], count, axis=0)
+        q[np.arange(count), row] += SHARP
+        parts.append(np.log(q))
+    logits = np.concatenate(parts, axis=1)
+    return (logits + generator.normal(0.0, JITTER, logits.shape)).astype(np.float32)
+
+
+def _links(noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers]) -> dict[tuple[int, int], _Link]:
+    """The strongest link of each pair of columns that some block holds, both ways round."""
+    links: dict[tuple[int, int], _Link] = {}
+    for block in noisy.blocks:
+        if len(block.block.columns) > 1:
+            first, second = block.block.columns[:2]
+            link = _link(block, noisy.rows, prior, cells)
+            if (first, second) not in links or links[first, second].strength < link.strength:
+                links[first, second], links[second, first] = link, link.turned()
+    return links
+
+
+def _link(block: NoisyBlock, rows: float, prior: Sequence[Floats], cells: Sequence[Integers]) -> _Link:
+    """Σ (share − product)² / product, less what noise alone adds to it: about χ² of dependence per row."""
+    first, second = block.block.columns[:2]
+    groups = within(cells[first], block.block.groups[0]), within(cells[second], block.block.groups[1])
+    shares = block.values.reshape(*block.block.shape[:2], -1).sum(axis=2) / rows
+    noise = block.deviation * np.sqrt(block.block.cells / shares.size) / rows
+    sums = np.bincount(groups[0], prior[first]), np.bincount(groups[1], prior[second])
+    product = np.outer(*sums).astype(np.float64)
+    if block.block.centred:  # what it does not say is as in the single columns
+        shares = shares + product - without_means(product)
+    scale = np.maximum(product, noise)
+    strength = float((((shares - product) ** 2 - noise**2) / scale).sum())
+    hidden = 0.2 * np.minimum(product, noise) + 1e-9  # a count that can't be seen is seldom drawn, and can be
+    return _Link(strength=strength, shares=np.where(shares > VISIBLE * noise, shares, hidden), groups=groups)
+
+
+def _rows(
+    links: dict[tuple[int, int], _Link], prior: Sequence[Floats], count: int, generator: np.random.Generator
+) -> list[Integers]:
+    """Cells of each column, (count,), drawn along a maximum spanning tree: each column given its parent."""
+    rows: dict[int, Integers] = {}
+    while len(rows) < len(prior):
+        known = [pair for pair in links if pair[0] in rows and pair[1] not in rows and links[pair].strength > 0.0]
+        if known:
+            parent, column = max(known, key=lambda pair: links[pair].strength)
+            rows[column] = _given(links[parent, column], rows[parent], prior[column], generator)
+        else:  # a column that depends on none so far: the one that most others depend on
+            left = [column for column in range(len(prior)) if column not in rows]
+            column = max(left, key=lambda one: sum(max(0.0, links[p].strength) for p in links if p[0] == one))
+            rows[column] = _inverse(np.repeat(prior[column][None], count, axis=0), _marks(count, generator))
+    return [rows[column] for column in range(len(prior))]
+
+
+def _given(link: _Link, parent: Integers, prior: Floats, generator: np.random.Generator) -> Integers:
+    """A cell of a column for each cell of its parent: its group by the block, the cell in it as the column has it."""
+    groups = link.groups[1]
+    inside = prior / np.maximum(np.bincount(groups, prior)[groups], 1e-300)
+    chances = link.shares[link.groups[0][parent]][:, groups] * inside
+    return _inverse(chances, generator.random(len(parent)))
+
+
+def _marks(count: int, generator: np.random.Generator) -> Floats:
+    marks: Floats = (generator.permutation(count) + generator.random()) / count
+    return marks
+
+
+def _inverse(chances: Floats, marks: Floats) -> Integers:
+    """The cell at which the cumulative chances (n, cells) pass each mark (n,) in [0, 1)."""
+    below = np.cumsum(chances, axis=1)
+    passed: Integers = (below <= (marks * below[:, -1])[:, None]).sum(axis=1)
+    last: Integers = np.minimum(passed, chances.shape[1] - 1)
+    return last
+
+
+# --------------------
+# A mixture of products, fitted to noisy contingency blocks by gradient steps on a few matrix products.
+
 
 FEWEST, MOST = 400, 3500  # limit: components: those beyond 4,000 gain a hundredth of the error or less
 _WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
@@ -158,7 +342,7 @@ class MixtureSolver(Kind):
             with threadpool_limits(_BLAS_THREADS, user_api="blas"):
                 _descend(objective, logits, weight_logits, schedule, progress)
         else:
-            from kernelease.fit.mixtures.device_descent import DeviceDescent  # noqa: PLC0415  # an engine apart
+            from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
 
             logits, weight_logits = DeviceDescent(objective, logits, weight_logits, schedule).run(progress)
         chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
@@ -207,3 +391,113 @@ def _descend(
         if schedule.leans(step) and chi_squared < schedule.near:
             objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
         progress.step()
+
+
+# --------------------
+# Numbers of a mixture that keep to their means and variances, as far as these were measured.
+
+
+_STEEPEST = 500.0  # limit: of an exponent: by then all is in one atom
+_NEAR_BOUNDS = 1e-5  # limit: standard deviations, or variances: what is so near is met
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """Between what the mean and the variance of a column's numbers are; rows without a number don't count."""
+
+    column: int
+    numbers: Floats  # (atoms,): the mean of each, NaN where it has no number
+    within: Floats  # (atoms,): the variance of each
+    mean: tuple[float, float]
+    variance: tuple[float, float]
+
+    def nearest(self, moments: Floats) -> Floats:
+        """The mean and the variance within bounds that are nearest: (2,)."""
+        low, high = np.array([self.mean, self.variance]).T
+        nearest: Floats = np.clip(moments, low, high)
+        return nearest
+
+
+def kept(mixture: Mixture, bounds: Sequence[Bounds]) -> Mixture:
+    """The mixture with every column within its bounds, where that can be; the mean alone, where both can't.
+
+    Of a column that is outside, every component's shares are multiplied by e^(a·x + b·x²), with the same a and b: of
+    all distributions with the wanted mean and variance the nearest in the sense of Kullback and Leibler. How many rows
+    have a number stays as it is in each component.
+    """
+    columns = list(mixture.columns)
+    for one in bounds:
+        columns[one.column] = _kept(columns[one.column], mixture.weights, one)
+    return dataclasses.replace(mixture, columns=tuple(columns))
+
+
+def _kept(shares: Floats, weights: Floats, bounds: Bounds) -> Floats:
+    """Shares of atoms, (M, atoms), within bounds; or as they were."""
+    known = ~np.isnan(bounds.numbers)
+    tilt = _Tilt(shares=shares[:, known], weights=weights, numbers=bounds.numbers[known], within=bounds.within[known])
+    now = tilt.moments(np.zeros(2))
+    goal = bounds.nearest(now)
+    if np.array_equal(goal, now) or not now[1] > 0.0:
+        return shares
+    found = [tilt.slopes(goal, free) for free in ((True, False), (False, True), (True, True))]
+    met = [slopes for slopes in found if tilt.near(slopes, bounds.nearest(tilt.moments(slopes)))]
+    if not met and not tilt.near(found[0], goal, only=1):
+        return shares
+    result = shares.copy()
+    result[:, known] = tilt.at(met[0] if met else found[0])
+    return result
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Tilt:
+    """Shares of atoms with numbers x, (M, atoms), multiplied by e^(a·z + b·z²), where z is x in standard deviations."""
+
+    shares: Floats
+    weights: Floats  # (M,)
+    numbers: Floats  # (atoms,)
+    within: Floats  # (atoms,)
+
+    def moments(self, slopes: Floats) -> Floats:
+        """Mean and variance at slopes a and b: (2,)."""
+        return self._moments(self.at(slopes))
+
+    def at(self, slopes: Floats) -> Floats:
+        """The shares, with the sum that each component had."""
+        mean, variance = self._moments(self.shares)
+        z = (self.numbers - mean) / math.sqrt(variance) if variance > 0.0 else np.zeros_like(self.numbers)
+        exponent = slopes[0] * z + slopes[1] * z**2
+        raised = self.shares * np.exp(np.maximum(exponent - exponent.max(), -_STEEPEST))
+        sums = np.maximum(raised.sum(axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        result: Floats = raised * (self.shares.sum(axis=1, keepdims=True) / sums)
+        return result
+
+    def slopes(self, goal: Floats, free: tuple[bool, bool]) -> Floats:
+        """Slopes, those that are not free 0, at which as many moments are as they should be; as near as was found."""
+        chosen = np.array(free)
+
+        def off(values: Floats) -> Floats:
+            slopes = np.zeros(2)
+            slopes[chosen] = values
+            missing: Floats = self._off(slopes, goal)[chosen]
+            return missing
+
+        result = np.zeros(2)
+        result[chosen] = np.nan_to_num(scipy.optimize.root(off, np.zeros(int(chosen.sum()))).x)
+        return result
+
+    def near(self, slopes: Floats, goal: Floats, *, only: int = 2) -> bool:
+        """Whether the moments at these slopes, or the first alone, are as they should be."""
+        return bool(np.all(np.abs(self._off(slopes, goal)[:only]) < _NEAR_BOUNDS))
+
+    def _off(self, slopes: Floats, goal: Floats) -> Floats:
+        variance = self._moments(self.shares)[1]
+        apart: Floats = (self.moments(slopes) - goal) / [math.sqrt(variance), variance]
+        return apart
+
+    def _moments(self, shares: Floats) -> Floats:
+        margin = self.weights @ shares
+        margin = margin / margin.sum()
+        mean = float(margin @ self.numbers)
+        return np.array([mean, float(margin @ ((self.numbers - mean) ** 2 + self.within))])

@@ -1,4 +1,4 @@
-"""The parts of a mixture's misfit, each with its gradient: all pairs at once, and single sets of columns.
+"""The parts of a mixture's misfit, each with its gradient, and the steps that follow it.
 
 Component m has a distribution q_m over the cells of all columns, (M, C), and a weight w_m. Where a block has coarser
 cells than its columns, those are further columns of q, after the C cells themselves: (M, X). A term accumulates
@@ -10,15 +10,71 @@ each multiplied by the trust in its block; χ² itself is given back without it.
 which is why the slope can be divided by it.
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.blas import ssymm, ssyrk
+from scipy.sparse import csr_array
 
-from kernelease.fit.mixtures.adam import Single
+from kernelease.arrays import Integers
+
+# --------------------
+# Adam (Kingma & Ba 2015) on arrays in single precision, in place.
+
+
+Single: TypeAlias = NDArray[np.float32]  # half the memory traffic; noise is far above its precision
+
+MEMORY, LONG_MEMORY = np.float32(0.9), np.float32(0.99)  # a run has a few hundred steps: 0.999 would outlast it
+LEAST = np.float32(1e-12)
+
+
+def correction(step: int) -> float:
+    """What makes up for averages that start at 0, at a step counted from 1: √(1 − γᵗ)/(1 − βᵗ)."""
+    return float(np.sqrt(1.0 - LONG_MEMORY**step) / (1.0 - MEMORY**step))
+
+
+@final
+class Adam:
+    """Steps along gradients, each coordinate scaled by its own recent size."""
+
+    __slots__ = ("_moments", "_parameters", "_squares", "_steps")
+
+    def __init__(self, parameters: tuple[Single, ...]) -> None:
+        self._parameters = parameters
+        self._moments = tuple(np.zeros_like(p) for p in parameters)
+        self._squares = tuple(np.zeros_like(p) for p in parameters)
+        self._steps = 0
+
+    def update(self, gradients: tuple[Single, ...], rate: float) -> None:
+        """One step downhill. The gradients' arrays are used up: they hold no gradient afterwards."""
+        self._steps += 1
+        for arrays in zip(self._parameters, self._moments, self._squares, gradients, strict=True):
+            _step(*arrays, np.float32(rate * correction(self._steps)))
+
+
+def _step(parameter: Single, moment: Single, square: Single, gradient: Single, rate: np.float32) -> None:
+    """All in place: m ← βm + (1 − β)g, v ← γv + (1 − γ)g², parameter ← parameter − rate·m/√v."""
+    moment -= gradient
+    moment *= MEMORY
+    moment += gradient
+    gradient *= gradient
+    square -= gradient
+    square *= LONG_MEMORY
+    square += gradient
+    np.sqrt(square, out=gradient)
+    gradient += LEAST
+    np.divide(moment, gradient, out=gradient)
+    gradient *= rate
+    parameter -= gradient
+
+
+# --------------------
+# The parts of a mixture's misfit, each with its gradient: all pairs at once, and single sets of columns.
 
 
 class Term(ABC):
@@ -157,3 +213,108 @@ def _onto_each(back: Single, parts: Sequence[Single]) -> list[Single]:
         *_onto_each(np.einsum("mab,mb->ma", grid, last), before),
         np.einsum("mab,ma->mb", grid, joint),
     ]
+
+
+# --------------------
+# Many small sets of columns as one term: their products stacked, in place of a few calls for each of them.
+
+
+# research: Time of a release. Cells of a set, and sets of a stack: larger ones fill the processor by themselves, and
+# fewer do not pay
+FEW_CELLS, FEW_SETS = 64, 3
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stack(Term):
+    """S sets of counts, each with at most a joint cells of its first columns and b cells of its last.
+
+    A set that has fewer is filled up with cells of which nothing was measured, and one that has fewer columns with the
+    cell U, of probability 1.
+    """
+
+    sets: tuple[Set, ...]
+    cells: Integers  # (U,) that are in any of them, among all
+    members: tuple[Integers, ...]  # of each place among first columns: which of these, (S·a,)
+    last: Integers  # (S·b,)
+    target: Single  # (S, a, b)
+    precision: Single
+    onto: csr_array  # (U, S·b + S·a for each of `members`): which slopes are a cell's
+
+    @classmethod
+    def of(cls, sets: Sequence[Set], width: int) -> "Stack":
+        """These sets, where there are `width` cells."""
+        first, last = (max(one.target.shape[axis] for one in sets) for axis in (0, 1))
+        members = np.full((max(len(one.places) for one in sets) - 1, len(sets), first), width)
+        lasts = np.full((len(sets), last), width)
+        target, precision = (np.zeros((len(sets), first, last), dtype=np.float32) for _ in range(2))
+        for place, one in enumerate(sets):
+            here = place, slice(one.target.shape[0]), slice(one.target.shape[1])
+            target[here], precision[here] = one.target, one.precision
+            lasts[here[0], here[2]] = np.arange(one.places[-1].start, one.places[-1].stop)
+            grid = np.meshgrid(*(np.arange(p.start, p.stop) for p in one.places[:-1]), indexing="ij")
+            members[: len(grid), here[0], here[1]] = [cells.ravel() for cells in grid]
+        used, flat = np.unique(np.concatenate([lasts.ravel(), members.ravel(), [width]]), return_inverse=True)
+        lasts, members = flat[: lasts.size], flat[lasts.size : -1].reshape(len(members), -1)
+        (real,) = np.nonzero(flat < len(used) - 1)
+        onto = csr_array(
+            (np.ones(len(real), dtype=np.float32), (flat[real], real)), shape=(len(used) - 1, len(flat) - 1)
+        )
+        return cls(
+            sets=tuple(sets),
+            cells=used[:-1],
+            members=tuple(members),
+            last=lasts,
+            target=target,
+            precision=precision,
+            onto=onto,
+        )
+
+    @property
+    def centred(self) -> bool:
+        """Counts."""
+        return False
+
+    def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
+        """Three stacks of products; what they ask of the same cell is summed at the end."""
+        cells = np.concatenate([q.take(self.cells, axis=1).T, np.ones((1, len(q)), dtype=np.float32)])
+        parts, last = [cells[member] for member in self.members], cells[self.last]
+        joint = math.prod(parts[1:], start=parts[0])
+        (count, a, b), components = self.target.shape, len(q)
+        stacked = joint.reshape(count, a, components), last.reshape(count, b, components)
+        misfit = stacked[0] @ (stacked[1] * w).transpose(0, 2, 1)
+        misfit -= self.target
+        pull = self.precision * misfit
+        chi_squared = float(np.vdot(pull, misfit))
+        pull *= np.array([one.trust for one in self.sets])[:, None, None]
+        slopes = np.empty((self.onto.shape[1], components), dtype=np.float32)
+        onto, back = slopes[: len(last)], slopes[len(last) : len(last) + len(joint)]
+        np.matmul(pull.transpose(0, 2, 1), stacked[0], out=onto.reshape(stacked[1].shape))
+        np.matmul(pull, stacked[1], out=back.reshape(stacked[0].shape))
+        height += np.einsum("sm,sm->m", onto, last)
+        for place in reversed(range(len(parts))):  # the first is where `back` is
+            here = slopes[len(last) + place * len(joint) :][: len(joint)]
+            others = [part for other, part in enumerate(parts) if other != place]
+            np.multiply(back, math.prod(others[1:], start=others[0]), out=here)
+        slope[:, self.cells] += (self.onto @ slopes).T
+        return chi_squared
+
+
+def stacked(terms: Sequence[Term], width: int) -> list[Term]:
+    """The same terms, with small sets of three columns or more, whose counts were measured, in stacks of like shape."""
+    alike: dict[tuple[int, ...], list[Set]] = {}
+    for one in terms:
+        if isinstance(one, Set) and _is_small(one):
+            alike.setdefault(tuple(length.bit_length() for length in one.target.shape), []).append(one)
+    stacks = [sets for sets in alike.values() if len(sets) >= FEW_SETS]
+    taken = {id(one) for sets in stacks for one in sets}
+    return [*(term for term in terms if id(term) not in taken), *(Stack.of(sets, width) for sets in stacks)]
+
+
+def apart(terms: Sequence[Term]) -> list[Term]:
+    """Each set of a stack by itself."""
+    return [part for term in terms for part in (term.sets if isinstance(term, Stack) else (term,))]
+
+
+def _is_small(one: Set) -> bool:
+    return not one.centred and len(one.places) > 2 and one.target.size <= FEW_CELLS

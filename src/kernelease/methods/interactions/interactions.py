@@ -7,32 +7,49 @@ from typing import ClassVar, final
 import numpy as np
 
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError, SchemaError
+from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
-from kernelease.measured.block import Block, finest
-from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.levels import declared_levels
+from kernelease.measured.blocks import Block, NoisyBlocks, finest
 from kernelease.measured.measured import Measured
-from kernelease.methods.interactions import details, moments, selection
+from kernelease.measured.offsets import declared_levels
+from kernelease.methods.interactions import pairs as details
 from kernelease.methods.interactions import pairs as pair_blocks
+from kernelease.methods.interactions import pairs as selection
+from kernelease.methods.interactions import sets as moments
 from kernelease.methods.interactions import sets as set_blocks
-from kernelease.methods.interactions.fitted import FittedTable
-from kernelease.methods.interactions.grouped import grouped, leaves
 from kernelease.methods.interactions.notices import release_notices
-from kernelease.methods.interactions.pairing import Pairing, seen
-from kernelease.methods.interactions.pairs import MOST_CLASSES, blocks_of, with_share
-from kernelease.methods.interactions.reserve import Reserve
-from kernelease.methods.interactions.resolution import Noise, atoms_seen
-from kernelease.methods.interactions.rounds import Rounds
+from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, seen, with_share
+from kernelease.methods.interactions.rounds import (
+    CHOSEN,
+    FITTING,
+    READING,
+    ROUGHLY,
+    TOGETHER,
+    FittedTable,
+    Reserve,
+    Rounds,
+    Workload,
+    fit_workload,
+)
 from kernelease.methods.interactions.sets import Cells
-from kernelease.methods.interactions.shares import SIZE, Shares
-from kernelease.methods.interactions.singles import LONG, POWER, centres, first_look, number_of_rows, single_blocks
-from kernelease.methods.interactions.workload import CHOSEN, FITTING, READING, ROUGHLY, TOGETHER, Workload, fit_workload
+from kernelease.methods.interactions.singles import (
+    LONG,
+    SINGLE_POWER,
+    SIZE,
+    Noise,
+    Shares,
+    atoms_seen,
+    centres,
+    first_look,
+    grouped,
+    leaves,
+    number_of_rows,
+    single_blocks,
+)
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.filter import PrivacyFilter
-from kernelease.privacy.mechanisms import noise_scale
+from kernelease.privacy.mechanisms import PrivacyFilter, noise_scale
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
@@ -41,7 +58,6 @@ from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.spelling import nearest
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
@@ -93,10 +109,10 @@ class Interactions(Method):
         sizes = [column.size for column in columns]
         return Reserve(
             singles=4 * (sum(sizes) + atoms),
-            pairs=pair_blocks.most_numbers(sizes, self._split(columns)),
-            triples=set_blocks.most_numbers(sizes, self.triples),
-            moments=moments.most_numbers(columns),
-            details=details.most_numbers(sizes),
+            pairs=pair_blocks.most_pair_numbers(sizes, self._split(columns)),
+            triples=set_blocks.most_set_numbers(sizes, self.triples),
+            moments=moments.most_moment_numbers(columns),
+            details=details.most_detail_numbers(sizes),
         )
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
@@ -158,7 +174,7 @@ class Interactions(Method):
     ) -> None:
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
-        needs = atoms_seen(distributions, noisy.rows, share, noise, POWER)
+        needs = atoms_seen(distributions, noisy.rows, share, noise, SINGLE_POWER)
         centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
         again = rounds.leaves
         rounds.count(

@@ -15,8 +15,7 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Privacy
 from kernelease.table.columns.column import NULL_LABEL, Column
-from kernelease.table.columns.listed import Listed
-from kernelease.table.columns.string import String
+from kernelease.table.columns.listed import Listed, String
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:  # the method itself says these sentences

@@ -1,26 +1,33 @@
-"""Pairs of columns, in cells that can be seen through the noise."""
+"""Which pairs of columns to measure, in which cells, and details of those that nearly determine each other."""
 
 import dataclasses
 import itertools
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.measured.block import Block
-from kernelease.methods.interactions.resolution import Noise, cells_of, coarser, parted, width
+from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.measured.blocks import Block, refined
+from kernelease.methods.interactions.singles import Noise, Shares, cells_of, coarser, parted, width
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
-MOST_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
+# --------------------
+# Pairs of columns, in cells that can be seen through the noise.
+
+
+MOST_PAIR_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
 MOST_CELLS = 600  # limit: of all columns: the fit's work grows with their square
 MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
 MOST_CLASSES = 8  # limit: of a target that stay apart
 # research: Tables: a target where counts are faint. Times the share, for pairs with a target that do not split others
 FAVOUR = 3.0
-POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows with this power of its numbers
+PAIR_POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows with this power of its numbers
 # research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
 # research: Tables: cells of categories. Of the share of a cell of an ordered column, and cells of one column at most
@@ -66,7 +73,7 @@ def pair_blocks(
             blocks = blocks_of(sets, cells, share, favoured=favoured, centred=centred)
             if centred:
                 blocks = in_few_cells_too(blocks, columns, distributions, rows=rows, noise=noise)
-            if sum(block.cells for block in blocks) <= MOST_NUMBERS:
+            if sum(block.cells for block in blocks) <= MOST_PAIR_NUMBERS:
                 return blocks
         least, count = least * 1.1, math.inf  # where cells are scarce, none is spent on wide ones
     return ()
@@ -89,7 +96,7 @@ def pair_cells(
             _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
         ]
         widest = math.prod(sorted(width(grouping) for grouping in cells)[-2:])
-        if 3 * most * widest <= 2 * MOST_NUMBERS and _few(cells):
+        if 3 * most * widest <= 2 * MOST_PAIR_NUMBERS and _few(cells):
             return cells
         least, count = least * 1.2, math.inf
     return [np.zeros(column.size, dtype=np.int64) for column in columns]
@@ -109,7 +116,7 @@ def blocks_of(
     """
     if centred:
         sets = [columns for columns in sets if min(width(cells[i]) for i in columns) > 1]
-    powers = np.array([math.prod(width(cells[i]) - centred for i in columns) ** POWER for columns in sets])
+    powers = np.array([math.prod(width(cells[i]) - centred for i in columns) ** PAIR_POWER for columns in sets])
     powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
         Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), centred=centred)
@@ -163,10 +170,10 @@ def with_share(blocks: Sequence[Block], share: float) -> tuple[Block, ...]:
     return tuple(dataclasses.replace(block, share=block.share * scale) for block in blocks)
 
 
-def most_numbers(sizes: Sequence[int], target: int | None) -> int:
+def most_pair_numbers(sizes: Sequence[int], target: int | None) -> int:
     """The most counts of this round, whatever the cells turn out to be, and again in cells half as many."""
     numbers = sum(math.prod(sizes[i] for i in columns) for columns in _sets(len(sizes), target))
-    return min(MOST_NUMBERS, 3 * numbers // 2)
+    return min(MOST_PAIR_NUMBERS, 3 * numbers // 2)
 
 
 def check_width(columns: Sequence[Column]) -> None:
@@ -222,3 +229,299 @@ def _finer(column: Column, rows: Floats, least: float, noise: float, unseen: flo
 def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integers:
     share = FEW_ORDERED if column.in_order else FEW
     return coarser(cells, distribution, share, column.in_order)
+
+
+# --------------------
+# Which pairs of columns to measure where all of them would drown in noise.
+#
+# A forest of pairs is chosen privately: the pairs farthest from independence that join columns not joined yet. Once
+# it is measured, the fitted model says which other pairs must depend on each other, and that is free.
+
+
+# research: Tables: what to measure. Of all rows: the noise of a count at which a pair is still worth measuring
+FAINT = 1.0 / 72.0
+# research: Tables: all pairs, and sets of three. The same where all pairs can have it, and fewer than two
+# a column could be chosen
+FAINT_IF_ALL = 1.0 / 30.0
+MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
+# research: Tables: one constant at a time. L1 distance from independence, by the model, from which on a pair is
+# measured
+DEPENDENT = 0.01
+
+
+def affordable(pairs: int, share: float, rows: float, noise: Noise) -> int:
+    """How many of so many pairs can be measured for a share together, with a noise of `FAINT` of all rows at most.
+
+    >>> affordable(91, 0.5, 10_000, lambda share: 5.0 / share**0.5), affordable(91, 0.5, 1, lambda share: 5.0)
+    (91, 0)
+    """
+    low, high = 0, pairs
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if noise(share / middle) <= FAINT * rows else (low, middle - 1)
+    return low
+
+
+def candidates(cells: Sequence[Integers], generator: np.random.Generator) -> tuple[Block, ...]:
+    """Pairs of columns that have several cells each: all, or as many as can be looked at, drawn in public."""
+    several = [column for column, grouping in enumerate(cells) if width(grouping) > 1]
+    pairs = list(itertools.combinations(several, 2))
+    if len(pairs) > MOST_CANDIDATES:
+        kept = np.sort(generator.choice(len(pairs), MOST_CANDIDATES, replace=False))
+        pairs = [pairs[index] for index in kept]
+    return tuple(Block(columns=pair, groups=(cells[pair[0]], cells[pair[1]]), share=0.0) for pair in pairs)
+
+
+def independent_counts(
+    blocks: Sequence[Block], distributions: Sequence[Floats], rows: float, unit: int
+) -> list[Integers]:
+    """What each block would hold if its columns were independent, as whole units."""
+    expected = []
+    for block in blocks:
+        first, second = (
+            np.bincount(group, distributions[column]) for column, group in zip(block.columns, block.groups, strict=True)
+        )
+        expected.append(np.rint(rows * unit * np.outer(first, second)).astype(np.int64))
+    return expected
+
+
+def chance(expected: Sequence[Integers], unit: int) -> list[int]:
+    """How far from what is expected chance alone would put the counts of independent columns: Σ E|·|, in units."""
+    return [round(math.sqrt(2.0 / math.pi) * float(np.sqrt(table * float(unit)).sum())) for table in expected]
+
+
+def suggested(
+    mixture: Mixture, cells: Sequence[Integers], known: Sequence[Block], most: int, first: int | None = None
+) -> list[tuple[int, int]]:
+    """Pairs that were not measured, most dependent by the model first; those with the column `first` before all."""
+    dependence = _dependence(mixture, cells)
+    measured = {frozenset(block.columns) for block in known}
+    several = [column for column, grouping in enumerate(cells) if width(grouping) > 1]
+    pairs = [pair for pair in itertools.combinations(several, 2) if frozenset(pair) not in measured]
+    worth = [pair for pair in pairs if first in pair or dependence[pair] >= DEPENDENT]
+    return sorted(worth, key=lambda pair: (first not in pair, -dependence[pair]))[:most]
+
+
+def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
+    """Of each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
+    parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
+    q = np.concatenate(parts, axis=1)
+    single = mixture.weights @ q
+    apart = np.abs((q * mixture.weights[:, None]).T @ q - np.outer(single, single))
+    starts = np.cumsum([0, *(part.shape[1] for part in parts[:-1])])
+    dependence: Floats = np.add.reduceat(np.add.reduceat(apart, starts, axis=0), starts, axis=1)
+    return dependence
+
+
+# --------------------
+# Details: pairs of columns that nearly determine each other, once more in finer cells.
+#
+# The cells of pairs are as fine as counts of two independent columns can be seen. Where one column nearly determines
+# the other, rows are along a line, not all over the table: much finer cells hold enough of them. Which pairs those
+# are, the first fit of all pairs tells, which is public.
+
+
+MOST_DETAIL_NUMBERS = 200_000  # limit: noisy counts: two and a half seconds of exact draws
+# research: Tables: details of pairs. The part of one column that the other tells (Goodman & Kruskal's τ) from which on
+# a pair has a detail; the same times what is left to be told; and rows in cells of several atoms, for there to be any
+STRONG, WORTH, LEAST_MERGED = 0.22, 0.015, 0.1
+# research: Tables: details of pairs. Rows of a fine cell of an ordered column, over the noise of a count
+SEEN = 4.0
+# derived: Σ n/√share over details, of n cells along the line each, is least where shares go with this power of n
+DETAIL_POWER = 2.0 / 3.0
+
+
+def merged(cells: Integers, distribution: Floats) -> float:
+    """The share of rows in cells that hold several atoms."""
+    return float(distribution[np.bincount(cells)[cells] > 1].sum())
+
+
+def any_merged(pairs: Sequence[Block], distributions: Sequence[Floats]) -> bool:
+    """Whether some column has so many rows in cells of several atoms that there may be details."""
+    return any(merged(own, distributions[column]) > LEAST_MERGED for column, own in finest_cells(pairs).items())
+
+
+def most_detail_numbers(sizes: Sequence[int]) -> int:
+    """The most counts of details."""
+    return min(MOST_DETAIL_NUMBERS, sum(one * other for one, other in itertools.combinations(sizes, 2)))
+
+
+def detail_blocks(
+    columns: Sequence[Column],
+    distributions: Sequence[Floats],
+    mixture: Mixture,
+    pairs: Sequence[Block],
+    *,
+    rows: float,
+    shares: tuple[float, float],
+    noise: Noise,
+) -> tuple[Block, ...]:
+    """Blocks of a forest of pairs, the closest first: each for what a pair has, within the `shares` of all together."""
+    cells = finest_cells(pairs)
+    links = _links(mixture, cells, distributions)
+    each, (least, most) = float(np.mean([block.share for block in pairs])), shares
+
+    def share(count: int) -> float:
+        return min(most, max(least, count * each))
+
+    expected = max(1, min(len(links), len(columns) - 1))  # of a forest
+    seen = SEEN * noise(share(expected) / expected) / rows
+    fine = {i: _fine(columns[i], distributions[i], cells[i], seen) for link in links for i in link.columns}
+    sets = _forest([link.columns for link in links], {i: width(own) for i, own in fine.items()})
+    needs = np.array([max(width(fine[i]) for i in pair) ** DETAIL_POWER for pair in sets])
+    return tuple(
+        Block(columns=pair, groups=tuple(fine[i] for i in pair), share=float(part), centred=pairs[0].centred)
+        for pair, part in zip(sets, share(len(sets)) * needs / needs.sum(), strict=True)
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Link:
+    """Two columns, and how much there is to be gained from a closer look at them."""
+
+    columns: tuple[int, int]
+    worth: float
+
+
+def _links(mixture: Mixture, cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[_Link]:
+    """The pairs that nearly determine each other, by the mixture, and have something left to be told within cells."""
+    parts = {column: mixture.grouped(column, own) for column, own in cells.items()}
+    open_to = [column for column, own in cells.items() if merged(own, distributions[column]) > WORTH]
+    links = []
+    for pair in itertools.combinations(sorted(cells), 2):
+        if not set(pair).isdisjoint(open_to):
+            one, other = pair
+            told = determined((parts[one] * mixture.weights[:, None]).T @ parts[other])
+            if told > STRONG:
+                left = max(_left(mixture, i, j, cells[i], parts[i]) for i, j in (pair, pair[::-1]))
+                links.append(_Link(columns=pair, worth=told * left))
+    return sorted((link for link in links if link.worth > WORTH), key=lambda link: (-link.worth, link.columns))
+
+
+def _left(mixture: Mixture, column: int, other: int, cells: Integers, part: Floats) -> float:
+    """How much the atoms of two columns may still tell of each other within the `cells` of the one, (M, cells).
+
+    That is no more than either of them varies there, by Gini's measure 1 − Σp².
+    """
+    alone = mixture.marginal(column)
+    held = np.maximum(np.bincount(cells, alone), 1e-300)
+    own = 1.0 - np.bincount(cells, alone**2) / held**2
+    beside = (part * mixture.weights[:, None]).T @ mixture.columns[other]  # (cells, atoms)
+    theirs = 1.0 - (beside**2).sum(axis=1) / held**2
+    return float(held @ np.minimum(own, theirs))
+
+
+def determined(joint: Floats) -> float:
+    """The part of the one column's variation that the other explains: Goodman & Kruskal's τ, of both the larger.
+
+    >>> round(determined(np.array([[0.5, 0.0], [0.0, 0.5]])), 6), round(determined(np.full((2, 2), 0.25)), 6)
+    (1.0, 0.0)
+    """
+    parts = []
+    for table in (joint, joint.T):
+        alone = float((table.sum(axis=1) ** 2).sum())
+        given = float((table**2 / np.maximum(table.sum(axis=0), 1e-300)).sum())
+        parts.append((given - alone) / (1.0 - alone) if alone < 1.0 else 0.0)
+    return max(parts)
+
+
+def _forest(pairs: Sequence[tuple[int, int]], widths: dict[int, int]) -> list[tuple[int, int]]:
+    """The pairs that join columns no earlier one joins, as long as there is room for their numbers.
+
+    What goes with one column goes with those that go with it: a pair that closes a ring adds little.
+    """
+    parts: dict[int, int] = {}
+    kept, numbers = [], 0
+    for pair in pairs:
+        one, other = (parts.setdefault(column, column) for column in pair)
+        size = math.prod(widths[column] for column in pair)
+        if one != other and numbers + size <= MOST_DETAIL_NUMBERS:
+            kept.append(pair)
+            numbers += size
+            parts = {column: one if part == other else part for column, part in parts.items()}
+    return kept
+
+
+def _fine(column: Column, distribution: Floats, cells: Integers, least: float) -> Integers:
+    """Atoms, or runs of them in an order that hold so many rows; none in two cells."""
+    if not column.in_order:
+        return np.arange(column.size)
+    return refined([cells, cells_of(distribution, least, column.in_order)])
+
+
+# --------------------
+# How pairs of columns would be measured: their cells and shares, by what is known of single columns.
+
+
+TAKEN = 0.5  # research: Tables: details of pairs. Of the share of sets, the most that details have with their own
+
+
+def seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
+    """The noise through which pairs are seen, for each share of the budget."""
+    return interaction_noise(columns, noise) if shares.interactions else noise
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """What a round of pairs is planned from: columns and their distributions, rows, shares, and the noise of a count.
+
+    A `target` of few classes may `split` all pairs where they are counts; else pairs with it get a larger share.
+    """
+
+    columns: tuple[Column, ...]
+    distributions: tuple[Floats, ...]
+    rows: float
+    shares: Shares
+    noise: Noise
+    target: int | None = None
+    split: bool = False
+
+    def every(self) -> tuple[Block, ...]:
+        """A block for each pair, with what was set aside for details where there can be none."""
+        splits = self.split and not self.shares.interactions
+        blocks = pair_blocks(
+            self.columns,
+            self.distributions,
+            rows=self.rows,
+            share=self.shares.pairs,
+            noise=seen(self.columns, self.shares, self.noise),
+            target=self.target if splits else None,
+            favoured=None if splits else self.target,
+            centred=self.shares.interactions,
+        )
+        if not blocks or self.shares.details == 0.0 or any_merged(blocks, self.distributions):
+            return blocks
+        return with_share(blocks, self.shares.pairs + self.shares.details)
+
+    def details(self, mixture: Mixture, pairs: Sequence[Block]) -> tuple[Block, ...]:
+        """Those of the pairs that nearly determine each other by a first fit, once more in finer cells."""
+        if self.shares.details == 0.0 or not any_merged(pairs, self.distributions):
+            return ()
+        return detail_blocks(
+            self.columns,
+            self.distributions,
+            mixture,
+            pairs,
+            rows=self.rows,
+            shares=(self.shares.details, self.shares.details + TAKEN * self.shares.triples),
+            noise=seen(self.columns, self.shares, self.noise),
+        )
+
+    def cells(self) -> list[Integers]:
+        """The cells of each column in pairs that are chosen."""
+        share, most = self.shares.forest + self.shares.pairs, self.shares.most or 0
+        if most == 0:
+            return [np.zeros(column.size, dtype=np.int64) for column in self.columns]
+        noise = seen(self.columns, self.shares, self.noise)
+        return pair_cells(self.columns, self.distributions, rows=self.rows, share=share, noise=noise, most=most)
+
+    def chosen(self, sets: Sequence[tuple[int, ...]], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
+        """Pairs that were chosen, in these cells of their columns, as they are measured."""
+        interactions = self.shares.interactions
+        blocks = blocks_of(sets, cells, share, favoured=self.target, centred=interactions)
+        if not interactions:
+            return blocks
+        noise = seen(self.columns, self.shares, self.noise)
+        return in_few_cells_too(blocks, self.columns, self.distributions, rows=self.rows, noise=noise)

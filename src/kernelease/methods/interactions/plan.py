@@ -15,23 +15,27 @@ import numpy as np
 
 from kernelease import html
 from kernelease.errors import ParameterError
-from kernelease.measured.block import Block, finest
-from kernelease.measured.blocks import sensitivity_of
-from kernelease.methods.interactions.grouped import grouped, leaves
+from kernelease.measured.blocks import Block, finest, sensitivity_of
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
-from kernelease.methods.interactions.reserve import Reserve
-from kernelease.methods.interactions.resolution import Noise, width
-from kernelease.methods.interactions.shares import SIZE
-from kernelease.methods.interactions.singles import centres, first_look, single_blocks
-from kernelease.methods.interactions.workload import Workload, fitted_cells
+from kernelease.methods.interactions.rounds import Reserve, Workload, fitted_cells
+from kernelease.methods.interactions.singles import (
+    SIZE,
+    Noise,
+    centres,
+    first_look,
+    grouped,
+    leaves,
+    single_blocks,
+    width,
+)
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.private.encoded import MOST_KEPT
 from kernelease.table.columns.column import Column
+from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
-from kernelease.table.table_domain import TableDomain
 
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of

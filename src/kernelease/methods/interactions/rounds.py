@@ -1,17 +1,157 @@
-"""Rounds of noisy counts of one table, and what is left of its budget after each."""
+"""Rounds of noisy counts of one table: what is set aside, what is left after each, how long they take."""
 
+import warnings
 from collections.abc import Sequence
-from typing import final
+from dataclasses import dataclass, replace
+from typing import Final, final
+
+import numpy as np
+import pyarrow as pa
 
 from kernelease.arrays import Integers
-from kernelease.measured.block import Block
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.measured.levels import Levels, in_groups, of_atoms
-from kernelease.privacy.filter import PrivacyFilter
+from kernelease.errors import CapacityError
+from kernelease.fit.mixtures.beyond import Misfit
+from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.mixture import Bounds, Mixture, MixtureSolver, kept
+from kernelease.fit.mixtures.objective import signal_of
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.offsets import Levels, in_groups, of_atoms
+from kernelease.privacy.accounting import Loss, Privacy
+from kernelease.privacy.mechanisms import PrivacyFilter, noise_scale
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource
+from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.privacy.step import Selection
 from kernelease.private.counts import ExactCounts, joined
+from kernelease.table.domain import Domain
+
+# --------------------
+# What a release of a table sets aside before the ledger is charged, so that no later step can find too little.
+
+
+LEAST_SHARE = 2.0**-24  # limit: of the budget: no block and no choice gets less, whatever the noisy counts are
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserve:
+    """The most noisy numbers of each round, by declared sizes and caps alone.
+
+    Later rounds follow from noisy counts, which nobody knows when the ledger is charged: so each round keeps to what is
+    set aside for it here, and every share is at least `LEAST_SHARE`.
+    """
+
+    singles: int
+    pairs: int
+    triples: int
+    moments: int = 0
+    details: int = 0
+
+    @property
+    def numbers(self) -> int:
+        """Of all rounds."""
+        return self.singles + self.pairs + self.triples + self.moments + self.details
+
+    def total(self, privacy: Privacy, unit: int = 1) -> Loss:
+        """The budget with room for all numbers; `CapacityError` where its noise can't be drawn."""
+        total = privacy.total(self.numbers)
+        scale = 4.0 * noise_scale(privacy, total, block_sensitivity(privacy.relation, unit=unit), LEAST_SHARE)
+        if not scale <= LARGEST_LAPLACE_SCALE:  # four times: what a choice needs beside a count
+            raise CapacityError(
+                f"epsilon = {privacy.epsilon!r} with delta = {privacy.delta!r} is too small: the noise of a count "
+                "would be larger than can be drawn. Take a larger epsilon."
+            )
+        return total
+
+
+# --------------------
+# How long each stage of a release takes, about: for plans, and for whoever watches. Everything in it is public.
+
+
+READING: Final = "reading rows"
+TOGETHER: Final = "noisy counts of pairs"
+ROUGHLY: Final = "a first fit, to choose what else to count"
+CHOSEN: Final = "noisy counts of what was chosen"
+FITTING: Final = "fitting"
+DRAWING: Final = "drawing rows"
+
+# Seconds of one core of an ordinary machine.
+_START = 1.0  # research: Time of a release. Libraries are loaded, and the source is opened
+_PER_CELL = 2e-7  # research: Time of a release. A cell of the table, read, encoded and counted
+_PER_PAIR = 2.5e-8  # research: Time of a release. A row, counted in one pair of columns
+_PER_DRAW = 1.2e-5  # research: Time of a release. A number of exact noise
+_PER_CHOICE = 1.3e-6  # research: Time of a release. A cell of the table, counted in what is chosen
+_PER_STEP = 2e-3  # research: Time of a release. A step of the fit, whatever there is to fit
+_PER_PRODUCT = 3e-11  # research: Time of a release. A multiplication and addition in the fit
+_PER_LOGIT = 3e-8  # research: Time of a release. A parameter of the fit, in one step
+_PER_VALUE = 1.3e-6  # research: Time of a release. A value of a synthetic row, drawn and decoded
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What there is to do: so many rows and columns, blocks to count, and a mixture to fit to them."""
+
+    rows: float
+    columns: int
+    blocks: tuple[Block, ...]  # single columns, and pairs that are measured
+    looked_at: int = 0  # pairs of which some are chosen privately
+    signal: float  # rows over the noise of a count, in pairs
+    classes: int = 1  # of a target
+    solver: MixtureSolver
+
+    @property
+    def cells(self) -> int:
+        """Of all columns, as fine as pairs of them are measured."""
+        return fitted_cells(self.blocks)
+
+    def seconds(self) -> dict[str, float]:
+        """Of each stage, in order."""
+        pairs = sum(len(block.columns) > 1 for block in self.blocks)
+        numbers = sum(block.cells for block in self.blocks)
+        table = self.rows * self.columns
+        counted = {READING: _START + table * _PER_CELL}
+        if pairs:
+            counted[TOGETHER] = self.rows * (pairs + self.looked_at) * _PER_PAIR + numbers * _PER_DRAW
+            counted[ROUGHLY] = self._fit(self.solver.rough())
+            counted[CHOSEN] = table * _PER_CHOICE
+        return counted | self.after()
+
+    def after(self) -> dict[str, float]:
+        """What follows the measurements."""
+        return {FITTING: self._fit(self.solver), DRAWING: self.rows * self.columns * _PER_VALUE}
+
+    def _fit(self, solver: MixtureSolver) -> float:
+        components, steps = solver.effort(self.cells, max(1.0, self.signal))
+        products = 2 * self.classes * self.cells * self.cells * _PER_PRODUCT
+        return steps * (_PER_STEP + components * (products + self.cells * _PER_LOGIT))
+
+
+def fitted_cells(blocks: Sequence[Block]) -> int:
+    """Cells of all columns in blocks of several: the parameters of a mixture's component."""
+    cells: dict[int, int] = {}
+    for block in blocks:
+        if len(block.columns) > 1:
+            for column, size in zip(block.columns, block.shape, strict=True):
+                cells[column] = max(size, cells.get(column, 0))
+    return max(1, sum(cells.values()))
+
+
+def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver, rows: int | None = None) -> Workload:
+    """What a fit of these measurements has to do, and to draw so many rows of it."""
+    noisy = noisy.without_details
+    return Workload(
+        rows=noisy.rows if rows is None else rows,
+        columns=len(noisy.sizes),
+        blocks=tuple(block.block for block in noisy.blocks),
+        signal=signal_of(noisy),
+        solver=solver,
+    )
+
+
+# --------------------
+# Rounds of noisy counts of one table, and what is left of its budget after each.
+
 
 _ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a sum of thousands of charges
 
@@ -130,3 +270,55 @@ class Rounds:
         )
         self._selections += picks
         return tuple(candidates[index] for index in chosen)
+
+
+# --------------------
+# A table as a mixture of products, from which rows are drawn.
+
+
+SHOWN = 3  # convention: sets of columns that a warning names
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FittedTable:
+    """A mixture of products, and how many rows it stands for."""
+
+    mixture: Mixture
+    rows: float
+
+    def keeping(self, bounds: Sequence[Bounds]) -> "FittedTable":
+        """The same with numbers whose means and variances are within bounds."""
+        return replace(self, mixture=kept(self.mixture, bounds))
+
+    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
+        """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
+
+        Warns of columns that the rows do not hold together as they were measured.
+        """
+        wanted = max(1, round(self.rows)) if count is None else count
+        poor: list[Misfit] = []
+
+        def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
+            rows = draw_rows(self.mixture, number, generator, whole=wanted)
+            if number == wanted:
+                poor[:] = self.mixture.poorly_held_by(rows)
+            return rows.T
+
+        table = domain.drawn(draw, wanted, generator)
+        if domain.schema is not None and poor:
+            warnings.warn(poorly_held(poor, domain.schema.names), stacklevel=2)
+        return table
+
+
+def poorly_held(poor: Sequence[Misfit], names: Sequence[str]) -> str:
+    """Which columns go together in the rows otherwise than in the noisy counts, beyond what noise explains."""
+    told = [
+        f"{misfit.chi_squared:.1f} for {' × '.join(names[column] for column in misfit.columns)}"
+        for misfit in poor[:SHOWN]
+    ]
+    more = [f"above it for {len(poor) - SHOWN} more"] if len(poor) > SHOWN else []
+    return (
+        "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
+        f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
+    )

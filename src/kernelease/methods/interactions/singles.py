@@ -1,15 +1,305 @@
-"""The first rounds: every column on its own, and again for as much as its first counts show that it needs."""
+"""The first rounds: every column on its own, how finely it is counted, and its share of the budget."""
 
-from collections.abc import Sequence
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, final
 
 import numpy as np
 
-from kernelease.arrays import Integers
-from kernelease.measured.block import Block
+from kernelease.arrays import Floats, Integers
+from kernelease.measured.blocks import Block
+from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Category
 
-POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
+# --------------------
+# Columns as they are planned for: of those whose atoms are leaves in groups, the groups.
+
+
+def grouped(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """The same columns, where those in groups have these for their values.
+
+    >>> from kernelease.table.columns.hierarchy import Hierarchy
+    >>> code = Hierarchy(name="code", values=("E10", "E11", "I10"), prefix=1, nullable=True)
+    >>> [column.size for column in grouped([code])]
+    [3]
+    """
+    found = zip(columns, declared_levels(columns), strict=True)
+    return tuple(
+        column if own is None else Category(name=column.name, values=tuple(np.unique(own).tolist()))
+        for column, own in found
+    )
+
+
+def leaves(columns: Sequence[Column]) -> tuple[int, ...]:
+    """How many leaves there are in the groups of each column; 0 where it has none."""
+    return tuple(0 if own is None else len(own) for own in declared_levels(columns))
+
+
+# --------------------
+# How a release of a table parts its budget among single columns, pairs, and sets that are chosen later.
+
+
+SIZE = 0.03  # research: Tables: single columns without their mean. For the number of rows, where it is private
+LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
+# research: Tables: pairs in few cells, too. The same where pairs say nothing about single columns; the most grows with
+# the logarithm (to base 2) of the number of columns
+LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS, MORE_FOR_MORE = 0.15, 0.3, 0.03
+# research: Tables: single columns, twice. Columns beyond which the most grows twice as fast; and what it never passes
+MANY_COLUMNS, MOST_OF_ALL = 16, 0.75
+# research: Tables: interactions in place of counts. Times what they have beside counts of pairs
+SINGLES_BESIDE_INTERACTIONS = 1.3
+# research: Tables: all pairs, and sets of three. What a larger set gets of the budget, over what a pair gets
+TRIPLE = 0.5
+DETAILS = 0.03  # research: Tables: details of pairs. Of the share of pairs, for details of some
+# research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
+SINGLES_BESIDE_TARGET = 0.75
+CHOICE = 0.02  # research: Tables: one constant at a time. Of the budget for choosing them
+FEWEST_TRIPLES, MOST_TRIPLES = 4, 40  # research: Tables: one constant at a time. Sets of three or four
+# research: Tables: one constant at a time. Of a forest of pairs and for its counts, where pairs are chosen
+FOREST_CHOICE, FOREST = 0.05, 0.08
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shares:
+    """Parts of the budget (of μ², or of a pure ε). They add up to 1; what a round leaves goes to the next."""
+
+    size: float
+    singles: float
+    pairs: float
+    choice: float
+    triples: float
+    count: int  # of the sets of three or four
+    forest: float = 0.0  # of the pairs that are chosen first
+    most: int | None = None  # pairs that are measured, where they are chosen; None: all
+    interactions: bool = False  # whether pairs are measured as interactions
+    details: float = 0.0  # of some pairs; where there are none, of the sets
+
+    @classmethod
+    def rule(
+        cls,
+        columns: int,
+        signal: float,
+        *,
+        known_rows: bool,
+        target: bool,
+        interactions: bool = False,
+        triples: int | None = None,
+    ) -> "Shares":
+        """Shares by the number of columns and the `signal`: rows over the noise of all atoms' counts together.
+
+        Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
+        small, they are cheap: their share falls as 1/√signal. Pairs and larger sets part the rest: there are more
+        such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
+        """
+        size = 0.0 if known_rows else SIZE
+        if columns == 1:
+            return cls(
+                size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0, interactions=interactions
+            )
+        singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
+        if interactions:
+            wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
+            singles = max(LEAST_BESIDE_INTERACTIONS, min(_most_beside_interactions(columns), wanted))
+        most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
+        wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
+        count = max(0, min(wished, most))
+        choice = CHOICE if count else 0.0
+        sets, together = TRIPLE * count, 1.0 - size - singles - choice
+        third = together * sets / (columns * (columns - 1) / 2 + sets)
+        details = DETAILS * (together - third) if interactions and count else 0.0
+        return cls(
+            size=size,
+            singles=singles,
+            pairs=1.0 - size - singles - choice - third - details,
+            choice=choice,
+            triples=third,
+            count=count,
+            interactions=interactions,
+            details=details,
+        )
+
+    def beside(self, aside: float) -> "Shares":
+        """The same parts of what is left where so much is set aside."""
+        left = 1.0 - aside
+        return dataclasses.replace(
+            self,
+            size=self.size * left,
+            singles=self.singles * left,
+            pairs=self.pairs * left,
+            choice=self.choice * left,
+            triples=self.triples * left,
+            forest=self.forest * left,
+            details=self.details * left,
+        )
+
+    def chosen(self, most: int) -> "Shares":
+        """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
+        if most == 0:
+            return dataclasses.replace(
+                self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
+            )
+        return dataclasses.replace(
+            self,
+            pairs=1.0 - self.size - self.singles - FOREST_CHOICE - FOREST,
+            choice=FOREST_CHOICE,
+            forest=FOREST,
+            triples=0.0,
+            count=0,
+            most=most,
+            details=0.0,
+        )
+
+
+def _most_beside_interactions(columns: int) -> float:
+    """The most that single columns get beside interactions: every column takes part in more pairs the more there are.
+
+    >>> [round(_most_beside_interactions(columns), 2) for columns in (2, 16, 64, 1000)]
+    [0.33, 0.42, 0.54, 0.75]
+    """
+    more = math.log2(columns) + max(0.0, math.log2(columns / MANY_COLUMNS))
+    return min(MOST_OF_ALL, MOST_BESIDE_INTERACTIONS + MORE_FOR_MORE * more)
+
+
+# --------------------
+# How finely to count columns: atoms, and cells of them, that hold enough rows to be seen through the noise.
+
+
+# research: Tables: moments beside counts. Of the noise of a count, what one more cell is taken to add to an interval
+ADDED = 1.0
+# research: Tables: single columns, twice. An atom is seen whole where it holds so many standard deviations of its noise
+SEEN = 2.0
+_TURNS = 3  # convention: after which needs change by less than the noise of the counts that they come from
+
+Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
+
+
+def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise: Noise, power: float) -> list[float]:
+    """Of each column, how many of its atoms the noise will let through if it gets what it needs.
+
+    An atom of a share p counts for min(1, p / (`SEEN`·σ)), where σ is the noise of a share. A column of 500 values of
+    which one holds nearly all rows needs no more than one of two values. What a column gets grows with this `power` of
+    what it needs, and this follows from the noise that it gets: a few turns settle both.
+
+    >>> even, single = np.full(100, 0.01), np.array([0.99] + [0.0001] * 99)
+    >>> [round(need, 1) for need in atoms_seen([even, single], 10_000, 1.0, lambda share: 20 / share**0.5, 0.5)]
+    [100.0, 1.9]
+    """
+    needs = [float(len(one)) for one in distributions]
+    for _ in range(_TURNS):
+        powers = np.array(needs) ** power
+        sigmas = [noise(float(part)) / rows for part in share * powers / powers.sum()]
+        needs = [
+            max(1.0, float(np.minimum(1.0, p / (SEEN * sigma)).sum()))
+            for p, sigma in zip(distributions, sigmas, strict=True)
+        ]
+    return needs
+
+
+def cells_of(distribution: Floats, least: float, ordered: int, *, unseen: float = 0.0) -> Integers:
+    """Atoms grouped into cells that hold a share of at least `least` each, as far as they can: (atoms,).
+
+    An atom as heavy as that is a cell of its own. Of the first `ordered` atoms only neighbours share a cell; what
+    follows them (NULL, say) keeps cells of its own. Atoms without an order share a cell with others of their weight;
+    those lighter than `unseen`, whose weight is noise, with their neighbours: cells that noise chose are too light.
+
+    >>> cells_of(np.array([0.1, 0.1, 0.5, 0.12, 0.1, 0.08]), 0.2, 6).tolist()
+    [0, 0, 1, 2, 2, 2]
+    >>> cells_of(np.array([0.1, 0.6, 0.05, 0.25]), 0.2, 0).tolist()
+    [2, 0, 2, 1]
+    """
+    if ordered == 0:
+        return _unordered(distribution, least, unseen)
+    cells = _ordered(distribution[:ordered], least)
+    special = np.arange(len(distribution) - ordered) + int(cells.max()) + 1
+    return np.concatenate([cells, special]).astype(np.int64)
+
+
+def _ordered(distribution: Floats, least: float) -> Integers:
+    cells = np.zeros(len(distribution), dtype=np.int64)
+    cell, held = 0, 0.0
+    for atom, share in enumerate(distribution):
+        if atom and (held >= least or share >= least):
+            cell, held = cell + 1, 0.0
+        cells[atom] = cell
+        held += share
+    if cell and held < least / 2:  # too little is left for a cell
+        cells[cells == cell] = cell - 1
+    return cells
+
+
+def _unordered(distribution: Floats, least: float, unseen: float) -> Integers:
+    cells = np.zeros(len(distribution), dtype=np.int64)
+    heavy = np.flatnonzero(distribution >= least)
+    cells[heavy] = np.arange(len(heavy))
+    light = np.flatnonzero(distribution < least)
+    cell, held = len(heavy), 0.0
+    weights = np.where(distribution[light] > unseen, distribution[light], 0.0)
+    for atom in light[np.argsort(-weights, kind="stable")]:
+        cells[atom] = cell
+        held += distribution[atom]
+        if held >= least:
+            cell, held = cell + 1, 0.0
+    return cells
+
+
+def coarser(cells: Integers, distribution: Floats, least: float, ordered: int) -> Integers:
+    """Cells of cells: a grouping of atoms that never parts what `cells` holds together."""
+    masses: Floats = np.bincount(cells, distribution).astype(np.float64)
+    in_order = int(cells[ordered - 1]) + 1 if ordered else 0
+    grouped: Integers = cells_of(masses, least, in_order)[cells]
+    return grouped
+
+
+def parted(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: float) -> Integers:
+    """The same cells, where those of a number that are wide and full are cut into halves of their width: (atoms,).
+
+    A row of a cell may be off its middle by half the width h. Where a cell of n rows about m is cut in two, Σx of its
+    rows is known better by about n·h/2, and worse by a count's noise times how far m is from the mean, or at least the
+    standard deviation: a cell is cut as long as the former is more than the latter. So the last cell of a skewed
+    number, as full as all others and much wider, becomes several. `rows` are those of each atom, `ends` the least and
+    the greatest number of the first atoms, in order: the others (NULL) stay as they are.
+
+    >>> ends = np.array([0.0, 1.0, 2.0, 3.0, 4.0]), np.array([1.0, 2.0, 3.0, 4.0, 90.0])
+    >>> parted(np.array([0, 0, 1, 1, 1, 2]), np.array([50.0, 50.0, 40.0, 30.0, 30.0, 9.0]), ends, 10.0).tolist()
+    [0, 0, 1, 1, 2, 3]
+    """
+    count = len(ends[0])
+    low, high = ends
+    held = rows[:count]
+    middle, total = low / 2 + high / 2, max(float(held.sum()), 1e-300)
+    mean = float(held @ middle) / total
+    spread = float(np.sqrt(held @ (middle - mean) ** 2 / total))
+    starts = set(np.flatnonzero(np.diff(cells[:count], prepend=-1)).tolist())
+    waiting = list(zip(sorted(starts), [*sorted(starts)[1:], count], strict=True))
+    while waiting:
+        first, last = waiting.pop()
+        half, centre = (high[last - 1] - low[first]) / 2.0, (high[last - 1] + low[first]) / 2.0
+        cost = ADDED * noise * max(abs(centre - mean), spread)
+        cut = min(max(int(np.searchsorted(low, centre)), first + 1), last - 1)
+        if first < cut < last and float(held[first:last].sum()) * half / 2.0 > cost:
+            starts.add(cut)
+            waiting += [(first, cut), (cut, last)]
+    flags = np.zeros(count, dtype=np.int64)
+    flags[sorted(starts - {0})] = 1
+    own = np.cumsum(flags)
+    return np.concatenate([own, own[-1] + cells[count:] - cells[count - 1]]).astype(np.int64)
+
+
+def width(cells: Integers) -> int:
+    """The number of cells of a grouping."""
+    return int(cells.max()) + 1
+
+
+# --------------------
+# The first rounds: every column on its own, and again for as much as its first counts show that it needs.
+
+
+SINGLE_POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
 FIRST = 0.3  # research: Tables: single columns, twice. Of the share of single columns, for a first look
 LONG = 128  # research: Tables: one constant at a time. More ordered atoms than that are measured in runs, too
 RUN = 16  # research: Tables: one constant at a time. Atoms of a run
@@ -41,7 +331,7 @@ def single_blocks(
     """
     sizes = [column.size for column in columns] if needs is None else needs
     beside = [LEAVES if count else 0.0 for count in leaves] or [0.0] * len(columns)
-    powers = np.array(sizes, dtype=np.float64) ** POWER
+    powers = np.array(sizes, dtype=np.float64) ** SINGLE_POWER
     whole = float((powers * (1.0 + np.array(beside))).sum())
     blocks = []
     for index, (column, part) in enumerate(zip(columns, share * powers / whole, strict=True)):

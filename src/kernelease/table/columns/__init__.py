@@ -5,11 +5,9 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.table.columns.boolean import Boolean
     from kernelease.table.columns.celled import Celled, Stepped
     from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
-    from kernelease.table.columns.hierarchy import Hierarchy
-    from kernelease.table.columns.listed import OTHER_LABEL, Category, Listed, Ordinal
+    from kernelease.table.columns.listed import OTHER_LABEL, Boolean, Category, Hierarchy, Listed, Ordinal, String
     from kernelease.table.columns.numeric import Integer, Number
     from kernelease.table.columns.registry import (
         COLUMN_TYPES,
@@ -19,22 +17,16 @@ if TYPE_CHECKING:
         column_to_dict,
         required_keys,
     )
-    from kernelease.table.columns.spelling import closest, nearest
-    from kernelease.table.columns.string import String
     from kernelease.table.columns.temporal import Date, Datetime
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "boolean": "Boolean",
             "celled": "Celled Stepped",
             "column": "Codes Column MOST_ATOMS",
-            "hierarchy": "Hierarchy",
-            "listed": "Category Listed OTHER_LABEL Ordinal",
+            "listed": "Boolean Category Hierarchy Listed OTHER_LABEL Ordinal String",
             "numeric": "Integer Number",
             "registry": "COLUMN_TYPES FILL_IN column_from_dict column_keys column_to_dict required_keys",
-            "spelling": "closest nearest",
-            "string": "String",
             "temporal": "Date Datetime",
         },
     )
@@ -58,10 +50,8 @@ __all__ = [
     "Ordinal",
     "Stepped",
     "String",
-    "closest",
     "column_from_dict",
     "column_keys",
     "column_to_dict",
-    "nearest",
     "required_keys",
 ]

@@ -10,9 +10,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError, SchemaError
-from kernelease.table.columns.spelling import is_encodable
-from kernelease.table.reading.arrow import dense
+from kernelease.errors import ParameterError, SchemaError, is_encodable
+from kernelease.table.reading import dense
 
 Codes: TypeAlias = NDArray[np.int32]
 

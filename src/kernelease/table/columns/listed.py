@@ -1,4 +1,4 @@
-"""Columns whose atoms are a declared list of values."""
+"""Columns whose atoms are a declared list: categories and ordinals, names in groups, yes and no, text."""
 
 import math
 from abc import abstractmethod
@@ -11,12 +11,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelease.arrays import Floats
-from kernelease.table.columns.column import NULL_LABEL, Codes, Column
-from kernelease.table.columns.spelling import closest, is_encodable
-from kernelease.table.reading.arrow import as_bytes, dense, is_text, text_of_dates
-from kernelease.table.reading.instants import is_instant
-from kernelease.table.reading.numbers import is_number, parse_number, read_numbers
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import closest, is_encodable
+from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
+from kernelease.table.reading import (
+    as_bytes,
+    dense,
+    is_instant,
+    is_number,
+    is_text,
+    parse_number,
+    read_numbers,
+    text_of_dates,
+    through_distinct,
+)
+
+# --------------------
+# Columns whose atoms are a declared list of values.
+
 
 Value: TypeAlias = str | int
 
@@ -279,3 +291,255 @@ class Ordinal(Required):
         if type(literal) is type(self.values[0]) and literal in self.values:
             return self.values.index(literal)
         raise self.error("values", f"{literal!r} is not one of the declared values.{self._near(literal)}")
+
+
+# --------------------
+# Names in groups: too many to count in pairs, where they are known by the upper level of a public hierarchy.
+
+
+MOST_VALUES = 65_536  # of a hierarchy, `other` and NULL among them: two bytes tell them apart
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hierarchy(Required):
+    """Names without an order, in groups: diagnosis codes by chapter, municipalities by region.
+
+    Its atoms are the values, group by group. They are counted on their own; with other columns it is the groups that
+    are, so that noise, memory and time grow with these and not with the values. Groups are the beginnings of the
+    values, `prefix` characters long; or `groups`, the group of each value in order.
+
+    >>> code = Hierarchy(name="code", values=("E10", "I10", "E11"), prefix=1)
+    >>> code.labels(), code.encode(pa.array(["I10", "E11", "E10"])).tolist()
+    (('E10', 'E11', 'I10'), [2, 1, 0])
+    >>> code.group_labels, code.atom_groups.tolist()
+    (('E', 'I'), [0, 0, 1])
+    """
+
+    prefix: int | None = None
+    groups: tuple[Value, ...] | None = None
+
+    tag: ClassVar[str] = "hierarchy"
+    ordered: ClassVar[bool] = False
+    most_atoms: ClassVar[int] = MOST_VALUES
+
+    def _check_listed(self) -> None:
+        if len(self.values) > MOST_VALUES:
+            raise self.error("values", f"{len(self.values):,} values are more than the limit of {MOST_VALUES:,}.")
+        super(Hierarchy, self)._check_listed()
+        if (self.prefix is None) == (self.groups is None):
+            raise self.error(
+                "type", "a hierarchy needs prefix, how many characters say the group, or groups: one of them."
+            )
+        if self.prefix is not None and (type(self.prefix) is not int or self.prefix < 1):
+            raise self.error("prefix", f"prefix must be a number of characters, at least 1, got {self.prefix!r}.")
+        if self.groups is not None:
+            object.__setattr__(self, "groups", tuple(self.groups))
+            if len(self._groups) != len(self.values):
+                told = f"{len(self._groups):,} for {len(self.values):,} values"
+                raise self.error("groups", f"groups must be the group of each value, in their order, got {told}.")
+        if (groups := len(self.group_labels)) > MOST_ATOMS:
+            raise self.error("values", f"{groups:,} groups are more than the limit of {MOST_ATOMS:,}. Declare fewer.")
+
+    @property
+    def _groups(self) -> tuple[str, ...]:
+        """The group of each value."""
+        return tuple(map(str, self.groups)) if self.groups is not None else _beginnings(self.values, self.prefix)
+
+    @property
+    def value_codes(self) -> tuple[int, ...]:
+        """The code of each value."""
+        return _order(self._groups)[2]
+
+    @property
+    def atom_groups(self) -> Integers:
+        """The group of each atom, (size,): `other` and NULL have groups of their own."""
+        groups, by_group, _ = _order(self._groups)
+        own = groups[by_group]
+        return np.concatenate([own, int(own[-1]) + 1 + np.arange(self.size - len(own))])
+
+    @property
+    def group_labels(self) -> tuple[str, ...]:
+        """The groups, the label of `other`, NULL."""
+        return tuple(dict.fromkeys(self._groups)) + self._special_labels
+
+    @property
+    def _special_labels(self) -> tuple[str, ...]:
+        return (str(self.other_label),) * self._has_other + (NULL_LABEL,) * self.nullable
+
+    def labels(self) -> tuple[str, ...]:
+        """The values by group, the label of `other`, NULL."""
+        return _labels(self.values, self._groups) + self._special_labels
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        values: list[Any] = [self.values[place] for place in _order(self._groups)[1].tolist()]
+        special: list[Any] = [self.other_label] * self._has_other + [None] * self.nullable
+        return pa.array(values + special, self.arrow_type).take(pa.array(codes))
+
+
+@lru_cache(maxsize=16)
+def _beginnings(values: tuple[Value, ...], prefix: int | None) -> tuple[str, ...]:
+    return tuple(str(value)[:prefix] for value in values)
+
+
+@lru_cache(maxsize=16)
+def _labels(values: tuple[Value, ...], names: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(str(values[place]) for place in _order(names)[1].tolist())
+
+
+@lru_cache(maxsize=16)
+def _order(names: tuple[str, ...]) -> tuple[Integers, Integers, tuple[int, ...]]:
+    """The group of each value; the values by group; the place of each value among these."""
+    numbers = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    groups = np.array([numbers[name] for name in names], dtype=np.int64)
+    by_group = np.argsort(groups, kind="stable")
+    return groups, by_group, tuple(np.argsort(by_group).tolist())
+
+
+# --------------------
+# Yes and no.
+
+
+WORDS = {
+    **dict.fromkeys((b"false", b"f", b"no", b"n"), 0.0),
+    **dict.fromkeys((b"true", b"t", b"yes", b"y"), 1.0),
+}
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Boolean(Column):
+    """false and true, then NULL. Read from booleans, from the numbers 0 and 1, and from text.
+
+    Text is true, t, yes, y, 1 or false, f, no, n, 0 in any case, blanks around it ignored. Anything else is NULL; in
+    a column that is not nullable, `default`, or false where none is declared.
+
+    >>> Boolean(name="insured", nullable=True).encode(pa.array(["Yes", "no", "1", "perhaps"])).tolist()
+    [1, 0, 1, 2]
+    """
+
+    default: bool | None = None
+
+    tag: ClassVar[str] = "boolean"
+    ordered: ClassVar[bool] = False
+    family: ClassVar[str] = "boolean"
+
+    def _check(self) -> None:
+        if self._given("default") not in (None, False, True) or type(self.default) is int:
+            raise self.error("default", f"default must be true or false, got {self.default!r}.")
+
+    @property
+    def _size_key(self) -> str:
+        return "type"
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """bool."""
+        return pa.bool_()
+
+    @property
+    def size(self) -> int:
+        """2, or 3 with NULL."""
+        return 2 + self.nullable
+
+    @property
+    def missing(self) -> int:
+        """NULL, else `default`, else false."""
+        return 2 if self.nullable else int(bool(self.default))
+
+    @property
+    def unknown(self) -> int:
+        """As for a missing cell."""
+        return self.missing
+
+    def labels(self) -> tuple[str, ...]:
+        """false, true, NULL."""
+        return ("false", "true") + (NULL_LABEL,) * self.nullable
+
+    def centres(self) -> Floats:
+        """0 and 1; NaN for NULL."""
+        return np.array([0.0, 1.0, np.nan])[: self.size]
+
+    def _encode(self, array: pa.Array) -> Codes:
+        numbers = through_distinct(as_bytes(array), _parse) if is_text(array.type) else read_numbers(array)
+        codes = np.full(len(array), self.unknown, dtype=np.int32)
+        np.copyto(codes, 0, where=numbers == 0.0)
+        np.copyto(codes, 1, where=numbers == 1.0)
+        return codes
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        return pa.array(codes == 1, mask=codes == 2)
+
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Always: a bit is false or true."""
+        return True
+
+    def keys(self, array: Any) -> Any:
+        return pc.cast(array, pa.bool_())
+
+    def key(self, literal: object) -> bool:
+        if not isinstance(literal, bool):
+            raise self.error("type", f"is compared with true or false, not with {literal!r}.")
+        return literal
+
+
+def _parse(texts: pa.Array) -> Floats:
+    numbers = read_numbers(texts)
+    words = [WORDS.get(text.strip(b" \t\r\n\f\x0b").lower(), np.nan) for text in texts.to_pylist()]
+    return np.where(np.isnan(numbers), np.array(words, dtype=np.float64), numbers)
+
+
+# --------------------
+# Text.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class String(Listed):
+    """Text: a public vocabulary `values` and `other`, or free text of at most `max_length` characters.
+
+    Free text has the atoms "" and `other` only: that is all that may be counted about text of which nothing is
+    public. Kernels on strings read it whole, up to `max_length`.
+
+    >>> String(name="note", max_length=200).encode(pa.array(["", "it hurts", "it hurts more"])).tolist()
+    [0, 1, 1]
+    >>> String(name="drug", values=("aspirin", "heparin")).labels()
+    ('aspirin', 'heparin', '__other__')
+    """
+
+    other: bool | str | int = True
+    values: tuple[str, ...] = ()
+    max_length: int | None = None
+
+    tag: ClassVar[str] = "string"
+    ordered: ClassVar[bool] = False
+
+    @property
+    def vocabulary(self) -> tuple[Value, ...]:
+        """`values`, or the empty text alone where none are declared."""
+        return self.values or ("",)
+
+    def _check(self) -> None:
+        given = self._given("values")
+        if not isinstance(given, tuple | list) or not all(isinstance(value, str) for value in given):
+            raise self.error("values", f"values must be a list of strings, got {self.values!r}.")
+        object.__setattr__(self, "values", tuple(given))
+        if not self.values and self.max_length is None:
+            raise self.error("type", "a string needs values, its public vocabulary, or max_length. Declare one.")
+        if not self.values and self.other is False:
+            raise self.error("other", "free text needs the other bucket: remove other = false, or declare values.")
+        self._check_length()
+        self._check_listed()
+
+    def _check_length(self) -> None:
+        if self.max_length is None:
+            return
+        if type(self.max_length) is not int or not 1 <= self.max_length <= 2**20:
+            raise self.error("max_length", f"max_length must be an integer from 1 to 2^20, got {self.max_length!r}.")
+        if too_long := [value for value in self.values if len(value) > self.max_length]:
+            raise self.error("values", f"{too_long[0]!r} is longer than max_length = {self.max_length}. Raise it.")
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """string."""
+        return pa.string()

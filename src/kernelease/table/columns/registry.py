@@ -4,14 +4,10 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from kernelease.errors import SchemaError
-from kernelease.table.columns.boolean import Boolean
+from kernelease.errors import SchemaError, nearest
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.hierarchy import Hierarchy
-from kernelease.table.columns.listed import Category, Ordinal
+from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
 from kernelease.table.columns.numeric import Integer, Number
-from kernelease.table.columns.spelling import nearest
-from kernelease.table.columns.string import String
 from kernelease.table.columns.temporal import Date, Datetime
 
 COLUMN_TYPES: Mapping[str, type[Column]] = {

@@ -9,9 +9,8 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.errors import SchemaError
+from kernelease.errors import SchemaError, nearest
 from kernelease.table.columns.column import Column, is_name
-from kernelease.table.columns.spelling import nearest
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,17 +1,44 @@
-"""Conditions, and how they are joined: true, false, or not known."""
+"""Conditions: single tests, how they are joined, and how a text becomes one."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, closest
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Boolean
+from kernelease.table.expressions.terms import (
+    END,
+    PARTS,
+    SHOWN,
+    Calculated,
+    Extracted,
+    Kind,
+    Literal,
+    Term,
+    Token,
+    columns_of,
+    computed,
+    numbers,
+    read_number,
+    shown,
+    signed,
+    spell_text,
+    tokens,
+    unit_of,
+    unreadable,
+    written,
+)
+
+# --------------------
+# Conditions, and how they are joined: true, false, or not known.
 
 
 class Condition(ABC):
@@ -101,3 +128,363 @@ class Joined(Condition):
 
 def _within(part: Condition) -> str:
     return f"({part})" if isinstance(part, Joined) else str(part)
+
+
+# --------------------
+# The single tests of the language.
+
+
+_COMPARE: Mapping[str, Callable[[Any, Any], Any]] = {
+    "==": pc.equal,
+    "!=": pc.not_equal,
+    "<": pc.less,
+    "<=": pc.less_equal,
+    ">": pc.greater,
+    ">=": pc.greater_equal,
+}
+OPERATORS = tuple(_COMPARE)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared(Leaf):
+    """`left operator right`, where left is a column, and right another one or a literal. Numbers compare exactly."""
+
+    left: Column
+    operator: str
+    right: Column | Literal
+
+    def __post_init__(self) -> None:
+        _check_operator(self.operator)
+        if not self.left.ordered and self.operator not in ("==", "!="):
+            raise ParameterError(f"column {self.left.name!r} has no order: only == and != can be asked of it.")
+        if isinstance(self.right, Column):
+            _check_alike(self.left, self.right)
+        else:
+            _ = self.left.key(self.right)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One column, or two."""
+        return (self.left.name, self.right.name) if isinstance(self.right, Column) else (self.left.name,)
+
+    def test(self, table: pa.Table) -> Any:
+        left = self.left.keys(table.column(self.left.name))
+        right = self.right
+        other = right.keys(table.column(right.name)) if isinstance(right, Column) else self.left.key(right)
+        return _COMPARE[self.operator](left, other)
+
+    def __str__(self) -> str:
+        return f"{written(self.left)} {self.operator} {written(self.right)}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Computed(Leaf):
+    """`left operator right` between numbers or dates, one of them at least computed. They are equal up to rounding."""
+
+    left: Term
+    operator: str
+    right: Term
+
+    def __post_init__(self) -> None:
+        _check_operator(self.operator)
+        left, right = unit_of(self.left), unit_of(self.right)
+        if left != right:
+            raise ParameterError(f"{shown(str(self))}: a {left} and a {right} do not compare.")
+        if not isinstance(self.left, Calculated) and not isinstance(self.right, Calculated):
+            raise ParameterError(f"{self} computes nothing.")
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The columns of both sides."""
+        return tuple(dict.fromkeys(column.name for side in (self.left, self.right) for column in columns_of(side)))
+
+    def test(self, table: pa.Table) -> Any:
+        return numbers(self.left, table).compare(self.operator, numbers(self.right, table))
+
+    def __str__(self) -> str:
+        return f"{written(self.left)} {self.operator} {written(self.right)}"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing(Leaf):
+    """`column is null`. NaN is a missing number."""
+
+    column: Column
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The one column."""
+        return (self.column.name,)
+
+    def test(self, table: pa.Table) -> Any:
+        return pc.is_null(table.column(self.column.name), nan_is_null=True)
+
+    def __str__(self) -> str:
+        return f"{written(self.column)} is null"
+
+
+def _check_operator(operator: str) -> None:
+    if operator not in OPERATORS:
+        raise ParameterError(f"a comparison is one of {' '.join(OPERATORS)}, got {operator!r}.")
+
+
+def _check_alike(left: Column, right: Column) -> None:
+    """Columns of one family compare; ordinals, if they share their list: ranks mean nothing elsewhere."""
+    if left.family != right.family:
+        raise ParameterError(
+            f"columns {left.name!r} ({left.tag}) and {right.name!r} ({right.tag}) do not compare: "
+            "numbers go with numbers, dates with dates, text with text."
+        )
+    if left.tag == right.tag == "ordinal" and left.labels()[: left.in_order] != right.labels()[: right.in_order]:
+        raise ParameterError(
+            f"columns {left.name!r} and {right.name!r} do not compare: "
+            "ordinals must have the same values in the same order."
+        )
+
+
+# --------------------
+# From a text to the tree of its condition.
+
+
+DEEPEST = 100  # parentheses, negations and signs within each other
+MOST_SIGNS = 100  # of arithmetic: each takes a tree one level deeper
+
+Part: TypeAlias = Condition | Term
+
+_ALL, _OR, _AND, _NOT, _TEST, _SUM, _PRODUCT = range(7)  # how strongly what stands between two parts binds them
+_STRENGTH = {
+    (Kind.KEYWORD, "or"): _OR,
+    (Kind.KEYWORD, "and"): _AND,
+    **{(Kind.KEYWORD, word): _TEST for word in ("is", "in", "not")},
+    **{(Kind.SIGN, operator): _TEST for operator in OPERATORS},
+    **{(Kind.SIGN, sign): _SUM for sign in "+-"},
+    **{(Kind.SIGN, sign): _PRODUCT for sign in "*/"},
+}
+_MIRROR = str.maketrans("<>", "><")
+
+
+def parse(text: object, columns: Iterable[Column]) -> Condition:
+    """The condition that a text says about some columns, or a `ParameterError` that says what is wrong with it.
+
+    >>> from kernelease.table.columns import Integer
+    >>> columns = [Integer(name=name, min=0, max=9, nullable=True) for name in ("total", "part", "rest")]
+    >>> print(parse("total in (7, 8) or not (total - part != rest)", columns))
+    (total == 7 or total == 8) or not total - part != rest
+    """
+    return _condition(_Parser(list(tokens(text)), {column.name: column for column in columns}).parse())
+
+
+def parse_term(text: object, columns: Iterable[Column]) -> Term:
+    """What a text computes from some columns, or a `ParameterError` that says what is wrong with it.
+
+    >>> from kernelease.table.columns import Number
+    >>> columns = [Number(name=name, min=0.5, max=300) for name in ("weight_kg", "height_m")]
+    >>> print(parse_term("weight_kg / (height_m * height_m)", columns))
+    weight_kg / (height_m * height_m)
+    """
+    part = _Parser(list(tokens(text)), {column.name: column for column in columns}).parse()
+    if isinstance(part, Condition):
+        raise ParameterError(f"{_told(part)} is true or false: that is computed for a column of type boolean.")
+    return part
+
+
+def names_in(text: object, known: Collection[str]) -> tuple[str, ...]:
+    """The known columns that a text names, in order of appearance, whether or not it can be read.
+
+    >>> names_in("year(born) + day * 2", ("day", "born", "year"))
+    ('born', 'day')
+    """
+    found = list(tokens(text))
+    named = [
+        token.text
+        for token, after in zip(found, [*found[1:], END], strict=True)
+        if token.kind in (Kind.WORD, Kind.QUOTED, Kind.TICKED) and token.text in known and after != (Kind.SIGN, "(")
+    ]
+    return tuple(dict.fromkeys(named))
+
+
+class _Parser:
+    """Precedence climbing: a part, then whatever binds it more strongly than what stood before it."""
+
+    def __init__(self, found: list[Token], columns: Mapping[str, Column]) -> None:
+        self._tokens = found[::-1]  # the next one is last
+        self._columns = columns
+        self._depth = 0
+        self._signs = 0
+
+    def parse(self) -> Part:
+        whole = self._expression(_ALL)
+        if self._tokens:
+            raise unreadable(f"{self._next()} is not expected there")
+        return whole
+
+    def _expression(self, strength: int) -> Part:
+        """All that binds more strongly than `strength`."""
+        self._depth += 1
+        if self._depth > DEEPEST:
+            raise unreadable(f"it is nested more than {DEEPEST} deep")
+        part = self._first(strength)
+        while (binding := _STRENGTH.get(self._next(), _ALL)) > strength:
+            part = self._bound(part, self._take().text, binding)
+        self._depth -= 1
+        return part
+
+    def _first(self, strength: int) -> Part:
+        token = self._take()
+        match token:
+            case Kind.KEYWORD, "if" if strength == _ALL:
+                return self._implication()
+            case Kind.KEYWORD, "not":
+                return Negated(part=_condition(self._expression(_NOT)))
+            case Kind.SIGN, "(":
+                inner = self._expression(_ALL)
+                self._expect(Kind.SIGN, ")")
+                return inner
+            case Kind.SIGN, "+" | "-":
+                return signed(token.text, _operand(self._expression(_PRODUCT), token.text))
+        return self._term(token)
+
+    def _implication(self) -> Condition:
+        when = _condition(self._expression(_ALL))
+        self._expect(Kind.KEYWORD, "then")
+        then = _condition(self._expression(_ALL))
+        return Joined(parts=(Negated(part=when), then), every=False)
+
+    def _bound(self, left: Part, word: str, strength: int) -> Part:
+        """What a part becomes with the word after it, and what that takes."""
+        if strength in (_OR, _AND):
+            return self._joined(left, word, strength)
+        if strength in (_SUM, _PRODUCT):
+            return self._computed(left, word, self._expression(strength))
+        if word in OPERATORS:
+            return _compared(left, word, self._expression(_TEST))
+        if not isinstance(left, Column):
+            raise unreadable(f"{word!r} is asked of a column, not of {_told(left)}")
+        if word == "is":
+            return self._is(left)
+        if word == "not":
+            self._expect(Kind.KEYWORD, "in")
+            return Negated(part=self._in(left))
+        return self._in(left)
+
+    def _joined(self, first: Part, word: str, strength: int) -> Condition:
+        parts = [_condition(first), _condition(self._expression(strength))]
+        while self._took(Kind.KEYWORD, word):
+            parts.append(_condition(self._expression(strength)))
+        return Joined(parts=tuple(parts), every=word == "and")
+
+    def _computed(self, left: Part, sign: str, right: Part) -> Term:
+        self._signs += 1
+        if self._signs > MOST_SIGNS:
+            raise unreadable(f"it has more than {MOST_SIGNS} signs of arithmetic")
+        return computed(_operand(left, sign), sign, _operand(right, sign))
+
+    def _is(self, column: Column) -> Condition:
+        negative = self._took(Kind.KEYWORD, "not")
+        self._expect(Kind.KEYWORD, "null")
+        missing = Missing(column=column)
+        return Negated(part=missing) if negative else missing
+
+    def _in(self, column: Column) -> Condition:
+        self._expect(Kind.SIGN, "(")
+        parts = [self._equal(column)]
+        while self._took(Kind.SIGN, ","):
+            parts.append(self._equal(column))
+        self._expect(Kind.SIGN, ")")
+        return parts[0] if len(parts) == 1 else Joined(parts=tuple(parts), every=False)
+
+    def _equal(self, column: Column) -> Condition:
+        value = self._expression(_TEST)
+        if isinstance(value, Condition | Column | Calculated):
+            raise unreadable(f"in (…) takes values, not {_told(value)}")
+        return Compared(left=column, operator="==", right=value)
+
+    def _term(self, token: Token) -> Term:
+        match token.kind:
+            case Kind.NUMBER:
+                return read_number(token.text)
+            case Kind.TEXT:
+                return token.text
+            case Kind.KEYWORD if token.text in ("true", "false"):
+                return token.text == "true"
+            case Kind.KEYWORD if token.text == "null":
+                raise unreadable("nothing compares with null: ask for is null or is not null")
+            case Kind.WORD if token.text in PARTS and self._next() == (Kind.SIGN, "("):
+                return self._extracted(token)
+            case Kind.WORD | Kind.QUOTED | Kind.TICKED:
+                return self._column(token)
+        hint = "; a column of that name goes in double quotes" if token.kind is Kind.KEYWORD else ""
+        raise unreadable(f"a column or a value is expected, not {token}{hint}")
+
+    def _extracted(self, token: Token) -> Term:
+        self._expect(Kind.SIGN, "(")
+        column = self._column(self._take())
+        self._expect(Kind.SIGN, ")")
+        return Extracted(part=token.text, column=column)
+
+    def _column(self, token: Token) -> Column:
+        name = token.text
+        if name not in self._columns:
+            raise ParameterError(f"there is no column {shown(name)}.{self._hint(token)}")
+        return self._columns[name]
+
+    def _hint(self, token: Token) -> str:
+        name, near = token.text, closest(token.text, self._columns, least=0.7)
+        text = f" Text goes in single quotes: {spell_text(name)}." if len(name) <= SHOWN else ""
+        if token.kind is Kind.WORD and any(part in self._columns for part in name.split("-")):
+            return " A minus after a name needs blanks around it."
+        if near is None:
+            return text
+        return f" Did you mean {near}?" + (text if token.kind is Kind.QUOTED else "")
+
+    def _next(self) -> Token:
+        return self._tokens[-1] if self._tokens else END
+
+    def _take(self) -> Token:
+        if not self._tokens:
+            raise unreadable("it ends too early")
+        return self._tokens.pop()
+
+    def _took(self, kind: Kind, text: str) -> bool:
+        found = self._next() == (kind, text)
+        if found:
+            self._tokens.pop()
+        return found
+
+    def _expect(self, kind: Kind, text: str) -> None:
+        if not self._took(kind, text):
+            raise unreadable(f"{text!r} is expected, not {self._next()}")
+
+
+def _condition(part: Part) -> Condition:
+    if isinstance(part, Condition):
+        return part
+    remedy = f"write {written(part)} == true" if isinstance(part, Boolean) else "compare it with something"
+    raise unreadable(f"{_told(part)} is no condition: {remedy}")
+
+
+def _operand(part: Part, word: str) -> Term:
+    if isinstance(part, Condition):
+        raise unreadable(f"{word} takes a column or a value, and {_told(part)} is true or false")
+    return part
+
+
+def _compared(left: Part, operator: str, other: Part) -> Condition:
+    if isinstance(left, Condition):
+        raise unreadable(f"{operator!r} is not expected there: join comparisons with and, a <= b and b <= c")
+    right = _operand(other, operator)
+    if isinstance(left, Calculated) or isinstance(right, Calculated):
+        return Computed(left=left, operator=operator, right=right)
+    if isinstance(left, Column):
+        return Compared(left=left, operator=operator, right=right)
+    if isinstance(right, Column):
+        return Compared(left=right, operator=operator.translate(_MIRROR), right=left)
+    raise unreadable("a comparison needs a column; text goes in single quotes, and names do not")
+
+
+def _told(part: Part) -> str:
+    """A part in a message."""
+    return shown(str(part) if isinstance(part, Condition) else written(part))

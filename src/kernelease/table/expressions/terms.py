@@ -1,19 +1,210 @@
-"""What stands on either side of a comparison: a column, a value, or numbers computed from them."""
+"""Terms: what stands on either side of a comparison, in words and in numbers that know their rounding."""
 
 import math
-from collections.abc import Callable, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias, TypeGuard, final
+from enum import StrEnum, unique
+from typing import Any, NamedTuple, TypeAlias, TypeGuard, final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, is_encodable
 from kernelease.table.columns.column import Column
-from kernelease.table.expressions.rounded import Rounded
-from kernelease.table.expressions.tokens import shown, spell_name, spell_text
+
+# --------------------
+# The words of a condition.
+
+
+LONGEST = 10_000  # characters of a condition
+KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "if", "then"})
+
+_TOKEN = re.compile(  # possessive, so that no text takes longer than its length
+    r"""\s*+(?:
+        (?P<sign><=|>=|==|!=|[<>(),+\-*/])
+      | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?![\w.])
+      | '(?P<text>[^']*+(?:''[^']*+)*+)'
+      | "(?P<quoted>[^"]*+(?:""[^"]*+)*+)"
+      | `(?P<ticked>[^`]*+)`
+      | (?P<word>[^\W\d]\w*+(?:[.\-]++\w++)*+)
+    )""",
+    re.VERBOSE,
+)
+_WORD = re.compile(r"[^\W\d]\w*+(?:[.\-]++\w++)*+")
+_EXAMPLE = "Write age > 30 and sex == 'Female', with and, or, not, in ('a', 'b'), is null; = is ==, <> is !=."
+SHOWN = 40  # characters of a text that a message repeats
+
+
+@final
+@unique
+class Kind(StrEnum):
+    """What a token is, by the groups of the pattern."""
+
+    SIGN = "sign"
+    NUMBER = "number"
+    TEXT = "text"
+    QUOTED = "quoted"
+    TICKED = "ticked"
+    WORD = "word"
+    KEYWORD = "keyword"
+    END = "end"
+
+
+class Token(NamedTuple):
+    """A word of the language: its kind, and its text without quotes."""
+
+    kind: Kind
+    text: str
+
+    def __str__(self) -> str:
+        return "the end" if self.kind is Kind.END else shown(self.text)
+
+
+END = Token(Kind.END, "")
+
+
+def tokens(text: object) -> Iterator[Token]:
+    """The tokens of a text, or a `ParameterError`.
+
+    >>> [token.text for token in tokens("age>=18 and 'it''s' != `odd name`")]
+    ['age', '>=', '18', 'and', "it's", '!=', 'odd name']
+    """
+    if not isinstance(text, str):
+        raise unreadable("must be a string")
+    if len(text) > LONGEST:
+        raise unreadable(f"it is longer than {LONGEST:,} characters")
+    if not is_encodable(text):
+        raise unreadable("it holds characters that are none, as from a terminal of another encoding")
+    position, end = 0, len(text.rstrip())
+    while position < end:
+        match = _TOKEN.match(text, position)
+        if match is None or match.lastgroup is None:
+            raise unreadable(f"it can't be read from {shown(text[position:].strip())} on")
+        yield _token(Kind(match.lastgroup), match[match.lastgroup])
+        position = match.end()
+
+
+def _token(kind: Kind, text: str) -> Token:
+    if kind is Kind.TEXT:
+        return Token(kind, text.replace("''", "'"))
+    if kind is Kind.QUOTED:
+        return Token(kind, text.replace('""', '"'))
+    return Token(Kind.KEYWORD if kind is Kind.WORD and text in KEYWORDS else kind, text)
+
+
+def spell_name(name: str) -> str:
+    """A column's name as it is written.
+
+    >>> spell_name("hours-per-week"), spell_name("in"), spell_name('5" nails')
+    ('hours-per-week', '"in"', '"5"" nails"')
+    """
+    plain = _WORD.fullmatch(name) is not None and name not in KEYWORDS
+    return name if plain else '"' + name.replace('"', '""') + '"'
+
+
+def spell_text(text: str) -> str:
+    """A text as it is written."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def shown(text: object, most: int = SHOWN) -> str:
+    """What was given, for a message: text in quotes, and not too long."""
+    return repr(f"{text[:most]}…" if isinstance(text, str) and len(text) > most else text)
+
+
+def unreadable(message: str) -> ParameterError:
+    """An error that ends with how conditions are written."""
+    return ParameterError(f"{message}. {_EXAMPLE}")
+
+
+# --------------------
+# Arithmetic on float64 that knows how far off rounding may have taken it.
+
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+_UNIT = 2.0**-52  # twice the relative error of one rounding, so that the bounds may be rounded themselves
+_LEAST = 2.0**-1070  # and some of the smallest floats, where errors are no longer relative
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rounded:
+    """Numbers, and how far from them the numbers without rounding may be: (n,) or () each. NaN is NULL.
+
+    0.1 + 0.2 is not 0.3 in float64, but it is within the slack of it; so are the parts of a total in euros and cents.
+    What is not finite after an operation is NULL, and so is a quotient whose divisor may be 0.
+    """
+
+    values: Floats
+    slack: Floats
+
+    @classmethod
+    def written(cls, values: Floats) -> "Rounded":
+        """Numbers as they were written in decimals: each float64 is the nearest one."""
+        return cls(values=values, slack=np.where(np.isinf(values), 0.0, _UNIT * np.abs(values) + _LEAST))
+
+    @classmethod
+    def _computed(cls, values: Floats, slack: Floats) -> "Rounded":
+        room = slack + _UNIT * np.abs(values) + _LEAST
+        return cls(values=np.where(np.isfinite(values) & np.isfinite(room), values, np.nan), slack=room)
+
+    def combine(self, sign: str, other: "Rounded") -> "Rounded":
+        """The sum, difference, product or quotient."""
+        with np.errstate(all="ignore"):
+            return self._computed(*_COMBINE[sign](self, other))
+
+    def compare(self, operator: str, other: "Rounded") -> pa.Array:
+        """Of each row true, false or null. Numbers are equal if rounding alone may part them."""
+        with np.errstate(all="ignore"):
+            gap = np.atleast_1d(self.values - other.values)
+            same = np.abs(gap) <= self.slack + other.slack
+        return pa.array(_COMPARE[operator](gap, same), mask=np.isnan(gap))
+
+
+def _sum(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
+    return left.values + right.values, left.slack + right.slack
+
+
+def _difference(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
+    return left.values - right.values, left.slack + right.slack
+
+
+def _product(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
+    slack = left.slack * np.abs(right.values) + right.slack * np.abs(left.values) + left.slack * right.slack
+    return left.values * right.values, slack
+
+
+def _quotient(left: Rounded, right: Rounded) -> tuple[Floats, Floats]:
+    """With x, y off by at most r, s: |x/y − x̃/ỹ| ≤ (r + s·|x̃/ỹ|) / (|ỹ| − s)."""
+    least = np.abs(right.values) - right.slack
+    quotient = np.where(least > 0.0, left.values / right.values, np.nan)
+    return quotient, (left.slack + right.slack * np.abs(quotient)) / least
+
+
+_COMBINE: Mapping[str, Callable[[Rounded, Rounded], tuple[Floats, Floats]]] = {
+    "+": _sum,
+    "-": _difference,
+    "*": _product,
+    "/": _quotient,
+}
+_COMPARE: Mapping[str, Callable[[Floats, Flags], Flags]] = {
+    "==": lambda gap, same: same,
+    "!=": lambda gap, same: ~same,
+    "<": lambda gap, same: (gap < 0.0) & ~same,
+    "<=": lambda gap, same: (gap < 0.0) | same,
+    ">": lambda gap, same: (gap > 0.0) & ~same,
+    ">=": lambda gap, same: (gap > 0.0) | same,
+}
+
+
+# --------------------
+# What stands on either side of a comparison: a column, a value, or numbers computed from them.
+
 
 Literal: TypeAlias = str | int | float | bool
 

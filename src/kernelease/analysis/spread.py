@@ -1,0 +1,481 @@
+"""How numbers are spread and go together: deviations, inequality, correlation."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.analysis.conditions import present
+from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
+from kernelease.analysis.estimate import Estimate, Parts, Source, Target
+from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
+from kernelease.analysis.marginal import DENSE, Marginal
+from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, present_term, product
+from kernelease.analysis.ratio_estimator import marginal_source
+from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
+from kernelease.arrays import Floats
+from kernelease.errors import ParameterError
+from kernelease.table.columns.column import Column
+
+# --------------------
+# How far a number is spread: its variance and its standard deviation.
+
+
+def standard_deviation(evidence: Evidence, name: str) -> Estimate:
+    """That of a column of numbers, over the rows that have one."""
+    return replace(variance(evidence, name).sqrt(), about=f"standard deviation of {name}")
+
+
+def variance(evidence: Evidence, name: str) -> Estimate:
+    """E[x²] − E[x]² of a column of numbers, over the rows that have one."""
+    return mean_and_variance(evidence, name)[1]
+
+
+def mean_and_variance(evidence: Evidence, name: str) -> tuple[Estimate, Estimate]:
+    """Both from the same sums: of the rows that have a number, of the number, and of its square.
+
+    A number that may be off by u, a root mean square, moves the mean and the standard deviation by at most u.
+    """
+    term = number_term(evidence, evidence.numeric(name, "standard deviation", ("integer", "number")))
+    assert term.column is not None  # numbers are of a column
+    marginal = max(evidence.marginals((term.column,)), key=lambda one: one.size)
+    known = present_term(evidence, term)
+    flags = [] if known is None else [known]
+    sums = [product(evidence, [*numbers, *flags], marginal) for numbers in ([], [term], [term, term])]
+    rows, first, second = (one.value for one in sums)
+    rows = max(rows, 1.0)
+    mean = first / rows
+    value = max(0.0, second / rows - mean**2)
+    away, off = sums[1].bias / rows, sums[2].halves.get(term.column, 0.0)
+    low, high = float((term.middle - term.half).min()), float((term.middle + term.half).max())
+
+    def estimate(about: str, value: float, slopes: list[float], bias: float, within: tuple[float, float]) -> Estimate:
+        gradient = np.array(slopes) / rows
+        drawn = (
+            _sampling_of_deviation(evidence, term, marginal, gradient) if evidence.target is Target.POPULATION else 0.0
+        )
+        return Estimate.normal(
+            value,
+            noise=_noise(evidence, sums, gradient),
+            sampling=math.sqrt(drawn),
+            bias=bias,
+            within=within,
+            target=evidence.target,
+            about=f"{about} of {name}",
+            source=ProductSource(evidence=evidence, terms=tuple(zip(gradient.tolist(), sums, strict=True)))
+            if evidence.target is Target.TABLE
+            else None,
+        )
+
+    ends = term.centre + low, term.centre + high
+    middle = estimate("mean", term.centre + mean, [-mean, 1.0, 0.0], away + off, ends)
+    bias = sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(value) + off) * off
+    slopes = [2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]
+    return middle, estimate("variance", value, slopes, bias, (0.0, (high - low) ** 2 / 4.0))
+
+
+def _noise(evidence: Evidence, sums: list[Product], gradient: Floats) -> float:
+    """The standard deviation of a weighted sum of sums, by the noise of what was measured."""
+    assert evidence.tabulated is not None  # the sums came from it
+    covariance = covariance_of([[(1.0, one)] for one in sums], evidence.tabulated.sigmas)
+    return math.sqrt(max(0.0, float(gradient @ covariance @ gradient)))
+
+
+def _sampling_of_deviation(evidence: Evidence, term: Term, marginal: Marginal, gradient: Floats) -> float:
+    """The variance over tables drawn from the population, by the synthetic rows or the cells."""
+    if evidence.rows is None or evidence.weights is None or term.column is None:
+        x, known = term.on(marginal.groups[0])[0], np.ones(marginal.size)
+        return max(0.0, float(gradient @ marginal.sampling([known, x, x * x]) @ gradient))
+    numbers = numbers_of(evidence.schema.columns[term.column], evidence.rows)
+    known = (~np.isnan(numbers)).astype(np.float64)
+    x = np.where(known > 0.0, numbers - term.centre, 0.0)
+    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    influence = gradient @ np.stack([known, x, x * x])
+    return evidence.total * float(shares @ (influence - shares @ influence) ** 2)
+
+
+# --------------------
+# How unequal a column is: the Gini coefficient of numbers, the entropy of values.
+
+
+CLEAR = 6.0  # standard errors from 0 from which on a share's logarithm is nearly linear in it
+
+
+def gini(evidence: Evidence, name: str) -> Estimate:
+    """E|X − X′| / 2E[X] of a column of numbers from 0 on, over the rows that have one.
+
+    With counts c of cells at x it is cᵀAc / (2·Σc·Σcx), A the distances: independent noise has no bias in it, since A
+    is 0 on its diagonal. Its variance is that of the gradient, and of the square of the noise.
+    """
+    column = evidence.numeric(name, "gini", ("integer", "number"))
+    marginal = _finest(evidence, name, "gini")
+    middle, half = _middles(evidence, column, marginal)
+    known = ~np.isnan(middle)
+    if middle[known].min() < 0.0:
+        raise ParameterError(f"gini: {name!r} may be negative; the coefficient is one of numbers from 0 on.")
+    x, counts = np.where(known, middle, 0.0), np.where(known, marginal.counts, 0.0)
+    distances = np.abs(x[:, None] - x) * np.outer(known, known)
+    rows, total = float(counts.sum()), float(counts @ x)
+    about = f"Gini coefficient of {name}"
+    if rows <= 1.0 or total <= 0.0:
+        return Estimate.normal(math.nan, noise=math.inf, within=(0.0, 1.0), target=evidence.target, about=about)
+    scale = 2.0 * rows * total
+    value = float(counts @ distances @ counts) / scale
+    gradient = 2.0 * distances @ counts / scale - value * (known / rows + x / total)
+    variances = marginal.variances()
+    squares = 2.0 * float(variances @ distances**2 @ variances) / scale**2
+    noise = math.sqrt(max(0.0, float(marginal.joint([gradient])[1][0, 0])) + squares)
+    shares = marginal.shares * known / max(float(marginal.shares @ known), 1e-300)
+    away = float(shares @ np.nan_to_num(half)) / (total / rows)
+    sampling = _sampling_of_gradient(evidence, marginal, gradient)
+    return Estimate.normal(
+        min(max(value, 0.0), 1.0),
+        noise=noise,
+        sampling=sampling,
+        bias=(1.0 + min(max(value, 0.0), 1.0)) * away,
+        within=(0.0, 1.0),
+        target=evidence.target,
+        about=about,
+        source=marginal_source(evidence, marginal, gradient, sampling=sampling),
+    )
+
+
+def entropy(evidence: Evidence, name: str) -> Estimate:
+    """−Σ p·log p of the values of a column, in nats; of numbers and dates, of their cells. NULL is a value.
+
+    Where a share may be 0 its logarithm is not nearly linear: then every distribution within the limits of all shares
+    at once counts.
+    """
+    evidence.column(name)
+    marginal = _finest(evidence, name, "entropy")
+    rows = marginal.total or max(1.0, float(marginal.counts.sum()))
+    shares = np.maximum(marginal.shares, LEAST)
+    value = float(-(shares * np.log(shares)).sum())
+    greatest = math.log(marginal.size)
+    errors = _share_errors(marginal, shares, rows)
+    if evidence.target is Target.POPULATION:
+        errors = np.sqrt(errors**2 + np.maximum(shares * (1.0 - shares), 1.0 / rows) / rows)
+    about = f"entropy of {name}"
+    if np.all(shares > CLEAR * errors):
+        gradient = -(np.log(shares) + value) / rows
+        noise = math.sqrt(max(0.0, float(marginal.joint([gradient])[1][0, 0])))
+        sampling = _sampling_of_gradient(evidence, marginal, gradient)
+        return Estimate.normal(
+            value,
+            noise=noise,
+            sampling=sampling,
+            bias=0.5 * float((errors**2 / shares).sum()),
+            within=(0.0, greatest),
+            target=evidence.target,
+            about=about,
+            source=marginal_source(evidence, marginal, gradient, sampling=sampling),
+        )
+    limits = EntropyLimits(shares=shares, errors=errors, laplace=marginal.laplace)
+    low, high = limits.at(CONFIDENCE)
+    return Estimate(
+        value=value,
+        parts=Parts(noise=0.0, bias=max(0.0, value - low, high - value)),
+        limits=limits,
+        target=evidence.target,
+        about=about,
+        remark="some values may be absent: the interval holds every distribution within the limits of all shares",
+        possible=(0.0, greatest),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntropyLimits(ConfidenceLimits):
+    """The least and the greatest entropy where every share is within limits that all hold at once (Bonferroni)."""
+
+    shares: Floats
+    errors: Floats
+    laplace: bool
+
+    def at(self, level: float) -> Interval:
+        factor = critical_value(1.0 - (1.0 - level) / len(self.shares), laplace=self.laplace)
+        return _extremes(*(np.clip(self.shares + side * factor * self.errors, 0.0, 1.0) for side in (-1.0, 1.0)))
+
+
+def _extremes(low: Floats, high: Floats) -> tuple[float, float]:
+    """Bounds of the entropy of all distributions whose shares are between limits: the lower one term by term."""
+
+    def term(shares: Floats) -> Floats:
+        return np.asarray(-np.where(shares > 0.0, shares * np.log(np.maximum(shares, 1e-300)), 0.0))
+
+    level_low, level_high = 0.0, 1.0
+    for _ in range(60):  # the level at which shares cut to it add up to 1 has the greatest entropy
+        middle = 0.5 * (level_low + level_high)
+        small = float(np.clip(middle, low, high).sum()) < 1.0
+        level_low, level_high = (middle, level_high) if small else (level_low, middle)
+    most = float(term(np.clip(level_low, low, high)).sum())
+    return max(0.0, float(np.minimum(term(low), term(high)).sum())), min(math.log(len(low)), most)
+
+
+def _share_errors(marginal: Marginal, shares: Floats, rows: float) -> Floats:
+    """The standard error of each share: of its count, or where the number of rows is noisy, of count − share·rows."""
+    if marginal.total is not None or marginal.size > DENSE:
+        return np.sqrt(marginal.variances()) / rows
+    functions = np.eye(marginal.size) - shares[:, None]
+    variances = [float(marginal.joint([function])[1][0, 0]) for function in functions]
+    return np.sqrt(np.maximum(variances, 0.0)) / rows
+
+
+def _finest(evidence: Evidence, name: str, what: str) -> Marginal:
+    measured = evidence.marginals(evidence.positions((name,)))
+    if not measured:
+        if evidence.chosen.parts:
+            raise evidence.not_together(evidence.positions((name,)), what, "Ask about all rows, or other ones.")
+        raise ParameterError(f"{what}: {name!r} was not counted, so nothing says how its values are distributed.")
+    return max(measured, key=lambda one: one.size)
+
+
+def _middles(evidence: Evidence, column: Column, marginal: Marginal) -> tuple[Floats, Floats]:
+    """The average number of each cell, evenly spread, and how far one may be from it; NaN for NULL."""
+    points = weighted(representatives(column), evidence.shares(marginal.columns[0]) + LEAST)
+    numbers = numbers_of(column, pa.table({column.name: points.values}))
+    low, high = cell_ranges(numbers, marginal.groups[0][points.atoms])
+    return 0.5 * (low + high), 0.5 * (high - low)
+
+
+def _sampling_of_gradient(evidence: Evidence, marginal: Marginal, gradient: Floats) -> float:
+    if evidence.target is Target.TABLE:
+        return 0.0
+    return math.sqrt(max(0.0, float(marginal.sampling([gradient])[0, 0])))
+
+
+# --------------------
+# The correlation of two columns of numbers.
+
+
+WHOLE: Interval = (-1.0, 1.0)  # all that a correlation can be
+
+
+def correlation(evidence: Evidence, first: str, second: str) -> Estimate:
+    """Pearson's correlation over the rows that have both numbers."""
+    columns = [evidence.numeric(name, "correlation", NUMERIC) for name in (first, second)]
+    if first == second:
+        raise ParameterError(f"correlation: needs two different columns, got {first!r} twice.")
+    about = f"correlation of {first} and {second}"
+    ordered = sorted(columns, key=lambda column: evidence.schema.names.index(column.name))
+    measured = evidence.marginals(evidence.positions((first, second)))
+    if not measured:
+        return _unmeasured(evidence, ordered, about)
+    return _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moments:
+    """Covariance and the product of the standard deviations, with the covariance of their errors.
+
+    A correlation is the cosine of an angle between two centred columns. What was not measured of where in its cell a
+    number lies turns each column by an angle of at most arcsin(u / standard deviation), where u² is the mean of the
+    squares of the farthest that numbers can be from where they are taken to be: `turn` is the sum of both. Where
+    offsets were measured, sums may be off by what these leave open: the covariance by `off` times the product of the
+    standard deviations, and that by a share `stretch`.
+    """
+
+    ratio: Ratio
+    noise: Ratio  # without sampling errors
+    turn: float
+    off: float
+    stretch: float
+    target: Target
+    laplace: bool
+    source: Source | None
+
+    @classmethod
+    def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
+        terms = [number_term(evidence, column) for column in columns]
+        sums = _sums(evidence, terms, marginal)
+        values = np.array([one.value for one in sums])
+        tabulated = evidence.tabulated
+        assert tabulated is not None  # the marginal is part of it
+        covariance = covariance_of([[(1.0, one)] for one in sums], tabulated.sigmas)
+        total = (
+            covariance + _sampling_of_six(evidence, terms, marginal)
+            if evidence.target is Target.POPULATION
+            else covariance
+        )
+        numbers, gradient = _linearised(values)
+        known = evidence.target is Target.TABLE and numbers[1] > 0.0
+        return cls(
+            ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
+            noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
+            turn=_turn(sums, values, terms),
+            off=_off(sums, values) / float(numbers[1]) if numbers[1] > 0.0 else 0.0,
+            stretch=_stretch(sums, values),
+            target=evidence.target,
+            laplace=marginal.laplace,
+            source=_source(evidence, sums, numbers, gradient) if known else None,
+        )
+
+    def widened(self, low: float, high: float) -> Interval:
+        """Ends that hold whatever was not measured, too."""
+        low, high = low - self.off, high + self.off
+        if self.turn == self.stretch == 0.0:
+            return max(low, -1.0), min(high, 1.0)
+        grown = self.stretch / (1.0 - self.stretch) if self.stretch < 1.0 else math.inf
+        low, high = max(low - grown * abs(low), -1.0), min(high + grown * abs(high), 1.0)
+        return _turned(low, self.turn), _turned(high, -self.turn)
+
+    def estimate(self, about: str) -> Estimate:
+        """The estimate."""
+        value = min(max(self.ratio.value, -1.0), 1.0)
+        parts = Parts.of(
+            self.ratio.standard_error,
+            noise=self.noise.standard_error,
+            bias=0.0 if math.isnan(value) else max(abs(value - end) for end in self.widened(value, value)),
+        )
+        limits = _CorrelationLimits(moments=self)
+        value = 0.0 if math.isnan(value) else value
+        return Estimate(
+            value=value,
+            parts=parts,
+            limits=limits,
+            target=self.target,
+            about=about,
+            possible=WHOLE,
+            source=self.source,
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _CorrelationLimits(ConfidenceLimits):
+    moments: _Moments
+
+    def at(self, level: float) -> Interval:
+        low, high = self.moments.ratio.interval(critical_value(level, laplace=self.moments.laplace))
+        return self.moments.widened(low, high) if math.isfinite(high - low) else WHOLE
+
+
+def _source(evidence: Evidence, sums: list[Product], numbers: Floats, gradient: Floats) -> Source:
+    """The error of covariance / spread, to first order in the six sums."""
+    slopes = (gradient[0] - numbers[0] / numbers[1] * gradient[1]) / numbers[1]
+    return ProductSource(evidence=evidence, terms=tuple(zip(slopes.tolist(), sums, strict=True)))
+
+
+def _turned(correlation: float, angle: float) -> float:
+    """The cosine after the angle has grown so much, from 0 to 180 degrees.
+
+    >>> round(_turned(0.5, math.pi / 6), 3), _turned(0.9, -3.0), _turned(-0.9, 3.0)
+    (0.0, 1.0, -1.0)
+    """
+    cosine = min(max(correlation, -1.0), 1.0)
+    return math.cos(min(max(math.acos(cosine) + angle, 0.0), math.pi))
+
+
+def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Product]:
+    """n, x, y, x², y², xy over the rows that have both numbers."""
+    x, y = terms
+    flags = [present_term(evidence, term) for term in terms]
+    known = [flag for flag in flags if flag is not None]
+    both = [product(evidence, [*one, *known], marginal) for one in ([], [x, y])]
+    first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
+    return [both[0], *first, *second, both[1]]
+
+
+def _power(evidence: Evidence, term: Term, power: int, flags: list[Term | None], marginal: Marginal) -> Product:
+    """Σ x or Σ x² over all rows, from the column alone, less that over the rows without the other number."""
+    assert term.column is not None  # numbers are of a column
+    single = max(evidence.marginals((term.column,)), key=lambda one: one.size)
+    whole = product(evidence, [term] * power, single)
+    other = next((flag for flag in flags if flag is not None and flag.column != term.column), None)
+    if other is None:
+        return whole
+    missing = replace(other, middle=1.0 - other.middle)
+    return whole.less(product(evidence, [*[term] * power, missing], marginal))
+
+
+def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:
+    """The angle by which values within cells may turn both columns."""
+    n, turn = max(float(values[0]), 1.0), 0.0
+    for place, term in enumerate(terms, 1):
+        assert term.column is not None  # numbers are of a column
+        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
+        off = max(one.halves.get(term.column, 0.0) for one in sums) ** 2
+        turn += math.asin(min(1.0, math.sqrt(off / variance))) if variance > 0.0 else math.pi / 2
+    return turn
+
+
+def _off(sums: list[Product], values: Floats) -> float:
+    """The largest bias of the covariance by what offsets leave open."""
+    n = max(float(values[0]), 1.0)
+    mx, my = (abs(float(value)) / n for value in values[1:3])
+    return (sums[5].bias + my * sums[1].bias + mx * sums[2].bias) / n
+
+
+def _stretch(sums: list[Product], values: Floats) -> float:
+    """Half the largest relative bias of both variances."""
+    n, stretch = max(float(values[0]), 1.0), 0.0
+    for place in (1, 2):
+        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
+        stretch += 0.5 * sums[place + 2].bias / n / variance if variance > 0.0 else 1.0
+    return stretch
+
+
+def _sampling_of_six(evidence: Evidence, terms: list[Term], marginal: Marginal) -> Floats:
+    """The covariance of the six sums over tables drawn from the population, by the synthetic rows or the cells."""
+    if evidence.rows is None or evidence.weights is None:
+        grid = np.meshgrid(*(term.on(g)[0] for term, g in zip(terms, marginal.groups, strict=True)), indexing="ij")
+        return marginal.sampling(_six(grid[0].ravel(), grid[1].ravel(), np.ones(marginal.size)))
+    names = [evidence.schema.names[term.column] for term in terms if term.column is not None]
+    columns = [numbers_of(evidence.column(name), evidence.rows) for name in names]
+    known = ~np.isnan(columns[0]) & ~np.isnan(columns[1])
+    x, y = (np.where(known, values - term.centre, 0.0) for values, term in zip(columns, terms, strict=True))
+    stacked = np.stack(_six(x, y, known.astype(np.float64)))
+    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    centred = stacked - (stacked @ shares)[:, None]
+    covariance: Floats = evidence.total * (centred * shares) @ centred.T
+    return covariance
+
+
+def _six(x: Floats, y: Floats, known: Floats) -> list[Floats]:
+    return [known, x, y, x * x, y * y, x * y]
+
+
+def _linearised(values: Floats) -> tuple[Floats, Floats]:
+    """(covariance, √(variance·variance)) from the sums n, x, y, x², y², xy; and their gradient: (2,), (2, 6)."""
+    n, x, y, xx, yy, xy = values
+    n = max(n, 1.0)
+    mx, my = x / n, y / n
+    vx, vy, cov = xx / n - mx * mx, yy / n - my * my, xy / n - mx * my
+    gradients = (
+        np.array(
+            [
+                [-(cov - mx * my), -my, -mx, 0.0, 0.0, 1.0],
+                [-(vx - mx * mx), -2.0 * mx, 0.0, 1.0, 0.0, 0.0],
+                [-(vy - my * my), 0.0, -2.0 * my, 0.0, 1.0, 0.0],
+            ]
+        )
+        / n
+    )
+    if vx <= 0.0 or vy <= 0.0:
+        return np.array([cov, 0.0]), np.zeros((2, 6))
+    spread = math.sqrt(vx * vy)
+    return np.array([cov, spread]), np.stack([gradients[0], 0.5 * spread * (gradients[1] / vx + gradients[2] / vy)])
+
+
+def _unmeasured(evidence: Evidence, columns: list[Column], about: str) -> Estimate:
+    """The synthetic rows' correlation, with no limits: nothing that was measured says how the columns go together."""
+    value = 0.0
+    if evidence.rows is not None and evidence.weights is not None:
+        known = Indicator(tuple(part for column in columns for part in present(column))).of(evidence.rows)
+        numbers = np.nan_to_num(np.stack([numbers_of(column, evidence.rows) for column in columns]))
+        covariance = np.cov(numbers, aweights=np.maximum(evidence.weights * known, 0.0))
+        spread = math.sqrt(covariance[0, 0] * covariance[1, 1])
+        value = float(covariance[0, 1]) / spread if spread > 0.0 else 0.0
+    return Estimate(
+        value=value,
+        parts=Parts(noise=0.0, bias=1.0 + abs(value)),
+        limits=UnknownLimits(WHOLE),
+        target=evidence.target,
+        about=about,
+        possible=WHOLE,
+        remark="the two columns were not measured together: the value is that of the synthetic rows",
+    )

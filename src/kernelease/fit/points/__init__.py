@@ -1,1 +1,0 @@
-"""Where synthetic points come from, and solvers that choose them one by one."""

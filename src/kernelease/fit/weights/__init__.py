@@ -1,1 +1,0 @@
-"""Weights for points that stay where they are."""

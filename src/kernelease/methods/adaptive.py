@@ -1,0 +1,523 @@
+"""Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there."""
+
+import math
+from dataclasses import dataclass, replace
+from typing import final
+
+import numpy as np
+
+from kernelease.arrays import Floats, Rows, check_integer, finite_numbers
+from kernelease.errors import ParameterError
+from kernelease.features.feature_map import default_resolution
+from kernelease.features.fourier import Fourier
+from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned_rank
+from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
+from kernelease.fit.gaussians.sliding_frank_wolfe import SIGNIFICANCE, Growing, LevenbergMarquardt, SlidingFrankWolfe
+from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
+from kernelease.fit.tilting import Tilted, Tilting, matched
+from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.numeric import Gaussian, ShiftInvariant
+from kernelease.measured.embeddings import Gaussians, NoisyEmbedding, NoisyEmbeddings
+from kernelease.measured.measured import Choice, Measured
+from kernelease.methods.method import (
+    Context,
+    Method,
+    admitted_rows,
+    measured_subspace,
+    refuse_other_columns,
+    refuse_publishing,
+    rehearse_measurement,
+)
+from kernelease.privacy.accounting import Privacy
+from kernelease.private.rows import PrivateRows
+from kernelease.progress import SILENT, Progress
+from kernelease.seeds import PublicSeed
+
+# --------------------
+# How `Adaptive` divides its budget, how much it measures, and in how many rounds: from public quantities alone.
+#
+# Stage one looks for mass. With a share a of the budget its noise is σ₁ = 2/(N·μ·√a) in each coordinate, and a
+# Gaussian of weight w stands out where w > 4σ₁. What it misses, stage two may still find, since it can look at many
+# places at once: at the weak peaks of stage one, at points of the public law, and, having seen those, at places
+# nearby. That is why
+#
+# - 8 percent are enough where a few hundred public points fill the space at the kernel's lengthscale, - 10 percent
+# where thousands come near most places, as in five columns, - else as much as it takes to see weights of 3 percent,
+# within 15 and 30 percent: nothing else will show the way.
+#
+# Further rounds of stage two cost nothing but time. They find what the first missed, so they are made where weights
+# of 3 percent are hidden in the noise of stage one.
+
+
+WORTH_SEEING = 0.03  # of the rows: weight of a Gaussian. research: Vectors: Gaussians, and rounds at one price
+# Of the budget, for stage one. research: Vectors: the share of stage one
+SHARE_IF_FILLED, SHARE_IF_NEAR, LEAST_SHARE, LARGEST_SHARE = 0.08, 0.1, 0.15, 0.3
+# Of one lengthscale. derived: hundreds of public points fill, thousands come near
+CELLS_FILLED, CELLS_NEAR = 2**8, 2**20
+MOST_OCTAVES = 6  # doubled lengthscales at most. limit: widths of 64 lengthscales
+MOST_ROUNDS = 3  # of stage two. research: Vectors: Gaussians, and rounds at one price
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloudSizes:
+    """How many points lie near the Gaussians, far from them, at weak peaks and around the highest; and public draws."""
+
+    near: int
+    far: int
+    peaks: int
+    around: int
+    draws: int
+
+    @property
+    def total(self) -> int:
+        """Of all kinds."""
+        return self.near + self.far + self.peaks + self.around + self.draws
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stages:
+    """What stage one gets of the budget, how much it measures, at which multiples of the lengthscale; all rounds.
+
+    `cells` of one lengthscale make up the public law's space; `gaussians` have a closed form in the kernel's subspaces.
+    """
+
+    share: float
+    features: int
+    octaves: int
+    dimension: int
+    rounds: int
+    cells: float
+    gaussians: bool
+    choices: tuple[Choice, ...] = ()
+
+    @property
+    def widths(self) -> tuple[float, ...]:
+        """Widths of Gaussians to try, in lengthscales: from the widest, by halves, to 0.3."""
+        return (*(2.0**octave for octave in range(self.octaves, -1, -1)), 0.3)
+
+    @property
+    def search_draws(self) -> int:
+        """Public draws from which the highest are climbed to find weak peaks."""
+        return 2048 if self.cells <= CELLS_FILLED else 16384
+
+    @property
+    def first_cloud(self) -> CloudSizes:
+        """Points near the mass are what counts; public draws look for more where they come near most places.
+
+        Where no Gaussians explain it, the points themselves have to.
+        """
+        if not self.gaussians:
+            return CloudSizes(near=1024, far=256, peaks=256, around=0, draws=256)
+        if self.cells <= CELLS_FILLED:
+            return CloudSizes(near=768, far=256, peaks=256, around=0, draws=256)
+        if self.cells > CELLS_NEAR:
+            return CloudSizes(near=512, far=256, peaks=512, around=0, draws=128)
+        return CloudSizes(near=512, far=256, peaks=512, around=0, draws=1024)
+
+    @property
+    def next_cloud(self) -> CloudSizes:
+        """Of the further rounds."""
+        return CloudSizes(near=160, far=64, peaks=224, around=64, draws=128)
+
+
+def plan_stages(
+    kernel: ShiftInvariant,
+    privacy: Privacy,
+    rows: int | None,
+    draws: Floats,
+    *,
+    features: int,
+    share: float | None = None,
+    rounds: int | None = None,
+) -> Stages:
+    """The rule. `rows` is N where it is public, `draws` are points from the public source: (m, d)."""
+    dimension = draws.shape[1]
+    apart = _typical_distance(kernel, draws)
+    octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(apart, 1.0) / 2.0))))
+    cells = (1.0 + apart) ** dimension
+    hidden = _least_visible(privacy, rows, features)
+    chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
+    gaussians = isinstance(kernel, Gaussian)
+    blind = hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)
+    looks, why = _rounds(rounds, cells, possible=gaussians and not privacy.pure, blind=blind)
+    stages = Stages(
+        share=chosen,
+        features=features,
+        octaves=octaves,
+        dimension=dimension,
+        rounds=looks,
+        cells=cells,
+        gaussians=gaussians,
+    )
+    return replace(
+        stages,
+        choices=(
+            Choice(name="stages", value=2, reason="Fourier features find the mass, a subspace around it is measured"),
+            Choice(name="percent of the budget for stage one", value=round(100 * chosen), reason=reason),
+            Choice(name="features of stage one", value=features, reason="as given or by default"),
+            Choice(
+                name="lengthscales of stage one",
+                value=octaves + 1,
+                reason="the kernel's and its doubles, up to half the distance between public points",
+            ),
+            Choice(name="rounds of stage two", value=looks, reason=why),
+            Choice(
+                name="points of the first round",
+                value=stages.first_cloud.total,
+                reason="near the mass that stage one shows, at its weak peaks, and from the public law",
+            ),
+        ),
+    )
+
+
+def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
+    """The median distance between public points, in lengthscales."""
+    scaled = draws / np.asarray(kernel.lengthscale, dtype=np.float64)
+    half = len(scaled) // 2
+    if half == 0:
+        return 0.0
+    return float(np.median(np.linalg.norm(scaled[:half] - scaled[half : 2 * half], axis=1)))
+
+
+def _least_visible(privacy: Privacy, rows: int | None, features: int) -> float | None:
+    """The weight of a Gaussian that stage one would show, if it had the whole budget; None where N is private."""
+    if rows is None or privacy.pure:
+        return None
+    return SIGNIFICANCE * 2.0 / (rows * privacy.total(features).mu)
+
+
+def _share(visible: float | None, cells: float) -> tuple[float, str]:
+    if cells <= CELLS_FILLED:
+        return SHARE_IF_FILLED, "the public points fill the space at the kernel's lengthscale"
+    if cells <= CELLS_NEAR:
+        return SHARE_IF_NEAR, "the public points come near most places"
+    if visible is None:
+        return LARGEST_SHARE, "the rule where the number of rows is private, or the noise is Laplace's"
+    wanted = (visible / WORTH_SEEING) ** 2
+    if wanted > LARGEST_SHARE:
+        return LARGEST_SHARE, "the most it may have: to see Gaussians of 3 % of the rows it would need more"
+    return max(wanted, LEAST_SHARE), "enough to see Gaussians of 3 % of the rows, and at least 15"
+
+
+def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> tuple[int, str]:
+    if given is not None:
+        if given > 1 and not possible:
+            raise ParameterError("Adaptive: more than one round needs a Gaussian kernel and Gaussian noise (δ > 0).")
+        return given, "as given"
+    if not (possible and blind and cells > CELLS_FILLED):
+        return 1, "one shows all that can be found"
+    most = MOST_ROUNDS if cells <= CELLS_NEAR else 2  # each is slower in more columns, and finds less
+    return most, "light Gaussians are hidden from stage one"
+
+
+# --------------------
+# Where `Adaptive` looks next, from what it has seen: all of this is public, and works in units of the lengthscales.
+
+
+_NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. research: Vectors: one constant at a time
+_PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed. research: Vectors: one constant at a time
+_LIKENESS = 0.7  # spread of log-variances. research: Vectors: Gaussians, and rounds at one price
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explorer:
+    """Gaussians that explain what has been measured, and the points that the next measurement should look at."""
+
+    kernel: ShiftInvariant
+    source: PointSource
+    stages: Stages
+    generator: np.random.Generator
+
+    @property
+    def scale(self) -> Floats:
+        """The lengthscale of each column: (d,)."""
+        return np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), (self.stages.dimension,))
+
+    def waves(self, coarse: NoisyEmbedding) -> FourierLikelihood:
+        """What Fourier features say, in lengthscales."""
+        if not isinstance(coarse.feature_map, Fourier):
+            raise ParameterError("Adaptive: stage one measures Fourier features.")
+        rescaled = Fourier(
+            frequencies=coarse.feature_map.frequencies * self.scale,
+            resolution=default_resolution(1.0, self.stages.dimension),
+        )
+        return FourierLikelihood(rescaled, coarse.mean / coarse.sigma, coarse.sigma)
+
+    def joint(self, coarse: NoisyEmbedding, fine: NoisyEmbedding) -> JointLikelihood:
+        """What Fourier features and a subspace say together."""
+        return JointLikelihood(self.waves(coarse), subspace_likelihood(fine, self.scale))
+
+    def first_gaussians(self, waves: Likelihood) -> Gaussians:
+        """What stands out of the noise of stage one, coarse to fine."""
+        return SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths).gaussians(
+            waves, self._draw, self.generator
+        )
+
+    def grown(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> Gaussians:
+        """Gaussians that explain all that was measured, from those of the round before."""
+        optimiser = LevenbergMarquardt(
+            lengthscale=1.0, widest=2.0 * max(self.stages.widths), likeness=_LIKENESS, steps=25
+        )
+        return Growing(optimiser=optimiser).grow(likelihood, places, start).gaussians
+
+    def cloud(self, likelihood: Likelihood, gaussians: Gaussians, *, first: bool) -> Floats:
+        """Points around the Gaussians, at weak peaks that may be something, and first from the public law: (m, d).
+
+        A peak that can't be told from noise costs nothing to look at: if it was noise, it will be gone.
+        """
+        sizes = self.stages.first_cloud if first else self.stages.next_cloud
+        solver = SlidingFrankWolfe(
+            lengthscale=1.0, widths=self.stages.widths, draws=self.stages.search_draws, starts=2 * sizes.peaks
+        )
+        peaks = solver.missing(
+            likelihood, gaussians, self._draw, self.generator, width=_PEAK_WIDTH, significance=0.0, count=sizes.peaks
+        )
+        near = gaussians.sample(sizes.near, self.generator, jitter=_NEAR)
+        far = gaussians.sample(sizes.far, self.generator, jitter=_FAR)
+        around = peaks[: sizes.around] + _NEAR * self.generator.standard_normal(peaks[: sizes.around].shape)
+        return np.concatenate([gaussians.centres, near, far, peaks, around, self._draw(sizes.draws)])
+
+    def _draw(self, count: int) -> Floats:
+        return finite_numbers(self.source.draw(count, self.generator)) / self.scale
+
+
+def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLikelihood:
+    """What coordinates in a subspace say, in lengthscales."""
+    basis = noisy.feature_map
+    if not isinstance(basis, Nystrom):
+        raise ParameterError("Adaptive: stage two measures a subspace.")
+    points = basis.points / np.asarray(scale, dtype=np.float64)
+    return SubspaceLikelihood(points, basis.change_of_basis / noisy.sigma, noisy.mean / noisy.sigma)
+
+
+# --------------------
+# Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there.
+
+
+FEATURES = 4096  # of stage one. limit: of time, drawing and summing them takes seconds
+# Coordinates of the first round of stage two at most. limit: of time, the factorisation and the fit take seconds
+RANK = 2048
+_MORE_RANK = 512  # coordinates of each further round. research: Vectors: one constant at a time
+_SPANNING = 4096  # public points that may span the subspace. limit: their Gram matrix is 128 MiB
+_PUBLIC_DRAWS = 1024  # to see how far public points are apart. research: Vectors: one constant at a time
+_RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted. research: Vectors: one constant at a time
+# Strength, per point drawn, with which weights keep to the Gaussians' mean. research: Vectors: one constant at a time
+_MATCHING = 0.5
+_DOUBT = 2.0  # standard deviations of an estimate, to speak against natural weights. research: Vectors: adaptive
+_DRAWS = "adaptive: public points"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adaptive(Method):
+    """Two stages: random Fourier features find where mass is, then a subspace around it is measured, in rounds.
+
+    `points` is what is public about where rows lie: a law to draw from, public points, or published rows. `share` is
+    the part of the budget for stage one (None: a rule of public quantities), `features` how much it measures, `rank`
+    the most coordinates of a first look at the subspace, `rounds` how often it looks (None: likewise a rule). The
+    weights are those of a probability distribution, chosen by `tilting`.
+
+    For Gaussian kernels Gaussians explain what both stages show, and rows differ from their law by chance alone.
+    Further rounds reveal more coordinates of the same noisy embedding at no further price (docs/proofs/rounds.md).
+
+    One stage is enough where rows are published, since they say where to look; and kernels that are not shift-invariant
+    have no Fourier features to look with: then the points span the subspace as they are.
+    """
+
+    points: PointSource | PublishedRows
+    share: float | None = None
+    features: int = FEATURES
+    rank: int = RANK
+    rounds: int | None = None
+    tilting: Tilting = Tilting()
+
+    def __post_init__(self) -> None:
+        check_integer("Adaptive: features", self.features, 2, 2**20)
+        check_integer("Adaptive: rank", self.rank, 1, _SPANNING)
+        if self.rounds is not None:
+            check_integer("Adaptive: rounds", self.rounds, 1, MOST_ROUNDS)
+        if self.features % 2:
+            raise ParameterError(f"Adaptive: features must be even, got {self.features!r}.")
+        if self.share is not None and not 0.0 < self.share < 1.0:
+            raise ParameterError(f"Adaptive: share must lie between 0 and 1, got {self.share!r}.")
+
+    def plan(self, kernel: Kernel, privacy: Privacy, rows: int | None, *, seed: int = 0) -> tuple[Choice, ...]:
+        """What `measure` would choose for a table of so many rows (None: private), from public quantities alone.
+
+        >>> from kernelease import Gaussian, NormalPoints
+        >>> method = Adaptive(points=NormalPoints(dimension=2, scale=5.0))
+        >>> print(method.plan(Gaussian(lengthscale=1.0), Privacy(epsilon=1.0, delta=1e-6), 100_000)[1])
+        percent of the budget for stage one = 8: the public points fill the space at the kernel's lengthscale
+        """
+        cap = Choice(name="rank", value=self.rank, reason="at most: as far as the public points are well-conditioned")
+        if isinstance(self.points, PublishedRows) or not isinstance(kernel, ShiftInvariant):
+            return (Choice(name="stages", value=1, reason="the public points say where to look"), cap)
+        if rows is not None:
+            check_integer("Adaptive.plan: rows", rows, 1, 2**62)
+        return (*self._stages(self.points, kernel, privacy, rows, PublicSeed(seed)).choices, cap)
+
+    @property
+    def dimension(self) -> int | None:
+        """Of the public points."""
+        return None if isinstance(self.points, PublishedRows) else self.points.dimension
+
+    def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:
+        """Two stages where there is something to look for and a way to do it, else one."""
+        if isinstance(self.points, PublishedRows):
+            public = admitted_rows(self.points, rows, context)
+            return self._one_stage(rows, public, context, "the published rows say where to look")
+        refuse_publishing(self.points, context)
+        refuse_other_columns(rows, self.points.dimension, "Adaptive")
+        if isinstance(context.kernel, ShiftInvariant):
+            return self._two_stages(rows, self.points, context.kernel, context)
+        public = context.kernel.admit(self.points.draw(_SPANNING, context.seed.generator(_DRAWS)))
+        reason = (
+            f"{type(context.kernel).__name__} is not shift-invariant, so there are no Fourier features to look with"
+        )
+        return self._one_stage(rows, public, context, reason)
+
+    def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> Solution:
+        """Weights for the candidates, as far from the best guess as the noise lets be seen."""
+        embeddings, basis = measured_subspace(measured, "Adaptive")
+        noisy = embeddings.embedding
+        points, tilted = self._tilted(embeddings, basis, seed)
+        synthetic = SyntheticSet(points=points, weights=tilted.weights)
+        distance = synthetic.distance(basis, noisy.mean)
+        return Solution(
+            synthetic=synthetic,
+            distance=distance,
+            noise_floor=noisy.noise_floor,
+            outcome=Outcome.NOISE_FLOOR if distance <= noisy.noise_floor else Outcome.NO_PROGRESS,
+            iterations=round(tilted.freedom),
+        )
+
+    def _tilted(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
+        """Points and their weights: near the Gaussians' law, near published rows, or near equal weights."""
+        noisy, candidates = measured.embedding, measured.candidates
+        target = noisy.mean / noisy.sigma
+        around = None
+        if measured.law is not None:
+            around = self._around(measured.law, noisy, basis, seed)
+            if around[1].risk < around[1].freedom + math.sqrt(
+                0.5 * basis.dimension
+            ):  # as if the Gaussians were the law
+                return around
+        features = basis.evaluate(candidates) / noisy.sigma
+        base = np.full(len(candidates), 1.0 / len(candidates))
+        natural = _natural_strength(measured.published_rows, noisy.rows)
+        if natural is not None:
+            return candidates, self.tilting.descend(features, target, base, natural=natural, doubt=_DOUBT)
+        if around is None:
+            return candidates, self.tilting.solve(features, target, base)
+        free = replace(self.tilting, ratio=self.tilting.ratio**2).solve(features, target, base)  # only in case
+        return (candidates, free) if free.surpasses(around[1], _DOUBT) else around
+
+    def _around(
+        self, gaussians: Gaussians, noisy: NoisyEmbedding, basis: Nystrom, seed: PublicSeed
+    ) -> tuple[Rows, Tilted]:
+        """Points of the Gaussians' law, with weights near it; the Gaussians' parameters have followed the noise too."""
+        kernel = basis.kernel
+        if not isinstance(kernel, ShiftInvariant):
+            raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
+        drawn = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
+        points = kernel.admit(drawn * kernel.lengthscale)
+        features = basis.evaluate(points) / noisy.sigma
+        likelihood = subspace_likelihood(noisy, kernel.lengthscale)
+        law = likelihood.target - likelihood.residual(gaussians)
+        equal = np.full(len(points), 1.0 / len(points))
+        base = matched(features, law, equal, strength=_MATCHING * len(points))
+        tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
+        followed = float(gaussians.parameters)
+        return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
+
+    def _one_stage(self, rows: PrivateRows, public: Rows, context: Context, reason: str) -> NoisyEmbeddings:
+        basis = self._subspace(public[:_SPANNING], context.kernel)
+        rehearse_measurement(basis, context.privacy)
+        exact = rows.embedding(basis, threads=context.threads)
+        budget = context.open_budget(basis.dimension + 1, "Adaptive, one stage")
+        return NoisyEmbeddings(
+            stages=(exact.privatise(budget, noise=context.noise),),
+            candidates=public,
+            choices=(Choice(name="stages", value=1, reason=reason), _rank_choice(basis)),
+            published=self.points.published,
+        )
+
+    def _stages(
+        self, source: PointSource, kernel: ShiftInvariant, privacy: Privacy, rows: int | None, seed: PublicSeed
+    ) -> Stages:
+        draws = kernel.columns_checked(source.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
+        return plan_stages(kernel, privacy, rows, draws, share=self.share, features=self.features, rounds=self.rounds)
+
+    def _two_stages(
+        self, rows: PrivateRows, source: PointSource, kernel: ShiftInvariant, context: Context
+    ) -> NoisyEmbeddings:
+        stages = self._stages(source, kernel, context.privacy, context.public_rows(rows), context.seed)
+        waves = _waves(kernel, stages, context)
+        rehearse_measurement(waves, context.privacy)
+        exact = rows.embedding(waves, threads=context.threads)
+        largest = waves.dimension + self.rank + (MOST_ROUNDS - 1) * _MORE_RANK
+        budget = context.open_budget(largest + 2, "Adaptive, two stages")
+        coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
+
+        explorer = Explorer(
+            kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
+        )
+        seen: Likelihood = explorer.waves(coarse)
+        gaussians = explorer.first_gaussians(seen)
+        cloud = explorer.cloud(seen, gaussians, first=True)
+        reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
+        basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
+        fine = rows.embedding(basis, threads=context.threads).privatise(
+            budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
+        )
+        places = cloud
+        if stages.gaussians:
+            seen = explorer.joint(coarse, fine)
+            gaussians = explorer.grown(seen, cloud, Gaussians.none(stages.dimension))
+        for round_ in range(2, stages.rounds + 1):
+            cloud = explorer.cloud(seen, gaussians, first=False)
+            basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
+            fine = rows.embedding(basis, threads=context.threads).resume(
+                fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
+            )
+            seen = explorer.joint(coarse, fine)
+            gaussians = explorer.grown(seen, cloud, gaussians)
+            places = np.concatenate([places, cloud])
+        return NoisyEmbeddings(
+            stages=(coarse, fine),
+            candidates=kernel.admit(places * explorer.scale),
+            law=gaussians if stages.gaussians else None,
+            choices=(*stages.choices, _rank_choice(basis)),
+        )
+
+    def _subspace(self, points: Rows, kernel: Kernel, *, reserve: float = 0.0) -> Nystrom:
+        """The span of public points, as far as floats carry: coordinates with little in them do no harm to the fit."""
+        factorisation = factorise(kernel, points, max_rank=min(self.rank, len(points)))
+        rank = well_conditioned_rank(kernel, points, factorisation)
+        return replace(Nystrom.from_factor(kernel, points, factorisation, rank=rank), reserve=reserve)
+
+
+def _rank_choice(basis: Nystrom) -> Choice:
+    return Choice(name="rank", value=basis.dimension, reason="all well-conditioned directions under the cap")
+
+
+def _natural_strength(published: int, rows: float) -> float | None:
+    """The pull toward equal weights that published rows deserve, if which ones they are is by chance.
+
+    Their mean is then off by a covariance of C·(1/n − 1/N), and Wiener shrinkage of a coordinate with noise of
+    variance 1 takes C/(C + λ/2) of what is measured, with λ/2 = 1/(1/n − 1/N).
+    """
+    return 2.0 / (1.0 / published - 1.0 / rows) if 0 < published < rows else None
+
+
+def _waves(kernel: ShiftInvariant, stages: Stages, context: Context) -> Fourier:
+    """Three quarters of the frequencies at the kernel's lengthscale, the rest at its doubles: coarse ones see far."""
+    count, dimension = stages.features // 2, stages.dimension
+    frequencies = kernel.frequencies(context.seed.generator("Fourier frequencies"), count, dimension)
+    if stages.octaves:
+        coarse = np.arange(count - count // 4, count)
+        frequencies[coarse] /= 2.0 ** (1 + coarse % stages.octaves)[:, None]
+    return Fourier(frequencies=frequencies, resolution=default_resolution(kernel.lengthscale, dimension))

@@ -1,1 +1,0 @@
-"""Vectors: a private first look, then a subspace around what it showed."""

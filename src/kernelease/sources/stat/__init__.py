@@ -1,1 +1,0 @@
-"""Files of SPSS, Stata and SAS, by ReadStat."""

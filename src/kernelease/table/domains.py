@@ -1,0 +1,176 @@
+"""The two kinds of rows: those of a declared table, and vectors or objects that a kernel compares."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.errors import ParameterError, SchemaError
+from kernelease.kernels.kernel import Kernel
+from kernelease.table.atom_features import atom_kernel
+from kernelease.table.domain import Domain
+from kernelease.table.encode import UnitCap
+from kernelease.table.rows import decode_lawfully, lawful_rows
+from kernelease.table.schema import Schema
+
+# --------------------
+# The rows of a declared table.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableDomain(Domain):
+    """The rows of a schema. A method sees them as atom codes, one for each column."""
+
+    declared: Schema
+
+    def __post_init__(self) -> None:
+        if self.declared.confirmed is False:
+            raise SchemaError(
+                "[table]: confirmed is false: this schema was drafted by looking at the private rows. Keep of the "
+                "lines that are marked so what is public knowledge, change the others, and write confirmed = true.",
+                path=("table", "confirmed"),
+            )
+
+    @property
+    def name(self) -> str:
+        """As declared."""
+        return self.declared.name
+
+    @property
+    def kernel(self) -> Kernel:
+        """Of the columns' atoms."""
+        return atom_kernel(self.declared.columns)
+
+    @property
+    def kernel_name(self) -> str:
+        """The same for every table, since the schema is in the bundle."""
+        return "of the schema's atoms"
+
+    @property
+    def protected(self) -> str:
+        """Each row, or each person with their rows."""
+        return self.declared.unit_in_words
+
+    @property
+    def provenance(self) -> str:
+        """Public knowledge, by the publisher's word; and whether they came to it by looking at the rows."""
+        if self.declared.confirmed is None:
+            return "declared by the publisher without looking at the private rows"
+        return "drafted by looking at the private rows; the publisher confirmed that all of it is public knowledge"
+
+    @property
+    def unit_weight(self) -> int:
+        """1, or the common multiple that parts a person's weight among their rows."""
+        return 1 if self.declared.unit is None else UnitCap.of(self.declared).total
+
+    @property
+    def schema(self) -> Schema:
+        """The declared columns."""
+        return self.declared
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Atoms of each column."""
+        return self.declared.sizes
+
+    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+        """Codes decoded; rows that can't keep the declared constraints are left out, and the others take their weight.
+
+        Raises `ParameterError` where none is left.
+        """
+        table, lawful = decode_lawfully(self.declared, points.astype(np.int64), generator)
+        if not lawful.any():
+            raise ParameterError("No synthetic row keeps the declared constraints: they contradict what was measured.")
+        kept = weights[lawful]
+        total = float(kept.sum())
+        scaled = kept * (float(weights.sum()) / total) if total != 0.0 and not lawful.all() else kept
+        return table.filter(pa.array(lawful)).combine_chunks().append_column(self.weight_name, pa.array(scaled))
+
+    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+        """Rows that keep the constraints, drawn again until they do."""
+        table = lawful_rows(self.declared, draw, count, generator)
+        return table.append_column(self.weight_name, pa.array(np.full(count, 1.0 / count)))
+
+
+# --------------------
+# Rows that have no declared columns: vectors, or any objects that a kernel compares.
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class VectorDomain(Domain):
+    """Arrays of numbers or objects, without declared columns: x0, x1 and so on."""
+
+    kernel: Kernel
+
+    @property
+    def name(self) -> str:
+        """None was given."""
+        return "table"
+
+    @property
+    def kernel_name(self) -> str:
+        """As Python writes it."""
+        return repr(self.kernel)
+
+    @property
+    def protected(self) -> str:
+        """Each row."""
+        return "each row"
+
+    @property
+    def provenance(self) -> str:
+        """The kernel's parameters are the publisher's choice."""
+        return "chosen by the publisher without looking at the private rows"
+
+    @property
+    def unit_weight(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def schema(self) -> None:
+        return None
+
+    @property
+    def sizes(self) -> None:
+        return None
+
+    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+        """Points as they are."""
+        columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
+        return pa.table({**columns, self.weight_name: weights})
+
+    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+        """Refused: vectors have no atoms."""
+        raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
+
+
+_PLAIN = (pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))
+
+
+def _column(cells: Rows) -> pa.Array:
+    """One column of the table: as it is where one of a bundle's types serves all its cells, else text.
+
+    It refuses nothing: by now the budget is charged.
+    """
+    values = [cell.value if isinstance(cell, Enum) else cell for cell in cells.tolist()]
+    try:
+        column = pa.array(values)
+    except (pa.ArrowException, ValueError, TypeError, OverflowError):
+        column = None
+    if column is not None and column.type in _PLAIN:
+        return column
+    return pa.array([None if value is None else _text(value) for value in values])
+
+
+def _text(value: object) -> str:
+    try:
+        return str(value).encode(errors="replace").decode()
+    except Exception:  # noqa: BLE001  # by now the budget is charged, and a cell's own __str__ must not cost the release
+        return type(value).__name__

@@ -1,0 +1,432 @@
+"""Cells of a source as numbers, days, instants and text."""
+
+import datetime
+import functools
+import math
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias, TypeVar, final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+
+# --------------------
+# What every reader needs from Arrow: dense buffers, bytes, and work per distinct value.
+
+
+Scalar = TypeVar("Scalar", np.float64, np.int64)
+
+
+def is_text(kind: pa.DataType) -> bool:
+    """Strings and binaries of every width."""
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+        or pa.types.is_binary_view(kind)
+        or pa.types.is_fixed_size_binary(kind)
+    )
+
+
+def dense(array: pa.Array) -> NDArray[Any]:
+    """The values of a primitive array, without a copy where there is no null; 0 stands where a null is."""
+    if array.null_count:
+        array = pc.fill_null(array, 0)
+    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
+        return np.from_dlpack(array)  # Arrow's own way to NumPy loads pandas, where that is installed
+    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
+    return values
+
+
+def float_values(column: pa.ChunkedArray) -> NDArray[np.float64]:
+    """The numbers of a column as float64, NaN for NULL; pandas is not loaded for them.
+
+    >>> float_values(pa.chunked_array([[1, None], [3]]))
+    array([ 1., nan,  3.])
+    """
+    array = column.combine_chunks().cast(pa.float64())
+    if not array.null_count:
+        return dense(array)
+    everywhere = pa.Array.from_buffers(array.type, len(array), [None, array.buffers()[1]], offset=array.offset)
+    return np.where(dense(array.is_valid().cast(pa.int8())) == 1, dense(everywhere), math.nan)
+
+
+def number_array(values: NDArray[Any]) -> pa.Array:
+    """Integers or floats as an Arrow array that shares their memory, and no NULL; pandas is not loaded for it.
+
+    >>> number_array(np.array([1.0, 2.0])).to_pylist()
+    [1.0, 2.0]
+    """
+    whole = np.ascontiguousarray(values)
+    return pa.Array.from_buffers(pa.from_numpy_dtype(whole.dtype), len(whole), [None, pa.py_buffer(whole)])
+
+
+def as_bytes(array: pa.Array) -> pa.Array:
+    """Text as bytes: equal text is equal bytes, and bad UTF-8 is as good as any other."""
+    if pa.types.is_binary(array.type) or pa.types.is_large_binary(array.type):
+        return array
+    return array.cast(pa.binary() if pa.types.is_string(array.type) else pa.large_binary())
+
+
+def text_of_dates(array: pa.Array) -> pa.Array:
+    """Dates as YYYY-MM-DD and timestamps as YYYY-MM-DDThh:mm:ss (UTC): any year, no exception."""
+    if pa.types.is_timestamp(array.type):
+        ticks = dense(array.view(pa.int64())).view(f"M8[{array.type.unit}]").astype("M8[s]")
+    elif pa.types.is_date32(array.type):
+        ticks = dense(array.view(pa.int32())).astype(np.int64).view("M8[D]")
+    else:
+        ticks = dense(array.view(pa.int64())).view("M8[ms]").astype("M8[D]")
+    return pa.array(np.datetime_as_string(ticks).astype(object), pa.binary())
+
+
+def through_distinct(array: pa.Array, read: Callable[[pa.Array], NDArray[Scalar]]) -> NDArray[Scalar]:
+    """`read` applied to each distinct value once. What stands where a null is has no meaning."""
+    encoded = array.dictionary_encode()
+    values = read(encoded.dictionary)
+    if len(values) == 0:
+        return np.zeros(len(array), dtype=values.dtype)
+    return values.take(dense(encoded.indices))
+
+
+# --------------------
+# Cells as float64.
+
+
+NUMBER = r"[ \t\r\n\f\x0b]*[+-]?(?:(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?|inf|infinity)[ \t\r\n\f\x0b]*"
+"""What text is read as a number, whole and without regard to case; everything else is unparsable."""
+
+_NUMBER = re.compile(NUMBER.encode(), re.IGNORECASE)
+# The part of NUMBER that Arrow is sure to parse. Both parsers round correctly, so they agree on it to the last bit;
+# which of the two reads a cell depends on that cell alone.
+_PLAIN_NUMBER = r"^-?[0-9]{1,17}(\.[0-9]{1,17})?$"
+
+
+def is_number(kind: pa.DataType) -> bool:
+    """Integers, floats and decimals of every width."""
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def read_numbers(array: pa.Array) -> Floats:
+    """The nearest float64 of every cell; NaN for what is not a number. Booleans are 0 and 1, text is parsed.
+
+    What stands where a null is has no meaning.
+    """
+    kind = array.type
+    if pa.types.is_float64(kind):
+        return dense(array)
+    if pa.types.is_integer(kind):
+        return dense(array).astype(np.float64)
+    if pa.types.is_boolean(kind):
+        return dense(array.cast(pa.uint8())).astype(np.float64)
+    if pa.types.is_floating(kind):
+        return dense(array.cast(pa.float64()))
+    if pa.types.is_decimal(kind):  # by way of text: Arrow's own conversion does not always round to nearest
+        return through_distinct(array.cast(pa.string()).cast(pa.binary()), _parse_numbers)
+    if is_text(kind):
+        return through_distinct(as_bytes(array), _parse_numbers)
+    return np.full(len(array), math.nan)
+
+
+def parse_number(text: bytes) -> float:
+    """The number that a text says, or NaN.
+
+    >>> parse_number(b" 1e3 "), parse_number(b"-inf"), parse_number(b"1,000")
+    (1000.0, -inf, nan)
+    """
+    return float(text) if _NUMBER.fullmatch(text) else math.nan
+
+
+def _parse_numbers(texts: pa.Array) -> Floats:
+    plain = dense(pc.match_substring_regex(texts, _PLAIN_NUMBER))
+    values = np.full(len(texts), math.nan)
+    values[plain] = dense(texts.filter(pa.array(plain)).cast(pa.string()).cast(pa.float64()))
+    for i in np.flatnonzero(~plain):
+        values[i] = parse_number(texts[int(i)].as_py())
+    return values
+
+
+# --------------------
+# Numbers as people of some place write them: with a decimal comma, with groups of thousands.
+
+
+DECIMALS = (".", ",")
+THOUSANDS = (",", ".", " ", "'")
+_BLANKS = " \u00a0\u202f"  # a blank between thousands may be any of the three
+_NO_NUMBER = b"?"  # what a text becomes that is no number so written: no reader takes it for one
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numerals:
+    """How numbers are written: the sign before their decimals, and the one between thousands, if any.
+
+    Thousands are groups of three digits, or none: 1.234,5 and 1234,5 are one number, and 1.23,4 is none.
+
+    >>> local = Numerals(decimal=",", thousands=".")
+    >>> local.plain(pa.array(["1.234,5", "7", "-0,25", "1.5", None])).to_pylist()
+    ['1234.5', '7', '-0.25', '?', None]
+    """
+
+    decimal: str = "."
+    thousands: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.decimal not in DECIMALS:
+            raise ParameterError(f"decimal must be {_listed(DECIMALS)}, got {self.decimal!r}.")
+        if self.thousands is not None and self.thousands not in THOUSANDS:
+            raise ParameterError(f"thousands must be {_listed(THOUSANDS)}, got {self.thousands!r}.")
+        if self.thousands == self.decimal:
+            raise ParameterError(f"decimal and thousands must differ, got {self.decimal!r} for both.")
+
+    @property
+    def usual(self) -> bool:
+        """Whether numbers are written as everywhere else here: 1234.5."""
+        return self.decimal == "." and self.thousands is None
+
+    def plain(self, array: pa.Array) -> pa.Array:
+        """Texts with their numbers as 1234.5, each by itself; what is no number so written can't be read as one."""
+        if self.usual or not (is_text(array.type) or pa.types.is_dictionary(array.type)):
+            return array
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        if not is_text(encoded.dictionary.type):
+            return array
+        said = [self.said(text) for text in encoded.dictionary.to_pylist()]
+        return pa.array(said, pa.string()).take(encoded.indices)
+
+    def said(self, text: str | bytes | None) -> str | None:
+        """The number of one text as 1234.5; None for an empty one."""
+        if text is None or not text:
+            return None
+        words = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+        found = _numeral_pattern(self.decimal, self.thousands).fullmatch(words.strip())
+        if found is None:
+            return _NO_NUMBER.decode()
+        sign, whole, fraction, exponent = found.groups()
+        digits = re.sub("[^0-9]", "", whole or "")
+        return f"{sign or ''}{digits}" + (f".{fraction}" if fraction is not None else "") + (exponent or "")
+
+
+@functools.cache
+def _numeral_pattern(decimal: str, thousands: str | None) -> re.Pattern[str]:
+    between = "" if thousands is None else f"[{_BLANKS}]" if thousands == " " else re.escape(thousands)
+    whole = "[0-9]+" if thousands is None else f"[0-9]{{1,3}}(?:{between}[0-9]{{3}})+|[0-9]+"
+    return re.compile(rf"([+-])?({whole})?(?:{re.escape(decimal)}([0-9]*))?([eE][+-]?[0-9]+)?")
+
+
+def _listed(signs: tuple[str, ...]) -> str:
+    return ", ".join(repr(sign) for sign in signs[:-1]) + f" or {signs[-1]!r}"
+
+
+# --------------------
+# Cells as days or microseconds since 1970-01-01 UTC.
+
+
+Flags: TypeAlias = NDArray[np.bool_]
+
+MICROSECOND = 1_000  # in nanoseconds, as all units here
+DAY = 86_400 * 10**9  # in nanoseconds
+_UNITS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
+_UNPARSABLE = np.iinfo(np.int64).min
+
+_BLANK = r"[ \t\r\n\f\x0b]*"
+_DATE = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{2})-(?P<day>[0-9]{2})"
+_TIME = r"(?P<hour>[0-9]{2}):(?P<minute>[0-9]{2})(?::(?P<second>[0-9]{2})(?:\.(?P<fraction>[0-9]{1,9}))?)?"
+_ZONE = r" ?(?P<zone>[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)"
+_INSTANT = re.compile(f"{_BLANK}{_DATE}(?:[ Tt]{_TIME}(?:{_ZONE})?)?{_BLANK}".encode())
+# The part that Arrow is sure to parse, and to the same instant. Which parser reads a cell depends on that cell alone.
+_PLAIN_INSTANT = (
+    r"^[1-9][0-9]{3}-((0[1-9]|1[0-2])-(0[1-9]|1[0-9]|2[0-8])|(0[13-9]|1[0-2])-(29|30)|(0[13578]|1[02])-31)"
+    r"([ T]([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,6})?)?$"
+)
+
+
+def is_instant(kind: pa.DataType) -> bool:
+    """Dates and timestamps of every unit and zone."""
+    return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
+
+
+def read_instants(array: pa.Array, unit: int, low: int, high: int) -> tuple[Integers, Flags | None]:
+    """Every cell in units since 1970-01-01 UTC, rounded down and clamped to [low, high]; and which are no instants.
+
+    Text without a zone, and timestamps without one, are taken as UTC. What stands where a null is has no meaning.
+    """
+    kind = array.type
+    if pa.types.is_date32(kind):
+        return _rescale(dense(array.view(pa.int32())).astype(np.int64), DAY, unit, low, high), None
+    if pa.types.is_date64(kind):
+        return _rescale(dense(array.view(pa.int64())), _UNITS["ms"], unit, low, high), None
+    if pa.types.is_timestamp(kind):
+        return _rescale(dense(array.view(pa.int64())), _UNITS[kind.unit], unit, low, high), None
+    if is_text(kind):
+        ticks = through_distinct(as_bytes(array), _parse_instants)
+        return _rescale(ticks, MICROSECOND, unit, low, high), ticks == _UNPARSABLE
+    return np.full(len(array), low, dtype=np.int64), np.ones(len(array), dtype=bool)
+
+
+def _rescale(ticks: Integers, source: int, unit: int, low: int, high: int) -> Integers:
+    """Ticks of one unit in another, clamped: before the product, so that it can't overflow, and after."""
+    if source <= unit:
+        return np.clip(ticks // (unit // source), low, high)
+    factor = source // unit
+    return np.clip(np.clip(ticks, low // factor, high // factor + 1) * factor, low, high)
+
+
+def parse_instant(text: bytes) -> int | None:
+    """Microseconds since 1970-01-01 UTC of an ISO 8601 text, or None.
+
+    >>> parse_instant(b"1970-01-02"), parse_instant(b"1970-01-01T01:00:00+01:00"), parse_instant(b"2021-02-29")
+    (86400000000, 0, None)
+    """
+    match = _INSTANT.fullmatch(text)
+    if match is None:
+        return None
+    year, month, day, hour, minute, second = (int(match[i] or 0) for i in range(1, 7))
+    try:
+        instant = datetime.datetime(year, month, day, hour, minute, second, tzinfo=datetime.UTC)
+    except ValueError:
+        return None
+    micros = int((match["fraction"] or b"").ljust(6, b"0")[:6])
+    return _seconds(instant) * 10**6 + micros - _offset(match["zone"]) * 10**6
+
+
+def _seconds(instant: datetime.datetime) -> int:
+    elapsed = instant - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
+    return elapsed.days * 86_400 + elapsed.seconds
+
+
+def _offset(zone: bytes | None) -> int:
+    """Seconds east of UTC."""
+    if zone is None or zone in (b"Z", b"z"):
+        return 0
+    digits = zone[1:].replace(b":", b"").ljust(4, b"0")
+    seconds = int(digits[:2]) * 3600 + int(digits[2:]) * 60
+    return -seconds if zone.startswith(b"-") else seconds
+
+
+def _parse_instants(texts: pa.Array) -> Integers:
+    plain = dense(pc.match_substring_regex(texts, _PLAIN_INSTANT))
+    ticks = np.full(len(texts), _UNPARSABLE, dtype=np.int64)
+    ticks[plain] = dense(texts.filter(pa.array(plain)).cast(pa.string()).cast(pa.timestamp("us")).view(pa.int64()))
+    for i in np.flatnonzero(~plain):
+        instant = parse_instant(texts[int(i)].as_py())
+        ticks[i] = _UNPARSABLE if instant is None else instant
+    return ticks
+
+
+# --------------------
+# Dates as people of some place write them.
+
+
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_PIVOT = 69  # a year of two digits from 69 on is of the 1900s, as POSIX has it
+_PARTS: Final = {
+    "%Y": r"(?P<Y>[0-9]{4})",
+    "%y": r"(?P<y>[0-9]{2})",
+    "%m": r"(?P<m>[0-9]{1,2})",
+    "%b": rf"(?P<b>(?i:{'|'.join(MONTHS)}))[a-z]*\.?",
+    "%d": r"(?P<d>[0-9]{1,2})",
+    "%H": r"(?P<H>[0-9]{1,2})",
+    "%M": r"(?P<M>[0-9]{2})",
+    "%S": r"(?P<S>[0-9]{2})",
+}
+FORMATS: Final = tuple(
+    f"{day}{time}"
+    for day in (
+        *("%d/%m/%Y", "%m/%d/%Y", "%d.%m.%Y", "%d-%m-%Y", "%Y/%m/%d", "%Y%m%d", "%d %b %Y", "%d-%b-%Y"),
+        *("%d/%m/%y", "%m/%d/%y", "%d.%m.%y", "%d-%b-%y", "%b %d, %Y"),
+    )
+    for time in ("", " %H:%M", " %H:%M:%S")
+)
+"""What a date that can't be read is tried as, to suggest a format: four digits before two, the day before the month."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class DateFormat:
+    """A format of dates in the signs of `strftime`: %Y %y %m %b %d %H %M %S.
+
+    >>> DateFormat("%d/%m/%Y").iso("31/12/2024"), DateFormat("%d/%m/%Y").iso("2024-12-31")
+    ('2024-12-31', None)
+    >>> DateFormat("%d-%b-%y %H:%M").iso("1-feb-99 7:05")
+    '1999-02-01T07:05:00'
+    """
+
+    text: str
+
+    def __post_init__(self) -> None:
+        signs = re.findall("%.?", self.text)
+        known = all(sign in _PARTS for sign in signs) and len(set(signs)) == len(signs)
+        if not known or not all(len(set(signs) & set(choice)) == 1 for choice in (("%Y", "%y"), ("%m", "%b"), ("%d",))):
+            raise ParameterError(
+                f"dates must be formats like '%d/%m/%Y' (day, month, year once each; of {' '.join(_PARTS)}), "
+                f"got {self.text!r}."
+            )
+
+    @property
+    def day_first(self) -> bool:
+        """Whether the day stands before the month."""
+        return self.text.index("%d") < max(self.text.find("%m"), self.text.find("%b"))
+
+    @property
+    def shape(self) -> str:
+        """What two formats share that could read one cell differently."""
+        return re.sub("%[dm]", "#", self.text)
+
+    def iso(self, cell: str) -> str | None:
+        """The date of a cell as ISO 8601 writes it; None for what is not so written, or is no date."""
+        found = _date_pattern(self.text).fullmatch(cell.strip())
+        if found is None:
+            return None
+        part = found.groupdict()
+        month = MONTHS.index(part["b"].lower()) + 1 if "b" in part else int(part["m"])
+        try:
+            hour, minute, second = (int(part.get(key) or 0) for key in ("H", "M", "S"))
+            day = datetime.datetime(_year(part), month, int(part["d"]), hour, minute, second)
+        except ValueError:
+            return None
+        return day.isoformat() if "H" in part else day.date().isoformat()
+
+
+def as_iso(array: pa.Array, formats: tuple[DateFormat, ...]) -> pa.Array:
+    """Texts with their dates as ISO 8601 writes them, each by itself, by the first format that fits.
+
+    What fits none is left as it is: it may be so written already.
+
+    >>> as_iso(pa.array(["1.2.2024", "2024-02-01", "soon"]), (DateFormat("%d.%m.%Y"),)).to_pylist()
+    ['2024-02-01', '2024-02-01', 'soon']
+    """
+    if not formats or not (is_text(array.type) or pa.types.is_dictionary(array.type)):
+        return array
+    encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+    if not is_text(encoded.dictionary.type):
+        return array
+    read = [_first(text, formats) for text in encoded.dictionary.to_pylist()]
+    return pa.array(read, pa.string()).take(encoded.indices)
+
+
+def _first(text: str | bytes | None, formats: tuple[DateFormat, ...]) -> str | None:
+    if text is None:
+        return None
+    cell = text.decode("utf-8", "replace") if isinstance(text, bytes) else text
+    return next((iso for form in formats if (iso := form.iso(cell)) is not None), cell)
+
+
+def _year(part: dict[str, str]) -> int:
+    if "Y" in part:
+        return int(part["Y"])
+    short = int(part["y"])
+    return short + (1900 if short >= _PIVOT else 2000)
+
+
+@functools.cache
+def _date_pattern(text: str) -> re.Pattern[str]:
+    pieces = re.split("(%.)", text)
+    return re.compile("".join(_PARTS.get(piece, re.escape(piece)) for piece in pieces))
