@@ -220,6 +220,7 @@ def _release(folder: Path, refuge: Path, plot: Plot, shared: mmap.mmap | None = 
         TWINS[plot.twin]()
     words = ["release", folder / "people.csv", "--schema", folder / "people.toml", "--epsilon", "1", "--delta", "1e-6"]
     words += ["--ledger", folder / "ledger", "--out", folder / plot.out, "--overwrite"]
+    words += [] if plot.ledger else ["--cap", "1,1e-6"]
     said, code = io.StringIO(), DEFECT
     elsewhere = mock.patch.object(tempfile, "tempdir", str(refuge))
     with elsewhere, contextlib.redirect_stderr(said), contextlib.redirect_stdout(io.StringIO()):

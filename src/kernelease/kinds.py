@@ -20,7 +20,8 @@ class Kind:
     A class that is defined again in the same place (a cell of a notebook that ran twice, or a dataclass with slots,
     which Python makes twice) takes the place of the former.
 
-    >>> class Tent(Kind): ...
+    >>> class Tent(Kind):
+    ...     __module__ = "mine"
     >>> kinds_called("Tent") == [Tent], kinds_called("Marquee"), own_kind("Tent")
     (True, [], None)
     """

@@ -65,7 +65,7 @@ CAP = ke.Privacy(epsilon=10.0, delta=1e-5)
 COUNTS = ke.Interactions(solver=MixtureSolver(components=4, steps=4), triples=1)
 
 TABLE: dict[str, Any] = {"data": PEOPLE, "schema": DECLARED, "privacy": PROMISE}
-ARRAY: dict[str, Any] = {"data": VECTORS, "kernel": KERNEL, "privacy": PROMISE}
+ARRAY: dict[str, Any] = {"data": VECTORS, "kernel": KERNEL, "privacy": PROMISE, "dataset": "people"}
 KINDS: dict[str, dict[str, Any]] = {
     "Interactions": {**TABLE, "method": COUNTS},
     "Subspace": {**ARRAY, "method": ke.Subspace(points=NORMAL, count=12)},

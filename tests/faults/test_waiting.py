@@ -169,7 +169,8 @@ def sends(honest):
 
 owner = {"noise": (SystemNoise, "gaussian"), "fit": (ke.Release, "fitted")}[moment]
 mock.patch.object(*owner, sends(getattr(*owner))).start()
-ke.release(ledger="ledger", out=out, **KINDS["Subspace"])
+ledger = ke.LedgerFile.create("ledger", cap=KINDS["Subspace"]["privacy"])
+ke.release(ledger=ledger, out=out, **KINDS["Subspace"])
 """
 
 

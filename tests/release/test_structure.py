@@ -114,7 +114,7 @@ def test_rows_that_break_the_structure_are_found(made: Release) -> None:
     assert row_problems(odd, made.domain) == ["column 'total' is of type double, declared is int64"]
     place = made.table.column_names.index("sub")
     strange = made.table.set_column(place, "sub", pa.array(["C1"] * made.table.num_rows))
-    assert "column 'sub' holds values outside its declaration" in row_problems(strange, made.domain)
+    assert any("column 'sub' holds values outside its declaration" in one for one in row_problems(strange, made.domain))
 
 
 def test_means_of_what_is_linear_are_sums_of_means(made: Release) -> None:

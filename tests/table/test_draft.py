@@ -18,9 +18,9 @@ from kernelease.table import (
     Number,
     Schema,
     String,
-    draft,
     draft_from_public,
 )
+from kernelease.table.draft import draft
 
 PRIVATE = pa.table(
     {
