@@ -84,7 +84,7 @@ def linear(term: Term) -> Linear | None:
     """A term as such a sum; None where it is none.
 
     >>> from kernelease.table.columns import Integer
-    >>> from kernelease.table.expressions.parser import parse_term
+    >>> from kernelease.table.expressions.logic import parse_term
     >>> columns = [Integer(name=name, min=0, max=9) for name in "ab"]
     >>> found = linear(parse_term("2 * (a - b) / 4 + 1", columns))
     >>> found.constant, [(column.name, weight) for column, weight in found.weights]

@@ -38,7 +38,7 @@ class Whose(StrEnum):
 
 @unique
 class RecordEnd(StrEnum):
-    """`kernelease.table.records.Records`, by its values."""
+    """`kernelease.table.written.Records`, by its values."""
 
     QUOTED = "quoted"
     LINES = "lines"

@@ -112,7 +112,7 @@ class WeightedSum(Composite):
 class Product(Composite):
     """k(x, y) = Π kᵢ(x, y): rows are alike only if they are alike in every respect.
 
-    >>> from kernelease.kernels.categorical import Kronecker
+    >>> from kernelease.kernels.discrete import Kronecker
     >>> from kernelease.kernels.numeric import Gaussian
     >>> age = OnColumns(kernel=Gaussian(lengthscale=10.0), columns=(0,))
     >>> sex = OnColumns(kernel=Kronecker(values=("f", "m")), columns=(1,))
@@ -159,7 +159,7 @@ class Product(Composite):
 class OnColumns(Kernel):
     """A kernel of some columns: k(x, y) = kernel(x[columns], y[columns]). Columns are counted from 0.
 
-    >>> from kernelease.kernels.string import Spectrum
+    >>> from kernelease.kernels.discrete import Spectrum
     >>> OnColumns(kernel=Spectrum(), columns=(1,)).gram([[1, "Ada"]], [[2, "Ada"], [1, "Bob"]])
     array([[1., 0.]])
     """

@@ -22,7 +22,7 @@ from kernelease.table.columns.listed import Category
 def grouped(columns: Sequence[Column]) -> tuple[Column, ...]:
     """The same columns, where those in groups have these for their values.
 
-    >>> from kernelease.table.columns.hierarchy import Hierarchy
+    >>> from kernelease.table.columns.listed import Hierarchy
     >>> code = Hierarchy(name="code", values=("E10", "E11", "I10"), prefix=1, nullable=True)
     >>> [column.size for column in grouped([code])]
     [3]

@@ -47,7 +47,7 @@ def range_of(term: Term) -> Range | None:
     than need be where a column is in the term twice.
 
     >>> from kernelease.table.columns import Integer
-    >>> from kernelease.table.expressions.parser import parse_term
+    >>> from kernelease.table.expressions.logic import parse_term
     >>> columns = [Integer(name="a", min=1, max=3), Integer(name="b", min=0, max=2)]
     >>> range_of(parse_term("2 * a - b", columns)), range_of(parse_term("a / b", columns))
     ((0.0, 6.0), None)
