@@ -61,7 +61,7 @@ def query(
     refuse(columns, minus, over)
 
     from kernelease.analysis.estimate import Target
-    from kernelease.cli.work.questions import record, show
+    from kernelease.cli.work.estimates import record, show
     from kernelease.release.bundle import load
 
     whose = Target(target.value)

@@ -3,16 +3,12 @@
 import hashlib
 import os
 import secrets
-from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.csv
-import pyarrow.feather
-import pyarrow.parquet as pq
 
 from kernelease.analysis.estimate import Target
 from kernelease.arrays import Floats, Integers
@@ -38,18 +34,13 @@ if TYPE_CHECKING:
 # A table as an ordinary file: CSV, Parquet or Feather, by the ending of its name.
 
 
-_WRITERS: dict[str, Callable[[pa.Table, str], Any]] = {
-    ".csv": pyarrow.csv.write_csv,
-    ".parquet": pq.write_table,
-    ".feather": pyarrow.feather.write_feather,
-    ".arrow": pyarrow.feather.write_feather,
-}
+_ENDINGS = (".csv", ".parquet", ".feather", ".arrow")
 
 
 def check_export(path: str | Path, *, overwrite: bool = False) -> None:
     """Raise `BundleError` if a table can't be written there: another ending, or a file that is not to be replaced."""
-    if Path(path).suffix.lower() not in _WRITERS:
-        raise BundleError(f"{path}: the name must end in {', '.join(_WRITERS)}.")
+    if Path(path).suffix.lower() not in _ENDINGS:
+        raise BundleError(f"{path}: the name must end in {', '.join(_ENDINGS)}.")
     if not overwrite and os.path.lexists(path):
         raise BundleError(
             f"{path} already exists. Choose another name, or give --overwrite (overwrite=True in Python)."
@@ -62,7 +53,7 @@ def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) 
     target = Path(path)
     draft = target.parent / f".kernelease-{secrets.token_hex(8)}.partial"
     try:
-        _WRITERS[target.suffix.lower()](table, str(draft))
+        _write(table, str(draft), target.suffix.lower())
         os.replace(draft, target)
     except (OSError, pa.ArrowException) as error:
         reason = getattr(error, "strerror", None) or "it can't be written in this format"
@@ -71,6 +62,22 @@ def export_table(table: pa.Table, path: str | Path, *, overwrite: bool = False) 
         with suppress(OSError):
             draft.unlink()
     return target
+
+
+def _write(table: pa.Table, path: str, ending: str) -> None:
+    """Only the writer of this format is loaded: most who open a release write none."""
+    if ending == ".csv":
+        from pyarrow import csv
+
+        csv.write_csv(table, path)
+    elif ending == ".parquet":
+        from pyarrow import parquet
+
+        parquet.write_table(table, path)
+    else:
+        from pyarrow import feather
+
+        feather.write_feather(table, path)
 
 
 # --------------------

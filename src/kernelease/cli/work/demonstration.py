@@ -8,7 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kernelease.cli.screen import Screen, facts, grid, line, number
-from kernelease.cli.work.questions import record
+from kernelease.cli.work.estimates import record
 from kernelease.cli.work.summary import certificate_facts, certificate_fields
 from kernelease.errors import ParameterError
 from kernelease.release.frames import export_table
