@@ -6,12 +6,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias, final
 
-from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups, joined
 from kernelease.errors import ParameterError, nearest
 
 if TYPE_CHECKING:
-    from kernelease.analysis.estimate import Target
+    from kernelease.analysis.estimate import Estimate, Target
+    from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups
     from kernelease.release.release import Release
 
 
@@ -196,10 +195,7 @@ def refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> N
 
 def compared(answer: Answer, minus: str | None, over: str | None) -> Answer:
     """The groups beside one of them."""
-    from kernelease.analysis.groups import (
-        Groups,
-        RegressionGroups,  # a question is read without them
-    )
+    from kernelease.analysis.groups import Groups, RegressionGroups, joined  # a question is read without them
 
     text = over if minus is None else minus
     if text is None or not isinstance(answer, Groups | RegressionGroups):
