@@ -188,7 +188,6 @@ class Frames:
 
         The weights, in the column `weight_name`, have mean 1, so that scikit-learn takes them as they are.
         """
-        pass  # merged
 
         return pandas_frame(self.table if weights else self.rows, self.domain)
 
@@ -197,7 +196,6 @@ class Frames:
 
         A first look, without the intervals that `mean`, `quantile` and `probability` give.
         """
-        pass  # merged
 
         return described(self.table, self.domain)
 
@@ -214,7 +212,6 @@ class Frames:
 
     def to_csv(self: Exported, path: str | Path, *, weights: bool = True, overwrite: bool = False) -> Path:
         """Write the rows as CSV, Parquet or Feather, by the ending of the name. In CSV, NULL is an empty cell."""
-        pass  # merged
 
         return export_table(self.table if weights else self.rows, path, overwrite=overwrite)
 
