@@ -188,7 +188,6 @@ class Frames:
 
         The weights, in the column `weight_name`, have mean 1, so that scikit-learn takes them as they are.
         """
-
         return pandas_frame(self.table if weights else self.rows, self.domain)
 
     def describe(self: Exported) -> Any:
@@ -196,7 +195,6 @@ class Frames:
 
         A first look, without the intervals that `mean`, `quantile` and `probability` give.
         """
-
         return described(self.table, self.domain)
 
     def __len__(self: Exported) -> int:
@@ -212,7 +210,6 @@ class Frames:
 
     def to_csv(self: Exported, path: str | Path, *, weights: bool = True, overwrite: bool = False) -> Path:
         """Write the rows as CSV, Parquet or Feather, by the ending of the name. In CSV, NULL is an empty cell."""
-
         return export_table(self.table if weights else self.rows, path, overwrite=overwrite)
 
     def sample(self: Exported, count: int, *, seed: int = 0) -> pa.Table:
