@@ -31,6 +31,20 @@ TRIED = ("ke.release, Subspace", "ke.release without out, SmallDatabase", "ke.me
 EVERY = int(os.environ.get("FAULTS_EVERY", "60"))
 
 
+@pytest.fixture(autouse=True)
+def signals_as_from_a_shell() -> Iterator[None]:
+    """A suite that runs in the background, or under nohup, ignores some signals, and so would what it starts."""
+    usual = {
+        signal.SIGINT: signal.default_int_handler,
+        signal.SIGTERM: signal.SIG_DFL,
+        signal.SIGHUP: signal.SIG_DFL,
+    }
+    former = {number: signal.signal(number, handler) for number, handler in usual.items()}
+    yield
+    for number, handler in former.items():
+        signal.signal(number, handler)
+
+
 @contextmanager
 def ending_politely() -> Iterator[None]:
     """A handler of SIGTERM as servers have it: by default the signal would end this process, too."""
