@@ -113,6 +113,7 @@ def play(plot: Plot) -> list[Found]:
 
 def main() -> int:
     """The stage."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whoever runs audits in the background ignores it
     plot = Plot(**json.loads(sys.argv[1]))
     _release(Path("nowhere"), Path("nowhere"), plot)  # refused; but what commands import late is imported now
     try:
