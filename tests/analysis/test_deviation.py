@@ -3,11 +3,13 @@
 import math
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import kernelease as ke
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.products import number_term
 from kernelease.analysis.spread import standard_deviation, variance
 from kernelease.errors import ParameterError
 from tests.analysis.test_moments import FEMALE, SCHEMA, TABLE, T
@@ -68,3 +70,12 @@ def test_a_population_has_the_error_of_drawing_it() -> None:
 def test_a_category_has_none() -> None:
     with pytest.raises(ParameterError, match="standard deviation: column 'sex' is of type category"):
         standard_deviation(Evidence(schema=SCHEMA, measured=_told(3).measured), "sex")
+
+
+def test_every_cell_of_a_continuum_counts_as_wide_as_it_is() -> None:
+    """An end that a float can only come near to may be of the next cell: a cell is no narrower for it."""
+    schema = ke.Schema.parse('[columns.x]\ntype = "number"\nmin = 0.1\nmax = 5.0\n')
+    rows = pa.table({"x": np.linspace(0.1, 5.0, 500)})
+    told = ke.measure(rows, schema=schema, privacy=ke.Privacy(epsilon=1.0, delta=1e-6), noise=ke.SeededNoise(1))
+    half = number_term(Evidence(schema=schema, measured=told.measured), schema.columns[0]).half
+    np.testing.assert_allclose(half[half > 0.0], half.max(), rtol=1e-9)

@@ -7,14 +7,12 @@ from functools import reduce
 from typing import TypeAlias, final
 
 import numpy as np
-import pyarrow as pa
 
-from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import Source, Weights
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.offset_sums import OffsetSums
-from kernelease.analysis.representatives import Way, best_ways, cell_ranges, parts_of, representatives
+from kernelease.analysis.representatives import Way, best_ways, cell_ranges, parts_of
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled
@@ -143,9 +141,8 @@ class ProductSource(Source):
 
 def number_term(evidence: Evidence, column: Column) -> Term:
     """A number, less about its mean, and 0 for NULL."""
-    index, points = evidence.schema.names.index(column.name), representatives(column)
-    numbers = numbers_of(column, pa.table({column.name: points.values}))
-    low, high = cell_ranges(numbers, points.atoms)
+    index = evidence.schema.names.index(column.name)
+    low, high = _atom_ranges(column)
     known = ~np.isnan(low)
     middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
     measured = evidence.marginals((index,))
@@ -164,6 +161,14 @@ def number_term(evidence: Evidence, column: Column) -> Term:
         centre=centre,
         number=column if isinstance(column, Celled) else None,
     )
+
+
+def _atom_ranges(column: Column) -> tuple[Floats, Floats]:
+    """The least and the greatest number of each atom, NaN where it has none: (atoms,) each."""
+    if not isinstance(column, Celled):
+        return column.centres(), column.centres()
+    low, high = (np.append(end.astype(np.float64), [np.nan] * column.nullable) for end in column.bounds())
+    return low, high
 
 
 def present_term(evidence: Evidence, term: Term) -> Term | None:
