@@ -31,6 +31,7 @@ ROLES = {
     "methods": "what to measure",
     "private": "exact counts and sums",
     "fit": "rows from noisy numbers",
+    "estimate": "best linear estimates",
     "measured": "noisy numbers",
     "privacy": "noise, sensitivity, budget",
     "table": "schema, atoms, domains",

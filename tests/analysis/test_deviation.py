@@ -9,7 +9,7 @@ import pytest
 import kernelease as ke
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.products import number_term
+from kernelease.analysis.ratio_estimator import number_of
 from kernelease.analysis.spread import standard_deviation, variance
 from kernelease.errors import ParameterError
 from tests.analysis.test_moments import FEMALE, SCHEMA, TABLE, T
@@ -77,5 +77,5 @@ def test_every_cell_of_a_continuum_counts_as_wide_as_it_is() -> None:
     schema = ke.Schema.parse('[columns.x]\ntype = "number"\nmin = 0.1\nmax = 5.0\n')
     rows = pa.table({"x": np.linspace(0.1, 5.0, 500)})
     told = ke.measure(rows, schema=schema, privacy=ke.Privacy(epsilon=1.0, delta=1e-6), noise=ke.SeededNoise(1))
-    half = number_term(Evidence(schema=schema, measured=told.measured), schema.columns[0]).half
+    half = number_of(Evidence(schema=schema, measured=told.measured), schema.columns[0]).half
     np.testing.assert_allclose(half[half > 0.0], half.max(), rtol=1e-9)

@@ -11,7 +11,7 @@ import pytest
 import kernelease as ke
 from benchmarks.moments import LIMIT, apart
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.methods.interactions.rounds import FittedTable
+from kernelease.methods.interactions import rounds
 from tests.analysis.test_moments import SCHEMA, TABLE
 
 TABLES = Path(__file__).resolve().parents[3] / "shared" / "data" / "tables"
@@ -58,6 +58,6 @@ def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
 
     monkeypatch.setattr(MixtureSolver, "solve", strayed)
     if forgets:
-        monkeypatch.setattr(FittedTable, "keeping", lambda self, bounds: self)
+        monkeypatch.setattr(rounds, "kept", lambda mixture, bounds: mixture)
     measured = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1))
     assert (max(apart(ke.fit(measured)).values()) > LIMIT) is forgets

@@ -15,9 +15,9 @@ from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import SIGNIFICANCE
-from kernelease.analysis.marginal import Marginal
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Marginal
 from kernelease.table.columns.column import Codes
 
 SPREAD = ("integer", "number")  # columns that have a deviation

@@ -30,26 +30,24 @@ from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
-from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.offset_sums import OffsetPart, OffsetSums
 from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
     LEAST,
     Axis,
     CellValues,
     Grids,
-    Way,
     about_middles,
-    best_ways,
     few,
     marking,
     middles_and_halves,
-    parts_of,
     representatives,
     weighted,
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.offset_sums import OffsetPart, OffsetSums
+from kernelease.estimate.products import Way, best_ways, parts_of
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy

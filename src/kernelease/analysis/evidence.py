@@ -16,13 +16,13 @@ from kernelease.analysis.conditions import InCell, Through, parse_condition, sin
 from kernelease.analysis.estimands import Indicator, Integrand, cell_label
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.marginal import Marginal, Tabulation, tabulation
-from kernelease.analysis.offset_sums import Moments, moments_of
 from kernelease.analysis.representatives import representatives
 from kernelease.analysis.restriction import conditional_marginals
-from kernelease.analysis.views import BlockCounts, common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Marginal, Tabulation, tabulation
+from kernelease.estimate.offset_sums import Moments, moments_of
+from kernelease.estimate.views import BlockCounts, common_coarsening
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Measured

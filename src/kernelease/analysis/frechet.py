@@ -19,11 +19,11 @@ from kernelease.analysis.estimands import Estimand
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
-from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.representatives import CellValues, Representatives, cell_values, outcomes, representatives
-from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.views import common_coarsening
 from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Condition

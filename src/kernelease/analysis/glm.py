@@ -20,11 +20,11 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import CombinedSource, Estimate, Source, Target, Weights, covariance
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Regression
-from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.ratio_estimator import MarginalSource
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Marginal
 from kernelease.table.columns.column import Codes, Column
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0

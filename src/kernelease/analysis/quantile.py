@@ -14,11 +14,11 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups, Label, as_tuple, joined
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
-from kernelease.analysis.marginal import Marginal
 from kernelease.analysis.ratio_estimator import marginal_source
 from kernelease.analysis.representatives import LEAST, cell_values, extremes, few, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Marginal
 from kernelease.table.columns.celled import Celled
 from kernelease.table.expressions.logic import Condition
 

@@ -10,10 +10,12 @@ import numpy as np
 from kernelease.analysis.estimate import SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
-from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.offset_sums import OffsetPart
 from kernelease.analysis.representatives import CellValues
 from kernelease.arrays import Floats, Integers
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.offset_sums import OffsetPart
+from kernelease.estimate.products import Product, Term, block_weights, number_term
+from kernelease.table.columns.column import Column
 
 # --------------------
 # Ratios of two sums over the rows of a table, from a marginal and the offsets within its cells.
@@ -285,3 +287,41 @@ def _cells(evidence: Evidence, marginal: Marginal) -> Integers:
         column = evidence.schema.columns[index]
         cell = cell * size + groups[column.encode(evidence.rows.column(column.name))]
     return cell
+
+
+# --------------------
+# Numbers of the rows that are asked about, and errors of sums of their products.
+
+
+def number_of(evidence: Evidence, column: Column) -> Term:
+    """A column of numbers as a variable, over the chosen rows."""
+    index = evidence.schema.names.index(column.name)
+    measured = evidence.marginals((index,))
+    if not measured:
+        raise evidence.not_together((index,), column.name, "Ask about all rows, or about fewer columns.")
+    return number_term(column, measured[0])
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProductSource(Source):
+    """The error of Σ weight·product by noise: what a coefficient or a correlation is to first order."""
+
+    evidence: Evidence
+    terms: tuple[tuple[float, Product], ...]
+
+    @property
+    def laplace(self) -> bool:
+        return any(sums.laplace for _, part in self.terms for sums, _ in part.pieces)
+
+    def functions(self) -> Sequence[tuple[object, Floats]]:
+        return [(sums, scale * function) for scale, part in self.terms for sums, function in part.pieces]
+
+    def weights(self) -> Weights:
+        tabulated = self.evidence.tabulated
+        assert tabulated is not None  # the sums came from it
+        release = self.evidence.fingerprint
+        return {
+            (release, position): tabulated.sigmas[position] * weight
+            for position, weight in block_weights(self.terms).items()
+        }

@@ -12,11 +12,12 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Source, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import INTERCEPT, Regression
-from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, product
+from kernelease.analysis.ratio_estimator import ProductSource, number_of
 from kernelease.analysis.representatives import YEAR, atom_numbers
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.products import Product, Term, covariance_of, product
 from kernelease.table.columns.column import Codes, Column
 
 # --------------------
@@ -169,12 +170,12 @@ class _Equations:
             return self._over([*pair, *self._present()], whole)
         if measured := self.evidence.marginals(tuple(sorted({*columns, response}))):
             lost = self._term(1.0 - self.model.present)
-            return self._over(pair, columns).less(product(self.evidence, [*pair, lost], measured[0]))
+            return self._over(pair, columns).less(product(self.evidence.moments, [*pair, lost], measured[0]))
         return self._less_missing(i, j, columns)
 
     def _over(self, terms: list[Term], columns: set[int]) -> Product:
         """Σ Π terms over all rows, from what was measured of their columns."""
-        found = product(self.evidence, terms, self._marginal(columns))
+        found = product(self.evidence.moments, terms, self._marginal(columns))
         for place, term in enumerate(self.terms):
             if term.column is not None and any(term is one for one in terms):
                 self.halves[place] = max(self.halves[place], found.halves[term.column])
@@ -217,7 +218,7 @@ class _Equations:
         assert term.column is not None and response is not None and present is not None  # noqa: PT018
         marginal, lost = self._marginal({term.column, response}), self._term(1.0 - present)
         every = ([lost], [term, lost], [term, term, lost])
-        first, second, third = (product(self.evidence, terms, marginal) for terms in every)
+        first, second, third = (product(self.evidence.moments, terms, marginal) for terms in every)
         return first, second, third
 
     def solve(self, formula: str) -> Regression:
@@ -298,7 +299,7 @@ class _Equations:
         chosen = [(w, term) for w, term in zip(influence, self.model.predictors, strict=True) if term.column == column]
         whole = np.sum([w * term.middle for w, term in chosen], axis=0) + (influence[0] if with_intercept else 0.0)
         part = Term(name="", column=column, middle=np.abs(whole), half=np.zeros_like(whole))
-        found = product(self.evidence, [part, self.model.response], self._marginal({column, self._response}))
+        found = product(self.evidence.moments, [part, self.model.response], self._marginal({column, self._response}))
         return found.shares[self._response] / self.evidence.total
 
     def _back(self) -> Floats:
@@ -380,7 +381,7 @@ def design(evidence: Evidence, formula: str) -> Design:
     for name in names:
         terms += _terms(evidence, evidence.column(name))
     return Design(
-        response=number_term(evidence, column),
+        response=number_of(evidence, column),
         present=None if not null.any() else (~null).astype(np.float64),
         predictors=tuple(terms),
     )
@@ -396,7 +397,7 @@ def _name(part: str) -> str:
 def _terms(evidence: Evidence, column: Column) -> list[Term]:
     index = evidence.schema.names.index(column.name)
     if column.tag in NUMERIC:
-        number = number_term(evidence, column)
+        number = number_of(evidence, column)
         null = np.isnan(column.centres())
         return [number, _dummy(column, index, int(np.argmax(null)))] if null.any() else [number]
     return [_dummy(column, index, atom) for atom in range(1, column.size)]

@@ -1,4 +1,4 @@
-"""Values that stand for the atoms of a column, and how finely to sum a function of it."""
+"""Values that stand for the atoms of a column, and what a numerator and a denominator may be in each cell."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from kernelease.analysis.conditions import InCell
 from kernelease.analysis.estimands import Indicator, Integrand, NumericValue, numbers_of
-from kernelease.analysis.inference import CONFIDENCE, Interval, critical_value
-from kernelease.analysis.marginal import Marginal
+from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
+from kernelease.estimate.products import cell_ranges
 from kernelease.table.columns.celled import Celled, Stepped
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy, Listed
@@ -24,70 +24,6 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.logic import Compared, Condition, Leaf
 from kernelease.table.reading import number_array
-
-# --------------------
-# How finely to sum a function of a column: some ways, and the one for each cell that makes the interval shortest.
-
-
-MOST = 2.0  # standard errors by which a cell may hold more rows than counted
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
-    """What stands for the function on each fine cell, how far off it may be there, and noise beyond that of counts."""
-
-    values: Floats  # (fine cells,)
-    slack: Floats  # (fine cells,)
-    variances: Floats  # (cells,)
-
-
-def best_ways(marginal: Marginal, cells: Integers, ways: Sequence[Way]) -> Integers:
-    """For each cell, which way to take: (fine cells,) → (cells,). `cells` says which one each fine cell is a part of.
-
-    The first way is the same on all parts of a cell: it has no noise of how rows are spread over these, and the most
-    slack. From it on, that change is made, again and again, which shortens the 95 % interval most. A cell is taken to
-    hold as many rows as the noise allows: were it taken at its count, one that noise has emptied would be summed so
-    that its rows count least.
-    """
-    size, noise = int(cells.max()) + 1, marginal.variances()
-    counts, covariance = marginal.joint([(cells == cell).astype(np.float64) for cell in range(size)])
-    rows = np.maximum(counts, 0.0) + MOST * np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    variances = [
-        np.bincount(cells, noise * (way.values - ways[0].values) ** 2, minlength=size) + way.variances for way in ways
-    ]
-    bounds = [rows * _largest(way.slack, cells, size) for way in ways]
-    base = float(marginal.joint([ways[0].values])[1][0, 0])
-    return _greedy(np.array(variances), np.array(bounds), max(0.0, base))
-
-
-def _largest(slack: Floats, cells: Integers, size: int) -> Floats:
-    largest = np.zeros(size)
-    np.maximum.at(largest, cells, slack)
-    return largest
-
-
-def _greedy(variances: Floats, bounds: Floats, base: float) -> Integers:
-    """The way of each cell, by the variance and the bound of each: (ways, cells), (ways, cells) → (cells,).
-
-    >>> _greedy(np.array([[0.0, 0.0, 0.0], [1.0, 1e6, 1.0]]), np.array([[50.0, 50.0, 0.0], [1.0, 1.0, 0.0]]), 100.0)
-    array([1, 0, 0])
-    """
-    factor, every = critical_value(CONFIDENCE), np.arange(bounds.shape[1])
-    chosen = np.zeros(bounds.shape[1], dtype=np.int64)
-    while True:
-        variance, bound = base + float(variances[chosen, every].sum()), float(bounds[chosen, every].sum())
-        longer = factor * np.sqrt(np.maximum(variance + variances - variances[chosen, every], 0.0))
-        change = longer + bounds - bounds[chosen, every] - factor * math.sqrt(variance)
-        way, cell = np.unravel_index(int(np.argmin(change)), change.shape)
-        if not change[way, cell] < -1e-9 * (factor * math.sqrt(variance) + bound):
-            return chosen
-        chosen[cell] = way
-
-
-# --------------------
-# Values that stand for the atoms of a column, and what a numerator and a denominator may be in each cell.
-
 
 EVEN = 5  # values spread over each cell, both ends among them
 DAY = 86_400_000_000  # in microseconds
@@ -228,17 +164,6 @@ def middles_and_halves(column: Celled, cells: Integers) -> tuple[Floats, Floats]
     return np.nan_to_num((low + high) / 2), np.nan_to_num((high - low) / 2)
 
 
-def parts_of(fine: Integers, cells: Integers) -> Integers | None:
-    """The cell that each fine one is a part of, both given by atom; None where one is in several.
-
-    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
-    (array([0, 0, 1]), None)
-    """
-    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
-    coarse[fine] = cells
-    return coarse if np.array_equal(coarse[fine], cells) else None
-
-
 def atom_numbers(column: Column) -> Floats:
     """The middle of each atom: numbers, booleans as 0 and 1, dates in years since 1970; NaN for NULL."""
     if column.tag in YEAR:
@@ -253,14 +178,6 @@ def atom_numbers(column: Column) -> Floats:
     missing = np.zeros(column.size, dtype=bool)
     missing[points.atoms[np.isnan(numbers)]] = True
     return np.where(missing, np.nan, sums / np.maximum(total, 1e-300))
-
-
-def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
-    """The least and the greatest value in each cell; NaN where there is none."""
-    low, high = np.full((2, int(cells.max()) + 1), np.nan)
-    np.fmin.at(low, cells, values)  # a number wins over NaN
-    np.fmax.at(high, cells, values)
-    return low, high
 
 
 def _legal(column: Celled, numbers: Floats, first: Floats) -> Floats:

@@ -9,8 +9,6 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimands import Indicator, cell_label
-from kernelease.analysis.identity import Identity
-from kernelease.analysis.marginal import Marginal, tabulation
 from kernelease.analysis.representatives import (
     LEAST,
     CellValues,
@@ -22,6 +20,8 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.estimate.identity import Identity
+from kernelease.estimate.marginal import Marginal, tabulation
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.columns.column import Column
 

@@ -12,12 +12,20 @@ from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
-from kernelease.analysis.marginal import DENSE, Marginal
-from kernelease.analysis.products import Product, ProductSource, Term, covariance_of, number_term, present_term, product
-from kernelease.analysis.ratio_estimator import marginal_source
-from kernelease.analysis.representatives import LEAST, cell_ranges, representatives, weighted
+from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of
+from kernelease.analysis.representatives import LEAST, representatives, weighted
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import DENSE, Marginal
+from kernelease.estimate.products import (
+    Product,
+    Term,
+    cell_ranges,
+    covariance_of,
+    mean_and_variance,
+    present_term,
+    product,
+)
 from kernelease.table.columns.column import Column
 
 # --------------------
@@ -31,57 +39,24 @@ def standard_deviation(evidence: Evidence, name: str) -> Estimate:
 
 def variance(evidence: Evidence, name: str) -> Estimate:
     """E[x²] − E[x]² of a column of numbers, over the rows that have one."""
-    return mean_and_variance(evidence, name)[1]
-
-
-def mean_and_variance(evidence: Evidence, name: str) -> tuple[Estimate, Estimate]:
-    """Both from the same sums: of the rows that have a number, of the number, and of its square.
-
-    A number that may be off by u, a root mean square, moves the mean and the standard deviation by at most u.
-    """
-    term = number_term(evidence, evidence.numeric(name, "standard deviation", ("integer", "number")))
+    column = evidence.numeric(name, "standard deviation", ("integer", "number"))
+    term = number_of(evidence, column)
     assert term.column is not None  # numbers are of a column
     marginal = max(evidence.marginals((term.column,)), key=lambda one: one.size)
-    known = present_term(evidence, term)
-    flags = [] if known is None else [known]
-    sums = [product(evidence, [*numbers, *flags], marginal) for numbers in ([], [term], [term, term])]
-    rows, first, second = (one.value for one in sums)
-    rows = max(rows, 1.0)
-    mean = first / rows
-    value = max(0.0, second / rows - mean**2)
-    away, off = sums[1].bias / rows, sums[2].halves.get(term.column, 0.0)
-    low, high = float((term.middle - term.half).min()), float((term.middle + term.half).max())
-
-    def estimate(about: str, value: float, slopes: list[float], bias: float, within: tuple[float, float]) -> Estimate:
-        gradient = np.array(slopes) / rows
-        drawn = (
-            _sampling_of_deviation(evidence, term, marginal, gradient) if evidence.target is Target.POPULATION else 0.0
-        )
-        return Estimate.normal(
-            value,
-            noise=_noise(evidence, sums, gradient),
-            sampling=math.sqrt(drawn),
-            bias=bias,
-            within=within,
-            target=evidence.target,
-            about=f"{about} of {name}",
-            source=ProductSource(evidence=evidence, terms=tuple(zip(gradient.tolist(), sums, strict=True)))
-            if evidence.target is Target.TABLE
-            else None,
-        )
-
-    ends = term.centre + low, term.centre + high
-    middle = estimate("mean", term.centre + mean, [-mean, 1.0, 0.0], away + off, ends)
-    bias = sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(value) + off) * off
-    slopes = [2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]
-    return middle, estimate("variance", value, slopes, bias, (0.0, (high - low) ** 2 / 4.0))
-
-
-def _noise(evidence: Evidence, sums: list[Product], gradient: Floats) -> float:
-    """The standard deviation of a weighted sum of sums, by the noise of what was measured."""
+    _, found = mean_and_variance(column, term, marginal, evidence.moments)
     assert evidence.tabulated is not None  # the sums came from it
-    covariance = covariance_of([[(1.0, one)] for one in sums], evidence.tabulated.sigmas)
-    return math.sqrt(max(0.0, float(gradient @ covariance @ gradient)))
+    whole = evidence.target is Target.TABLE
+    terms = tuple(zip(found.gradient.tolist(), found.sums, strict=True))
+    return Estimate.normal(
+        found.value,
+        noise=found.noise(evidence.tabulated.sigmas),
+        sampling=0.0 if whole else math.sqrt(_sampling_of_deviation(evidence, term, marginal, found.gradient)),
+        bias=found.bias,
+        within=found.within,
+        target=evidence.target,
+        about=f"variance of {name}",
+        source=ProductSource(evidence=evidence, terms=terms) if whole else None,
+    )
 
 
 def _sampling_of_deviation(evidence: Evidence, term: Term, marginal: Marginal, gradient: Floats) -> float:
@@ -290,7 +265,7 @@ class _Moments:
 
     @classmethod
     def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
-        terms = [number_term(evidence, column) for column in columns]
+        terms = [number_of(evidence, column) for column in columns]
         sums = _sums(evidence, terms, marginal)
         values = np.array([one.value for one in sums])
         tabulated = evidence.tabulated
@@ -373,23 +348,28 @@ def _turned(correlation: float, angle: float) -> float:
 def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Product]:
     """n, x, y, x², y², xy over the rows that have both numbers."""
     x, y = terms
-    flags = [present_term(evidence, term) for term in terms]
+    flags = [_present(evidence, term) for term in terms]
     known = [flag for flag in flags if flag is not None]
-    both = [product(evidence, [*one, *known], marginal) for one in ([], [x, y])]
+    both = [product(evidence.moments, [*one, *known], marginal) for one in ([], [x, y])]
     first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
     return [both[0], *first, *second, both[1]]
+
+
+def _present(evidence: Evidence, term: Term) -> Term | None:
+    assert term.column is not None  # numbers are of a column
+    return present_term(evidence.schema.columns[term.column], term)
 
 
 def _power(evidence: Evidence, term: Term, power: int, flags: list[Term | None], marginal: Marginal) -> Product:
     """Σ x or Σ x² over all rows, from the column alone, less that over the rows without the other number."""
     assert term.column is not None  # numbers are of a column
     single = max(evidence.marginals((term.column,)), key=lambda one: one.size)
-    whole = product(evidence, [term] * power, single)
+    whole = product(evidence.moments, [term] * power, single)
     other = next((flag for flag in flags if flag is not None and flag.column != term.column), None)
     if other is None:
         return whole
     missing = replace(other, middle=1.0 - other.middle)
-    return whole.less(product(evidence, [*[term] * power, missing], marginal))
+    return whole.less(product(evidence.moments, [*[term] * power, missing], marginal))
 
 
 def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:

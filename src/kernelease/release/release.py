@@ -16,7 +16,6 @@ from kernelease.fit.solver import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights import Constraint, Simplex, WeightSolver
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.measured.measured import Measured
-from kernelease.methods.interactions.rounds import FittedTable
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.alike import is_machine, this_machine
@@ -26,7 +25,6 @@ from kernelease.release.comparisons import Comparisons
 from kernelease.release.estimates import Distributions, Estimates
 from kernelease.release.frames import Frames
 from kernelease.release.models import Models
-from kernelease.release.moments import bounds_of
 from kernelease.release.reading import reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
@@ -69,8 +67,6 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
         """The rows that these settings make of the measurements."""
         progress.stage("fitting")
         result = settings.method.fit(measurements.measured, settings.seed, progress)
-        if isinstance(result, FittedTable) and measurements.schema is not None:
-            result = result.keeping(bounds_of(measurements.schema, measurements.measured))
         progress.stage("drawing rows")
         return cls(
             table=result.table(measurements.domain, settings.rows, settings.seed.generator("rows")),

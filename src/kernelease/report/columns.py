@@ -13,9 +13,9 @@ from scipy.special import chndtr, ndtr
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Answers
 from kernelease.analysis.inference import CONFIDENCE, Interval
-from kernelease.analysis.marginal import MeasuredMarginal, tabulation
-from kernelease.analysis.views import NoisyContrasts, NoisySums, along
 from kernelease.arrays import Floats, Integers
+from kernelease.estimate.marginal import MeasuredMarginal, tabulation
+from kernelease.estimate.views import NoisyContrasts, NoisySums, along
 from kernelease.measured.blocks import NoisyBlocks, within
 from kernelease.measured.offsets import Levels, declared_levels, levels_of
 from kernelease.release.release import Release

@@ -23,7 +23,7 @@ from kernelease.analysis.comparisons.score_tests import (
 from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import SCORES, TestResult
-from kernelease.analysis.marginal import tabulation
+from kernelease.estimate.marginal import tabulation
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.step import Law
 from kernelease.table import Schema

@@ -19,9 +19,9 @@ from kernelease.analysis.comparisons.score_tests import dependence_scores
 from kernelease.analysis.comparisons.tables import ContingencyTable, TableKey, contingency_tables
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import DRAWS, TestResult, check_draws, wilson_hilferty
-from kernelease.analysis.marginal import tabulation
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, nearest
+from kernelease.estimate.marginal import tabulation
 from kernelease.fit.weights import Simplex
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.step import Law

@@ -18,9 +18,9 @@ from scipy.special import chdtrc, ndtr, ndtri
 
 from kernelease.analysis.comparisons.tables import SampleRows
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
-from kernelease.analysis.views import common_coarsening
 from kernelease.arrays import Floats, Integers
+from kernelease.estimate.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
+from kernelease.estimate.views import common_coarsening
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import levels_of
 from kernelease.table.columns.column import Column

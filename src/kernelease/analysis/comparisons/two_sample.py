@@ -24,10 +24,10 @@ from kernelease.analysis.comparisons.mean_embedding import (
 from kernelease.analysis.comparisons.tables import ContingencyTable, SampleRows, contingency_tables
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import DRAWS, ConfidenceLimits, Interval, TestResult, check_draws, wilson_hilferty
-from kernelease.analysis.marginal import tabulation
 from kernelease.analysis.plots import difference_chart
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import tabulation
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.seeds import PublicSeed

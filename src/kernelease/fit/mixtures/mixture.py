@@ -16,6 +16,9 @@ from threadpoolctl import threadpool_limits
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.estimate.marginal import Tabulation, tabulation
+from kernelease.estimate.offset_sums import Moments, moments_of
+from kernelease.estimate.products import Linearised, mean_and_variance, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
 from kernelease.fit.mixtures.terms import Adam, Single, correction
@@ -25,6 +28,7 @@ from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, within, w
 from kernelease.measured.offsets import in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
+from kernelease.table.columns.column import Column
 
 # --------------------
 # How a mixture descends: its rate at each step, and how the penalty follows χ².
@@ -397,6 +401,8 @@ def _descend(
 # Numbers of a mixture that keep to their means and variances, as far as these were measured.
 
 
+# research: Tables: means and deviations that rows keep to. Standard errors of an estimate that chance explains
+CHANCE = 2.0
 _STEEPEST = 500.0  # limit: of an exponent: by then all is in one atom
 _NEAR_BOUNDS = 1e-5  # limit: standard deviations, or variances: what is so near is met
 
@@ -417,6 +423,31 @@ class Bounds:
         low, high = np.array([self.mean, self.variance]).T
         nearest: Floats = np.clip(moments, low, high)
         return nearest
+
+
+def bounds_of(columns: Sequence[Column], measured: NoisyBlocks) -> tuple[Bounds, ...]:
+    """Those of every column of numbers: its best estimates, give or take what chance and cells leave open."""
+    counts, moments = tabulation(measured), moments_of(measured)
+    numbers = (index for index, column in enumerate(columns) if column.tag in ("integer", "number"))
+    return tuple(_bounds(columns[index], index, counts, moments) for index in numbers)
+
+
+def _bounds(column: Column, index: int, counts: Tabulation, moments: Moments) -> Bounds:
+    measured = counts.marginals((index,))
+    term = number_term(column, measured[0])
+    mean, variance = mean_and_variance(column, term, max(measured, key=lambda one: one.size), moments)
+    return Bounds(
+        column=index,
+        numbers=np.where(np.isnan(column.centres()), np.nan, term.middle + term.centre),
+        within=term.half**2 / 3.0,
+        mean=_ends(mean, counts.sigmas),
+        variance=_ends(variance, counts.sigmas),
+    )
+
+
+def _ends(estimate: Linearised, sigmas: Sequence[float]) -> tuple[float, float]:
+    reach = CHANCE * estimate.noise(sigmas) + estimate.bias
+    return estimate.value - reach, estimate.value + reach
 
 
 def kept(mixture: Mixture, bounds: Sequence[Bounds]) -> Mixture:

@@ -284,7 +284,7 @@ class Interactions(Method):
         if not isinstance(measured, NoisyBlocks):
             raise ParameterError("Interactions: can only fit noisy counts.")
         progress.expect(fit_workload(measured, self.solver).after())
-        return FittedTable(mixture=self.solver.solve(measured, seed, progress, stage=FITTING), rows=measured.rows)
+        return FittedTable(mixture=self.solver.solve(measured, seed, progress, stage=FITTING), measured=measured)
 
     def _expect(
         self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0

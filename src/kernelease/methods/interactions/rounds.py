@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, final
 
 import numpy as np
@@ -12,7 +12,7 @@ from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.draw import draw_rows
-from kernelease.fit.mixtures.mixture import Bounds, Mixture, MixtureSolver, kept
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept
 from kernelease.fit.mixtures.objective import signal_of
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Levels, in_groups, of_atoms
@@ -282,27 +282,27 @@ SHOWN = 3  # convention: sets of columns that a warning names
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedTable:
-    """A mixture of products, and how many rows it stands for."""
+    """A mixture of products, and what it was fitted to."""
 
     mixture: Mixture
-    rows: float
-
-    def keeping(self, bounds: Sequence[Bounds]) -> "FittedTable":
-        """The same with numbers whose means and variances are within bounds."""
-        return replace(self, mixture=kept(self.mixture, bounds))
+    measured: NoisyBlocks
 
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
         """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
 
-        Warns of columns that the rows do not hold together as they were measured.
+        Declared numbers keep to the means and variances that were measured. Warns of columns that the rows do not hold
+        together as they were measured.
         """
-        wanted = max(1, round(self.rows)) if count is None else count
+        wanted = max(1, round(self.measured.rows)) if count is None else count
+        mixture = self.mixture
+        if domain.schema is not None:
+            mixture = kept(mixture, bounds_of(domain.schema.columns, self.measured))
         poor: list[Misfit] = []
 
         def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
-            rows = draw_rows(self.mixture, number, generator, whole=wanted)
+            rows = draw_rows(mixture, number, generator, whole=wanted)
             if number == wanted:
-                poor[:] = self.mixture.poorly_held_by(rows)
+                poor[:] = mixture.poorly_held_by(rows)
             return rows.T
 
         table = domain.drawn(draw, wanted, generator)

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pytest
 
 from kernelease.analysis.averages import mean, probability
-from kernelease.analysis.equations import CorrectedEquations, IteratedEquations, WholeEquations
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.frechet import FrechetLimits
-from kernelease.analysis.marginal import REMEMBERED, MeasuredMarginal, tabulation
-from kernelease.analysis.views import common_coarsening
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.estimate.marginal import REMEMBERED, MeasuredMarginal, tabulation
+from kernelease.estimate.views import CorrectedEquations, IteratedEquations, WholeEquations, common_coarsening
 from kernelease.measured.blocks import Block
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
@@ -27,7 +26,7 @@ WAYS = [WholeEquations, CorrectedEquations, IteratedEquations]
 
 def solve_by(way, monkeypatch):
     """Solve the equations in one way, whatever their size."""
-    monkeypatch.setattr("kernelease.analysis.equations._cheapest", lambda diagonal, sums: way)
+    monkeypatch.setattr("kernelease.estimate.views._cheapest", lambda diagonal, sums: way)
 
 
 def dense(evidence, columns):

@@ -1,4 +1,4 @@
-"""Sums of products of variables, each a function of one column, from counts and moments."""
+"""Sums of products of variables, each a function of one column, from counts and moments; means and variances."""
 
 import math
 from collections.abc import Sequence
@@ -7,16 +7,98 @@ from functools import reduce
 from typing import TypeAlias, final
 
 import numpy as np
+from scipy.special import ndtri
 
-from kernelease.analysis.estimate import Source, Weights
-from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.marginal import Marginal
-from kernelease.analysis.offset_sums import OffsetSums
-from kernelease.analysis.representatives import Way, best_ways, cell_ranges, parts_of
 from kernelease.arrays import Floats, Integers
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.offset_sums import Moments, OffsetSums
 from kernelease.measured.offsets import Offsets
 from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
+
+# --------------------
+# How finely to sum a function of a column: some ways, and the one for each cell that makes the interval shortest.
+
+
+LEVEL = 0.95  # of the interval that is made shortest
+MOST = 2.0  # standard errors by which a cell may hold more rows than counted
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """What stands for the function on each fine cell, how far off it may be there, and noise beyond that of counts."""
+
+    values: Floats  # (fine cells,)
+    slack: Floats  # (fine cells,)
+    variances: Floats  # (cells,)
+
+
+def best_ways(marginal: Marginal, cells: Integers, ways: Sequence[Way]) -> Integers:
+    """For each cell, which way to take: (fine cells,) → (cells,). `cells` says which one each fine cell is a part of.
+
+    The first way is the same on all parts of a cell: it has no noise of how rows are spread over these, and the most
+    slack. From it on, that change is made, again and again, which shortens the 95 % interval most. A cell is taken to
+    hold as many rows as the noise allows: were it taken at its count, one that noise has emptied would be summed so
+    that its rows count least.
+    """
+    size, noise = int(cells.max()) + 1, marginal.variances()
+    counts, covariance = marginal.joint([(cells == cell).astype(np.float64) for cell in range(size)])
+    rows = np.maximum(counts, 0.0) + MOST * np.sqrt(np.maximum(np.diag(covariance), 0.0))
+    variances = [
+        np.bincount(cells, noise * (way.values - ways[0].values) ** 2, minlength=size) + way.variances for way in ways
+    ]
+    bounds = [rows * _largest(way.slack, cells, size) for way in ways]
+    base = float(marginal.joint([ways[0].values])[1][0, 0])
+    return _greedy(np.array(variances), np.array(bounds), max(0.0, base))
+
+
+def _largest(slack: Floats, cells: Integers, size: int) -> Floats:
+    largest = np.zeros(size)
+    np.maximum.at(largest, cells, slack)
+    return largest
+
+
+def _greedy(variances: Floats, bounds: Floats, base: float) -> Integers:
+    """The way of each cell, by the variance and the bound of each: (ways, cells), (ways, cells) → (cells,).
+
+    >>> _greedy(np.array([[0.0, 0.0, 0.0], [1.0, 1e6, 1.0]]), np.array([[50.0, 50.0, 0.0], [1.0, 1.0, 0.0]]), 100.0)
+    array([1, 0, 0])
+    """
+    factor, every = float(ndtri(0.5 + LEVEL / 2.0)), np.arange(bounds.shape[1])
+    chosen = np.zeros(bounds.shape[1], dtype=np.int64)
+    while True:
+        variance, bound = base + float(variances[chosen, every].sum()), float(bounds[chosen, every].sum())
+        longer = factor * np.sqrt(np.maximum(variance + variances - variances[chosen, every], 0.0))
+        change = longer + bounds - bounds[chosen, every] - factor * math.sqrt(variance)
+        way, cell = np.unravel_index(int(np.argmin(change)), change.shape)
+        if not change[way, cell] < -1e-9 * (factor * math.sqrt(variance) + bound):
+            return chosen
+        chosen[cell] = way
+
+
+def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
+    """The least and the greatest value in each cell; NaN where there is none."""
+    low, high = np.full((2, int(cells.max()) + 1), np.nan)
+    np.fmin.at(low, cells, values)  # a number wins over NaN
+    np.fmax.at(high, cells, values)
+    return low, high
+
+
+def parts_of(fine: Integers, cells: Integers) -> Integers | None:
+    """The cell that each fine one is a part of, both given by atom; None where one is in several.
+
+    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (array([0, 0, 1]), None)
+    """
+    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    coarse[fine] = cells
+    return coarse if np.array_equal(coarse[fine], cells) else None
+
+
+# --------------------
+# Sums of products of variables, each a function of one column, from counts and moments.
+
 
 Piece: TypeAlias = tuple[Marginal | OffsetSums, Floats]  # sums that were estimated, and a function of their cells
 
@@ -70,20 +152,20 @@ class Product:
         return Product((*self.pieces, *taken), bias, self.halves, self.loose, self.shares)
 
 
-def product(evidence: Evidence, terms: Sequence[Term], marginal: Marginal) -> Product:
-    """Σ Π terms over all rows, from the marginal of their columns.
+def product(moments: Moments | None, terms: Sequence[Term], marginal: Marginal) -> Product:
+    """Σ Π terms over all rows, from the marginal of their columns and the moments, where these are of the same rows.
 
     With x = m + u, the middle of its cell and the offset from it, Σ x·g = Σ m·g + Σ u·g and
     Σ x·y = Σ m·m′ + Σ u·m′ + Σ m·u′ + Σ u·u′: counts give the first sum, moments the others. Where a cell's offsets
     were not measured, a number is taken at the middle of its cell, and may be off by half of its width. Of a single
     column the finest cells are summed, and only those offsets used that are worth their noise.
     """
-    columns = [_Axis.of(evidence, place, marginal, terms) for place in range(len(marginal.columns))]
+    columns = [_Axis.of(moments, place, marginal, terms) for place in range(len(marginal.columns))]
     base = reduce(np.multiply.outer, [axis.values for axis in columns]).ravel()
     pieces: list[Piece] = [(marginal, base)]
     for axis in columns:
         pieces += axis.pieces(next((one for one in columns if one is not axis), None))
-    pieces += _both(evidence, columns)
+    pieces += _both(moments, columns)
     halves = {axis.column: math.sqrt(_mean_square(marginal, place, axis.half)) for place, axis in enumerate(columns)}
     shares = _biases(marginal, columns)
     return Product(tuple(pieces), sum(shares.values()), halves, _loose(marginal, columns), shares)
@@ -91,7 +173,7 @@ def product(evidence: Evidence, terms: Sequence[Term], marginal: Marginal) -> Pr
 
 def covariance_of(sums: Sequence[Sequence[tuple[float, Product]]], sigmas: Sequence[float]) -> Floats:
     """The covariance, by the noise of all blocks, of weighted sums of products: (k, k)."""
-    rows = [_weights(one) for one in sums]
+    rows = [block_weights(one) for one in sums]
     return np.array(
         [
             [sum(sigmas[p] ** 2 * float(one[p] @ other[p]) for p in one.keys() & other.keys()) for other in rows]
@@ -100,7 +182,7 @@ def covariance_of(sums: Sequence[Sequence[tuple[float, Product]]], sigmas: Seque
     ).reshape(len(rows), len(rows))
 
 
-def _weights(wanted: Sequence[tuple[float, Product]]) -> dict[int, Floats]:
+def block_weights(wanted: Sequence[tuple[float, Product]]) -> dict[int, Floats]:
     """A weighted sum of products as weights of the noisy numbers of each block."""
     functions: dict[int, Piece] = {}
     for weight, part in wanted:
@@ -114,48 +196,18 @@ def _weights(wanted: Sequence[tuple[float, Product]]) -> dict[int, Floats]:
     return total
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProductSource(Source):
-    """The error of Σ weight·product by noise: what a coefficient or a correlation is to first order."""
-
-    evidence: Evidence
-    terms: tuple[tuple[float, Product], ...]
-
-    @property
-    def laplace(self) -> bool:
-        return any(sums.laplace for _, part in self.terms for sums, _ in part.pieces)
-
-    def functions(self) -> Sequence[tuple[object, Floats]]:
-        return [(sums, scale * function) for scale, part in self.terms for sums, function in part.pieces]
-
-    def weights(self) -> Weights:
-        tabulated = self.evidence.tabulated
-        assert tabulated is not None  # the sums came from it
-        release = self.evidence.fingerprint
-        return {
-            (release, position): tabulated.sigmas[position] * weight
-            for position, weight in _weights(self.terms).items()
-        }
-
-
-def number_term(evidence: Evidence, column: Column) -> Term:
-    """A number, less about its mean, and 0 for NULL."""
-    index = evidence.schema.names.index(column.name)
+def number_term(column: Column, marginal: Marginal) -> Term:
+    """A number, less about its mean by the marginal of its column alone, and 0 for NULL."""
     low, high = _atom_ranges(column)
     known = ~np.isnan(low)
     middle, half = np.where(known, (low + high) / 2, 0.0), np.where(known, (high - low) / 2, 0.0)
-    measured = evidence.marginals((index,))
-    if not measured:
-        raise evidence.not_together((index,), column.name, "Ask about all rows, or about fewer columns.")
-    marginal = measured[0]
     cells = np.maximum(1, np.bincount(marginal.groups[0], minlength=marginal.size))  # a forged one may have no atoms
     rows = (marginal.counts / cells)[marginal.groups[0]] * known  # unbiased: a tail has no rows that noise put there
     mean = float(rows @ middle / rows.sum()) if rows.sum() > 0.0 else float(middle[known].mean())
     centre = min(max(mean, float(middle[known].min())), float(middle[known].max()))
     return Term(
         name=column.name,
-        column=index,
+        column=marginal.columns[0],
         middle=np.where(known, middle - centre, 0.0),
         half=half,
         centre=centre,
@@ -171,10 +223,9 @@ def _atom_ranges(column: Column) -> tuple[Floats, Floats]:
     return low, high
 
 
-def present_term(evidence: Evidence, term: Term) -> Term | None:
+def present_term(column: Column, term: Term) -> Term | None:
     """1 where a column has a number, if it may have none."""
-    assert term.column is not None  # numbers are of a column
-    missing = np.isnan(evidence.schema.columns[term.column].centres())
+    missing = np.isnan(column.centres())
     flags = (~missing).astype(np.float64)
     return Term(name="", column=term.column, middle=flags, half=np.zeros_like(flags)) if missing.any() else None
 
@@ -193,21 +244,21 @@ class _Axis:
     slopes: Floats | None = None  # (cells of its offsets,): by which they count; None where the other column says that
 
     @classmethod
-    def of(cls, evidence: Evidence, place: int, marginal: Marginal, terms: Sequence[Term]) -> "_Axis":
+    def of(cls, moments: Moments | None, place: int, marginal: Marginal, terms: Sequence[Term]) -> "_Axis":
         column, groups = marginal.columns[place], marginal.groups[place]
         own = [term for term in terms if term.column == column]
         numbers = [term for term in own if term.number is not None]
         told = [term.on(groups) for term in own if term.number is None]
         flags = reduce(np.multiply, [middle for middle, _ in told], np.ones(int(groups.max()) + 1))
         unsure = reduce(np.maximum, [half for _, half in told], np.zeros_like(flags))
-        found = _measured(evidence, marginal, place, numbers) if numbers and not unsure.any() else None
+        found = _measured(moments, marginal, place, numbers) if numbers and not unsure.any() else None
         if found is not None:
             return cls._alone(marginal, numbers, flags, found) if found.alone else cls._beside(numbers[0], flags, found)
         parts = [term.on(groups) for term in numbers]
         values = reduce(np.multiply, [middle for middle, _ in parts], flags)
         half = reduce(np.maximum, [half for _, half in parts], unsure)
         nothing = np.zeros_like(half)
-        if len(numbers) < 2 or evidence.moments is None or evidence.moments.cells(column) is None:
+        if len(numbers) < 2 or moments is None or moments.cells(column) is None:
             return cls(column=column, values=values, half=half, slack=nothing)
         bias = (2.0 * np.abs(parts[0][0]) * half + half**2) * np.abs(flags)
         return cls(column=column, values=values, half=nothing, slack=bias)
@@ -311,14 +362,9 @@ def _squares(term: Term, groups: Integers, found: _Measured) -> tuple[list[Way],
     return ways, 2.0 * centred
 
 
-def _measured(evidence: Evidence, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:
+def _measured(moments: Moments | None, marginal: Marginal, place: int, numbers: Sequence[Term]) -> _Measured | None:
     """The offsets of a number: alone, with cells that are parts of theirs; or beside another column, in their cells."""
-    moments, column, groups, number = (
-        evidence.moments,
-        marginal.columns[place],
-        marginal.groups[place],
-        numbers[0].number,
-    )
+    column, groups, number = marginal.columns[place], marginal.groups[place], numbers[0].number
     cells = None if moments is None else moments.cells(column)
     if moments is None or cells is None or number is None or len(marginal.columns) > 2:
         return None
@@ -332,14 +378,14 @@ def _measured(evidence: Evidence, marginal: Marginal, place: int, numbers: Seque
     return _Measured(column=column, sums=found[0], own=found[1], coarse=coarse, alone=alone)
 
 
-def _both(evidence: Evidence, columns: Sequence[_Axis]) -> list[Piece]:
+def _both(moments: Moments | None, columns: Sequence[_Axis]) -> list[Piece]:
     """The products of two columns' offsets."""
-    if len(columns) != 2 or evidence.moments is None:
+    if len(columns) != 2 or moments is None:
         return []
     (one, first), (other, second) = ((axis.column, axis.declared) for axis in columns)
     if first is None or second is None:
         return []
-    found = evidence.moments.product(one, first, other, second)
+    found = moments.product(one, first, other, second)
     return [] if found is None else [(found, np.ones(1))]
 
 
@@ -369,3 +415,58 @@ def _biases(marginal: Marginal, columns: Sequence[_Axis]) -> dict[int, float]:
         rows = rest @ reduce(np.multiply.outer, others, np.ones(())).ravel()
         found[axis.column] = float(axis.slack @ np.maximum(rows, 0.0)) if others else abs(float(axis.slack @ rows))
     return found
+
+
+# --------------------
+# The mean and the variance of a number, from the same sums.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linearised:
+    """A function of sums near what they are: its value, and its slope by each of them. It is off by at most `bias`."""
+
+    value: float
+    sums: tuple[Product, ...]
+    gradient: Floats  # (sums,)
+    bias: float
+    within: tuple[float, float]  # all that is possible
+
+    def noise(self, sigmas: Sequence[float]) -> float:
+        """The standard deviation of the value by the noise of all blocks."""
+        covariance = covariance_of([[(1.0, one)] for one in self.sums], sigmas)
+        return math.sqrt(max(0.0, float(self.gradient @ covariance @ self.gradient)))
+
+
+def mean_and_variance(
+    column: Column, term: Term, marginal: Marginal, moments: Moments | None
+) -> tuple[Linearised, Linearised]:
+    """E[x] and E[x²] − E[x]² over the rows that have a number: how many these are, Σ x and Σ x² say both.
+
+    A number that may be off by u, a root mean square, moves the mean and the standard deviation by at most u.
+    """
+    assert term.column is not None  # numbers are of a column
+    known = present_term(column, term)
+    flags = [] if known is None else [known]
+    powers: tuple[list[Term], ...] = ([], [term], [term, term])
+    sums = tuple(product(moments, [*numbers, *flags], marginal) for numbers in powers)
+    rows, first, second = (one.value for one in sums)
+    rows = max(rows, 1.0)
+    mean = first / rows
+    variance = max(0.0, second / rows - mean**2)
+    away, off = sums[1].bias / rows, sums[2].halves.get(term.column, 0.0)
+    low, high = float((term.middle - term.half).min()), float((term.middle + term.half).max())
+    spread = sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(variance) + off) * off
+    return Linearised(
+        value=term.centre + mean,
+        sums=sums,
+        gradient=np.array([-mean, 1.0, 0.0]) / rows,
+        bias=away + off,
+        within=(term.centre + low, term.centre + high),
+    ), Linearised(
+        value=variance,
+        sums=sums,
+        gradient=np.array([2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]) / rows,
+        bias=spread,
+        within=(0.0, (high - low) ** 2 / 4.0),
+    )

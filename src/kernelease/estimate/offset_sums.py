@@ -8,8 +8,8 @@ from typing import final
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
-from kernelease.analysis.identity import Identity
 from kernelease.arrays import Floats, Integers
+from kernelease.estimate.identity import Identity
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Offsets, measured_width, offsets
 from kernelease.privacy.step import Law

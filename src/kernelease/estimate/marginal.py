@@ -8,22 +8,23 @@ from typing import TypeAlias, final
 
 import numpy as np
 
-from kernelease.analysis.equations import Equations, equations
-from kernelease.analysis.identity import Identity
-from kernelease.analysis.views import (
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError
+from kernelease.estimate.identity import Identity
+from kernelease.estimate.views import (
     BlockCounts,
+    Equations,
     NoisyContrasts,
     NoisySums,
     along,
     contrasts_view,
     contrasts_weights,
+    equations,
     merged_contrasts,
     merged_sums,
     sums_view,
     sums_weights,
 )
-from kernelease.arrays import Floats, Integers
-from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 
