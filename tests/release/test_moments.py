@@ -45,10 +45,8 @@ def test_so_are_rows_of_public_tables(name: str) -> None:
     assert {what: z for what, z in away.items() if z >= LIMIT} == {}
 
 
-@pytest.mark.parametrize("forgets", [False, True])
-def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
-    monkeypatch: pytest.MonkeyPatch, forgets: bool
-) -> None:
+def _strayed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From now on, fits have far too many high wages."""
     solve = MixtureSolver.solve
 
     def strayed(*arguments: Any, **options: Any) -> Mixture:
@@ -57,7 +55,30 @@ def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
         return dataclasses.replace(mixture, columns=(wages / wages.sum(axis=1, keepdims=True), *mixture.columns[1:]))
 
     monkeypatch.setattr(MixtureSolver, "solve", strayed)
+
+
+def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rounds, "kept", lambda mixture, bounds: mixture)
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch, forgets: bool
+) -> None:
+    _strayed(monkeypatch)
     if forgets:
-        monkeypatch.setattr(rounds, "kept", lambda mixture, bounds: mixture)
+        _forgotten(monkeypatch)
     measured = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1))
     assert (max(apart(ke.fit(measured)).values()) > LIMIT) is forgets
+
+
+@pytest.mark.parametrize("forgets", [False, True])
+def test_so_are_the_data_sets_of_samples(monkeypatch: pytest.MonkeyPatch, forgets: bool) -> None:
+    """Each has the noise of the release and its own, so that it may be twice as far off."""
+    release = ke.fit(ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1)))
+    _strayed(monkeypatch)
+    if forgets:
+        _forgotten(monkeypatch)
+    sets = release.samples(2, target="table", method=ke.Interactions(solver=MixtureSolver().quick()))
+    farthest = max(apart(dataclasses.replace(release, table=table))["mean of wage"] for table in sets)
+    assert (farthest > 2.0 * LIMIT) is forgets
