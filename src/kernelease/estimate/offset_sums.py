@@ -6,10 +6,10 @@ from functools import cached_property, lru_cache
 from typing import final
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.identity import Identity
+from kernelease.estimate.views import Equations, Precision, equations
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Offsets, measured_width, offsets
 from kernelease.privacy.step import Law
@@ -92,16 +92,12 @@ class OffsetSums:
         return total
 
     @cached_property
-    def _factor(self) -> tuple[Floats, bool]:
-        information = np.zeros((self.size, self.size))
-        for view in self.views:
-            information += np.where(view.index[:, None] == view.index, view.precision[view.index], 0.0)
-        factor: tuple[Floats, bool] = cho_factor(information)
-        return factor
+    def _equations(self) -> Equations:
+        return equations(self.size, [Precision(index=view.index, weights=view.precision) for view in self.views])
 
     def _solve(self, function: Floats) -> Floats:
-        solved: Floats = cho_solve(self._factor, function)
-        return solved
+        """M⁻¹ of a function, (cells,), or of several side by side, (cells, k)."""
+        return self._equations.solve(function.reshape(self.size, -1)).reshape(function.shape)
 
 
 @final

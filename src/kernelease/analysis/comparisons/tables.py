@@ -2,8 +2,8 @@
 
 import itertools
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, final
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError, nearest
+from kernelease.estimate.views import best_mean
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.privacy.step import Law
 from kernelease.table.columns.column import MOST_ATOMS
@@ -60,13 +61,11 @@ def contingency_tables(
     """
     blocks = noisy.without_details.blocks
     planned = [block for block in blocks if every_round or block.round == 0]
-    tables: dict[TableKey, ContingencyTable] = {}
+    tables: dict[TableKey, list[ContingencyTable]] = {}
     for block in (one for one in planned or blocks if not _of_many_leaves(one)):
         for one in _subsets(block, among, noisy.rows):
-            known = tables.get(one.key)
-            if known is None or known.centred == one.centred:
-                tables[one.key] = one if known is None else _combined(known, one)
-    return tables
+            tables.setdefault(one.key, []).append(one)
+    return {key: _combined([one for one in found if one.centred == found[0].centred]) for key, found in tables.items()}
 
 
 def _of_many_leaves(block: NoisyBlock) -> bool:
@@ -99,16 +98,11 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> Contingenc
     )
 
 
-def _combined(one: ContingencyTable, other: ContingencyTable) -> ContingencyTable:
-    share = other.variance / (one.variance + other.variance)  # of the first
-    return ContingencyTable(
-        columns=one.columns,
-        groups=one.groups,
-        counts=share * one.counts + (1.0 - share) * other.counts,
-        variance=share * one.variance,
-        law=one.law,
-        centred=one.centred,
-    )
+def _combined(tables: Sequence[ContingencyTable]) -> ContingencyTable:
+    if len(tables) == 1:
+        return tables[0]
+    counts, precision = best_mean([one.counts for one in tables], [1.0 / one.variance for one in tables])
+    return replace(tables[0], counts=counts, variance=1.0 / precision)
 
 
 @final

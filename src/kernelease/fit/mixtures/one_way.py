@@ -12,6 +12,7 @@ from scipy.special import ndtr
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
+from kernelease.estimate.views import best_mean
 from kernelease.fit.weights import Simplex
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
@@ -177,9 +178,8 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
 
 def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> tuple[Floats, float]:
     """Blocks of the same cells as one: their mean, weighted by precision, and its variance."""
-    precision = sum(block.sigma**-2.0 for block in blocks)
-    total = sum((block.counts(rows) * block.sigma**-2.0 for block in blocks), np.zeros(blocks[0].block.shape))
-    return total / precision, 1.0 / precision
+    counts, precision = best_mean([block.counts(rows) for block in blocks], [block.sigma**-2.0 for block in blocks])
+    return counts, 1.0 / precision
 
 
 def _alike(blocks: Sequence[NoisyBlock]) -> list[list[NoisyBlock]]:
