@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -191,7 +192,7 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what is computed of it once is kept with it
 class NoisyBlock(Kind):
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
@@ -208,17 +209,19 @@ class NoisyBlock(Kind):
     unit: int
     round: int = 0
 
-    @property
+    @cached_property
     def values(self) -> Floats:
         """Noisy counts, or sums of weights over their limit, or counts less their means."""
-        values: Floats = self.measurement.values.reshape(self.block.shape) / self.whole
-        return without_means(values) if self.block.centred else values
+        values: Floats = np.asarray(self.measurement.values.reshape(self.block.shape) / self.whole)
+        values = without_means(values) if self.block.centred else values
+        values.flags.writeable = False
+        return values
 
     def counts(self, rows: float) -> Floats:
         """Noisy counts of one column: a centred one's with its mean, which `rows` tells."""
         return self.values + rows / self.block.cells if self.block.centred else self.values
 
-    @property
+    @cached_property
     def sigma(self) -> float:
         """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
         return max(LEAST_SIGMA, self.measurement.standard_deviation / self.whole)

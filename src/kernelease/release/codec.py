@@ -113,6 +113,7 @@ _CHECKS: dict[Any, Any] = {
 
 
 _HOMES = ("seeds", "kernels", "features", "privacy", "measured", "fit", "methods", "release.certificate")
+_OWN: dict[str, type] = {}  # kinds of kernelease by their tags, once they were looked up: they never change
 _DEEPEST = 100  # objects and lists within each other; a composite kernel needs two of them a level
 _TOO_DEEP = f"Objects in this bundle lie within each other more than {_DEEPEST} deep."
 _ARRAY_TYPES = {
@@ -206,7 +207,7 @@ def _tag(cls: type) -> str:
             f"A bundle can't hold a {cls.__name__}: derive it from one of kernelease's kinds (Kernel, FeatureMap, "
             "PointSource, PointSolver, Method, …) or from kernelease.kinds.Kind."
         )
-    known = _called(cls.__name__)
+    known = _OWN.get(cls.__name__) or _called(cls.__name__)
     if known is not cls:
         meaning = "no class that can be built" if known is None else f"the class of {place_of(known)}"
         raise BundleError(
@@ -218,7 +219,7 @@ def _tag(cls: type) -> str:
 
 def _kind(tag: Any) -> type:
     """The class of a tag: kernelease's, or else one that whoever reads has imported."""
-    if isinstance(tag, str) and (known := _called(tag)) is not None:
+    if isinstance(tag, str) and (known := _OWN.get(tag) or _called(tag)) is not None:
         return known
     named = repr(tag[:60]) if isinstance(tag, str) else f"({type(tag).__name__})"
     raise BundleError(
@@ -230,7 +231,7 @@ def _kind(tag: Any) -> type:
 def _called(tag: str) -> type | None:
     """The kind that a tag means, or None. kernelease's own come first, whether they were imported yet or not."""
     if (own := own_kind(tag) or _offered_kind(tag)) is not None:
-        return own
+        return _OWN.setdefault(tag, own)
     _define_own()
     found = kinds_called(tag)
     if len(found) > 1 and own_kind(tag) is None:
