@@ -1,4 +1,7 @@
-"""`python -m audits`: run every case, print one table, write docs/audit.md. Fails where a claim or an audit does."""
+"""`python -m audits`: run every case, print one table, write docs/audit-results.md.
+
+Fails where a claim or an audit does.
+"""
 
 import argparse
 import sys
@@ -15,7 +18,7 @@ from audits.case import Case, Effort
 from audits.catalogue import all_cases
 from audits.report import Line, document
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "audit.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "audit-results.md"
 
 
 def main() -> int:

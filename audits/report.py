@@ -1,4 +1,4 @@
-"""The table of results: on the terminal, and as docs/audit.md."""
+"""The table of results: on the terminal, and as docs/audit-results.md."""
 
 from dataclasses import dataclass
 from datetime import date
@@ -6,7 +6,7 @@ from datetime import date
 from audits.case import Case, Effort, Verdict
 
 INTRODUCTION = """\
-# The audits, as they were run last
+# What the audits found
 
 `make audit` attacks the guarantee and the programs that carry it. Each line is a claim that was tried: over so many
 trials, with this result. Where there is a *broken twin*, a version of the product with one known mistake went through
@@ -48,7 +48,7 @@ def _twin(verdict: Verdict) -> str:
 
 
 def document(lines: list[Line], *, effort: Effort, version: str, today: date) -> str:
-    """docs/audit.md."""
+    """docs/audit-results.md."""
     passed, twins = sum(line.passes for line in lines), [line.verdict.twin_caught for line in lines if line.verdict]
     minutes = sum(line.seconds for line in lines) / 60
     head = (

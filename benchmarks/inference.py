@@ -5,7 +5,7 @@
 Each repeat draws a table from a law, releases it and asks all questions of questions.py, about the table itself and
 about the law. The result of each is a line of JSON in FILE; a run that was stopped goes on where it ended, and files of
 several machines (with other repeats: --first) are joined by `cat`. Then, or with --report alone, the tables are
-printed; --write puts them into docs/estimates.md. Answers come from noisy counts: the synthetic rows, which say only
+printed; --write puts them into docs/answers.md. Answers come from noisy counts: the synthetic rows, which say only
 how a population varies, are those of a rough fit. Noise comes from seeds, so that the tables can be made again.
 """
 
@@ -35,7 +35,7 @@ from benchmarks import households, workers
 from benchmarks.questions import HOUSEHOLDS, WORKERS, Question, arrays
 from kernelease.table import Schema
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "estimates.md"
+DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "answers.md"
 OPENING, CLOSING = "<!-- written by benchmarks/inference.py -->\n", "<!-- end -->"
 DELTA = 1e-6
 LEVEL, Z = 0.95, 1.96
@@ -240,7 +240,7 @@ def main() -> None:
     )
     parser.add_argument("--report", action="store_true", help="release nothing: print what the file has")
     parser.add_argument("--each", action="store_true", help="a line for each question, not for each family")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/estimates.md")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/answers.md")
     options = parser.parse_args()
     repeats = range(options.first, options.first + options.repeats)
     units = [

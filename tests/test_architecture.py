@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_auditing
+from docs import make_for_auditors
 from docs.imports import MODULES, closure, imports_of, longest_chain
 from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, written
 from kernelease.release import codec
@@ -78,7 +78,7 @@ def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
     assert "privacy.calibration" not in walk.passed
 
 
-SECTIONS = re.split(r"^## ", (DOCS / "auditing.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
+SECTIONS = re.split(r"^## ", (DOCS / "for-auditors.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
 BARRIER = frozenset(name for name in MODULES if name.split(".")[0] in ("privacy", "private"))
 FRONTS = {name for name in BARRIER if MODULES[name].name == "__init__.py"}
 DOORS = {"privacy.mechanisms", "privacy.bounds"}
@@ -135,22 +135,24 @@ def _modules_of_subclasses(base: str) -> set[str]:
 
 def test_auditors_are_told_how_much_there_is_to_read() -> None:
     """Counts are written by a program, and so are their sums; a file may grow a little until it runs again."""
-    page = make_auditing.TARGET.read_text(encoding="utf-8")
-    assert list(make_auditing.odd_counts(page)) == [], "run: python docs/make_auditing.py"
-    assert make_auditing.written("sizes", page) == make_auditing.sizes(page), "run: python docs/make_auditing.py"
+    page = make_for_auditors.TARGET.read_text(encoding="utf-8")
+    assert list(make_for_auditors.odd_counts(page)) == [], "run: python docs/make_for_auditors.py"
+    assert make_for_auditors.written("sizes", page) == make_for_auditors.sizes(page), (
+        "run: python docs/make_for_auditors.py"
+    )
 
 
 def test_auditors_of_bundles_are_shown_all_that_verify_runs() -> None:
     listed = _listed("What the auditor of `verify` reads")
-    assert set(make_auditing.walked()) <= listed, "run: python docs/make_auditing.py"
+    assert set(make_for_auditors.walked()) <= listed, "run: python docs/make_for_auditors.py"
     kinds = {module for module in MODULES if module.startswith(codec._HOMES)}  # what a bundle may hold, by its tag
-    assert listed <= closure(frozenset({"release.verify", "fronts", *kinds})), "run: python docs/make_auditing.py"
+    assert listed <= closure(frozenset({"release.verify", "fronts", *kinds})), "run: python docs/make_for_auditors.py"
     assert {"release.verify", "release.container", "release.data_parquet", "strangers"} <= listed
     assert not {name for name in listed if name.split(".")[0] in ("private", "sources")}
 
 
 def test_audits_that_auditors_are_sent_to_are_run() -> None:
-    run = (DOCS / "audit.md").read_text(encoding="utf-8")
+    run = (DOCS / "audit-results.md").read_text(encoding="utf-8")
     named = re.findall(r"\*([^*|\n]+)\*", _section("What the barrier assumes"))
     assert len(named) > 20
     assert [name for name in named if f": {name} |" not in run] == []

@@ -1,4 +1,4 @@
-"""The documentation builds as a site: every page is in its menu, no link is broken, nothing comes from another host."""
+"""The documentation builds as a site: a short menu leads to all pages, links work, nothing comes from another host."""
 
 import json
 import os
@@ -8,12 +8,45 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from kernelease.report.page import page
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
 ASKED_FOR = re.compile(r"""<(?:script|link|img|iframe)[^>]+(?:src|href)=["']?(https?://[^"'\s>]+)""")
+MENU = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+BEHIND = "In depth"  # the one entry of the menu that a newcomer may leave closed
+FOR_NEWCOMERS = 20  # pages
+
+
+def pages_of(entry: str | list | dict) -> list[str]:
+    """The pages of the menu's entry, and of all entries below it."""
+    if isinstance(entry, str):
+        return [entry]
+    below = entry.values() if isinstance(entry, dict) else entry
+    return [page for one in below for page in pages_of(one)]
+
+
+def test_the_menu_has_twenty_pages_for_a_newcomer_and_all_others_below_one_entry() -> None:
+    behind = [page for entry in MENU if BEHIND in entry for page in pages_of(entry)]
+    first = [page for page in pages_of(MENU) if page not in behind]
+    assert len(first) <= FOR_NEWCOMERS
+    assert {"tutorial.md", "answers.md", "building-blocks.md"} <= set(first)
+    assert {"research.md", "architecture.md", "for-auditors.md", "proofs/README.md"} <= set(behind)
+
+
+def test_every_page_is_in_the_menu_once_or_in_the_gallery() -> None:
+    """The gallery's index, which a test of its own compares with the folder, leads to the ten."""
+    written = {str(page.relative_to(ROOT / "docs")) for page in (ROOT / "docs").rglob("*.md")}
+    examples = {page for page in written if re.fullmatch(r"gallery/\d\d-.*", page)}
+    assert sorted(pages_of(MENU)) == sorted(written - examples)
+
+
+def test_no_two_pages_have_names_that_are_taken_for_each_other() -> None:
+    """Audit and auditing, estimates and estimators: no first word of a name is another's with a different ending."""
+    words = sorted({page.stem.split("-")[0] for page in (ROOT / "docs").glob("*.md")})
+    assert [(one, other) for one in words for other in words if one < other and one[:5] == other[:5]] == []
 
 
 @pytest.mark.slow

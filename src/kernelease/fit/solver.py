@@ -273,7 +273,7 @@ class FixedPoints(PointSolver):
 # Estimators of the mean embedding that act after the noise, and so cost no budget.
 #
 # The empirical mean is what the barrier measures. Shrinkage (Muandet et al. 2016) moves the noisy mean towards a
-# public guess; done after the noise it is post-processing. docs/estimators.md says why shrinkage or quadrature
+# public guess; done after the noise it is post-processing. docs/proofs/means.md says why shrinkage or quadrature
 # weights *before* the noise are not offered.
 
 

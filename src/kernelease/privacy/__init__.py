@@ -3,7 +3,7 @@
 To audit kernelease, read in this order: neighbours and subject (what is protected), sensitivity (how far one row moves
 a sum), calibration and risk (how much noise that needs), accounting and filter (how costs add up), charge and ledger
 (who keeps the books), noise (where randomness comes from), mechanisms (the only doors). What this package assumes of
-its callers, and which files keep it, is in docs/auditing.md.
+its callers, and which files keep it, is in docs/for-auditors.md.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,7 @@
-"""Write the counts and the generated list of docs/auditing.md: `python docs/make_auditing.py`. A test compares them."""
+"""Write the counts and the generated list of docs/for-auditors.md: `python docs/make_for_auditors.py`.
+
+A test compares them.
+"""
 
 import re
 import sys
@@ -18,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 from docs.imports import MODULES
 from docs.make_architecture import Walk, first_line
 
-TARGET = Path(__file__).with_name("auditing.md")
+TARGET = Path(__file__).with_name("for-auditors.md")
 ROW = re.compile(r"^\| `([\w/]+)\.py` \| (\d+) \|", re.MULTILINE)
 LISTS = {
     "The barrier": "what decides whether a release is private",
@@ -91,7 +94,7 @@ def verify_list() -> str:
 
 def between(name: str) -> tuple[str, str]:
     """The marks around a generated part."""
-    return f"<!-- {name}: written by docs/make_auditing.py -->\n\n", f"\n\n<!-- end of {name} -->"
+    return f"<!-- {name}: written by docs/make_for_auditors.py -->\n\n", f"\n\n<!-- end of {name} -->"
 
 
 def written(name: str, text: str) -> str:
