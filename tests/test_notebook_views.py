@@ -39,7 +39,7 @@ def test_views_are_small_and_escaped(made):
 
 def test_views_say_what_matters(made):
     shown = views(made)
-    assert "(2, 1e-06)-differentially private" in shown["release"]
+    assert "differentially private with epsilon 2 and delta 1e-06" in shown["release"]
     assert "400 of 4 columns" in shown["release"]
     assert "Not promised" in shown["certificate"]
     assert "left: one release of epsilon up to" in shown["ledger"]

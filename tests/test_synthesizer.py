@@ -25,7 +25,9 @@ def test_a_frame_goes_in_and_a_frame_comes_out(fitted):
     assert frame.shape == (50, 4)
     assert [str(kind) for kind in frame.dtypes] == ["Int64", "category", "float64", "boolean"]
     assert frame["age"].dropna().between(18, 99).all()
-    assert fitted.release_.certificate.headline.startswith("(3, 1e-06)-differentially private")
+    assert fitted.release_.certificate.headline.startswith(
+        "Each row is protected: differentially private with epsilon 3 "
+    )
 
 
 def test_any_number_of_rows_is_free(fitted):

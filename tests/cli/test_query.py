@@ -6,6 +6,9 @@ import math
 import numpy as np
 import pytest
 
+from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.groups import Groups
+from kernelease.cli.work.estimates import show
 from kernelease.release.bundle import load
 
 
@@ -195,3 +198,10 @@ def test_quantiles_by_group_and_ratios(bundle, run):
     for name in ("odds-ratio", "risk-ratio", "risk-difference"):
         found = json.loads(run("query", bundle, name, "age > 40", "sex == 'female'", "--json").stdout)["groups"][0]
         assert found["low"] is None or found["low"] <= found["value"]
+
+
+def test_an_answer_that_says_little_gives_the_reason_once():
+    hidden = Estimate.normal(0.5, noise=0.5, within=(0.0, 1.0))
+    assert str(show(hidden, 0.95)[-1]) == "says little: the noise hides it"
+    groups = Groups("sex", {"F": hidden, "M": hidden, "X": Estimate.normal(0.5, noise=0.01)})
+    assert str(show(groups, 0.95)[-1]) == "says little about F, M: the noise hides it"

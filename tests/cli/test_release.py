@@ -24,7 +24,12 @@ RELEASE = ("release", "people.csv", "--schema", "people.toml", *PROMISE, "--out"
 
 def test_release_says_what_was_done(here, run):
     result = run(*RELEASE, "--ledger", "ledger", "--cap", "2,1e-6")
-    for words in ("(2, 1e-06)-differentially private", "Interactions: no public rows", "400 of 4 columns", "entry 1"):
+    for words in (
+        "differentially private with epsilon 2 and delta 1e-06",
+        "Interactions: no public rows",
+        "400 of 4 columns",
+        "entry 1",
+    ):
         assert words in result.stdout
     assert result.stderr == ""
     assert load("out").table.num_rows == 400

@@ -39,11 +39,15 @@ STRONG = _certificate(Privacy(epsilon=1.0, delta=1e-6))
 
 
 def test_the_headline_is_the_guarantee() -> None:
-    assert STRONG.headline == "(1, 1e-06)-differentially private for each row, replace-one neighbours"
+    assert STRONG.headline == (
+        "Each row is protected: differentially private with epsilon 1 and delta 1e-06 (replace-one neighbours)"
+    )
     private = _certificate(
         Privacy(epsilon=0.25, delta=0.0, neighbours=Neighbours.ADD_REMOVE), RandomFeatures(start=NORMAL, features=20)
     )
-    assert private.headline == "(0.25, 0)-differentially private for each row, add-remove neighbours"
+    assert private.headline == (
+        "Each row is protected: differentially private with epsilon 0.25 and delta 0 (add-remove neighbours)"
+    )
 
 
 def test_seeded_noise_has_no_guarantee() -> None:

@@ -175,12 +175,12 @@ def test_an_epsilon_beyond_all_arithmetic(name: str) -> None:
 @pytest.mark.parametrize(
     ("document", "old", "new"),
     [
-        ("certificate.json", "each row, replace-one neighbours", "each person, replace-one neighbours"),
+        ("certificate.json", "Each row is protected", "Each person is protected"),
         ("registry.yaml", "epsilon: 4.0", "epsilon: 0.1"),
         ("registry.yaml", 'unit_of_privacy: "each row"', 'unit_of_privacy: "each person"'),
-        ("datasheet.md", "(4, 1e-06)-differentially", "(0.001, 0)-differentially"),
-        ("datapackage.json", "(4, 1e-06)-differentially", "(0.001, 0)-differentially"),
-        ("croissant.json", "(4, 1e-06)-differentially", "(0.001, 0)-differentially"),
+        ("datasheet.md", "epsilon 4 and delta 1e-06", "epsilon 0.001 and delta 0"),
+        ("datapackage.json", "epsilon 4 and delta 1e-06", "epsilon 0.001 and delta 0"),
+        ("croissant.json", "epsilon 4 and delta 1e-06", "epsilon 0.001 and delta 0"),
     ],
 )
 def test_a_false_statement(document: str, old: str, new: str) -> None:
@@ -194,7 +194,7 @@ def test_a_false_statement(document: str, old: str, new: str) -> None:
 def test_a_false_sheet_behind_another_version() -> None:
     """What another version writes can't be written again, so it is not taken for true."""
     files = written(forged(honest("counts"), version="9.9.9"))
-    sheet = files["datasheet.md"].replace(b"(4, 1e-06)", b"(0.001, 0)")
+    sheet = files["datasheet.md"].replace(b"epsilon 4 and delta 1e-06", b"epsilon 0.001 and delta 0")
     found = failures({**files, "datasheet.md": sheet})
     assert "9.9.9" in found["version"]
     assert "datasheet.md" in found["documents"]

@@ -243,8 +243,8 @@ class Estimate:
     def why(self) -> str:
         """What makes most of the interval: the noise, or that too little was measured."""
         if self.is_open or self.parts.bias > self.standard_error:
-            return "what was measured leaves it open, whatever the noise"
-        return "too little signal in the noise"
+            return "too little was measured, even without noise"
+        return "the noise hides it"
 
     def test(self, value: float = 0.0) -> TestResult:
         """Whether the truth can be this value: the least level at which the interval leaves it out is 1 − p."""

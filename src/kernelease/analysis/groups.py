@@ -204,7 +204,7 @@ def _notes(rows: Iterable[Line]) -> list[str]:
     notes = dict.fromkeys(one.remark for one in estimates if one.remark)
     return [
         *notes,
-        *(["grey: the interval is most of what could be"] if any(e.says_little for e in estimates) else []),
+        *(["grey: the interval is too wide to say much"] if any(e.says_little for e in estimates) else []),
     ]
 
 

@@ -92,7 +92,7 @@ def draft_command(
 
 def _what_next(told: Knowledge) -> str:
     if told.look:
-        return "private until you have confirmed it: keep of the marked lines what is public, then confirmed = true."
+        return "this file is private. Delete every marked line that is not public knowledge, then set confirmed = true."
     return "replace every FILL IN by what is publicly known."
 
 

@@ -211,9 +211,10 @@ class Certificate(Kind):
         """One line: the guarantee, or that there is none."""
         if not self.private:
             return "NOT PRIVATE: the noise came from a seed. For experiments only; do not publish."
+        whom = self.unit[:1].upper() + self.unit[1:]
         return (
-            f"({self.epsilon:g}, {self.delta:g})-differentially private for {self.unit}, "
-            f"{self.neighbours.value} neighbours"
+            f"{whom} is protected: differentially private with epsilon {self.epsilon:g} and delta {self.delta:g} "
+            f"({self.neighbours.value} neighbours)"
         )
 
     def _repr_html_(self) -> str:

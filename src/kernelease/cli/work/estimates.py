@@ -105,6 +105,6 @@ def _remarks(estimates: Mapping[str, Estimate]) -> list[str]:
     remarks = dict.fromkeys(estimate.remark for estimate in estimates.values() if estimate.remark)
     for why in dict.fromkeys(estimate.why for estimate in estimates.values() if estimate.says_little):
         weak = [label for label, estimate in estimates.items() if estimate.says_little and estimate.why == why]
-        named = "this" if weak == ["all"] else ", ".join(weak[:10]) + (" and others" if len(weak) > 10 else "")
-        remarks[f"{why}, to answer {named}: the interval is most of what could be"] = None
+        named = ", ".join(weak[:10]) + (" and others" if len(weak) > 10 else "")
+        remarks["says little" + ("" if weak == ["all"] else f" about {named}") + f": {why}"] = None
     return list(remarks)

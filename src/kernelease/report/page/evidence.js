@@ -219,7 +219,7 @@ function clip(value, [low, high]) {
   return Math.min(Math.max(value, low), high);
 }
 
-/** A value with its 95 % interval, as text and numbers; `little` says that the interval is most of what is possible. */
+/** A value with its 95 % interval, as text and numbers; `little` says that it is more than half of all that is possible. */
 function estimated(value, ends, possible) {
   const length = ends[1] - ends[0], all = possible[1] - possible[0];
   const little = Number.isFinite(value) && (!Number.isFinite(length) || (all > 0 && all < 2 * length));

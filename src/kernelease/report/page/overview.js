@@ -77,6 +77,6 @@ function nearestRate(curve, wanted) {
 
 function citation() {
   const name = short(DATA.title, 200), key = DATA.seals.key === null ? "" : ` Signed by key ${DATA.seals.key}.`;
-  return `Synthetic rows in place of “${name}”, ${whole(DATA.synthetic_rows)} rows, ${short(DATA.promise.headline, 300)}. `
+  return `Synthetic rows in place of “${name}”, ${whole(DATA.synthetic_rows)} rows. ${short(DATA.promise.headline, 300)}. `
     + `kernelease ${short(DATA.promise.version, 20)}.${key}`;
 }
