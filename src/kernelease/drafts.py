@@ -38,7 +38,7 @@ class SdvTable:
 
     @classmethod
     def read(cls, metadata: Mapping[str, Any] | str | Path, table: str | None = None) -> "SdvTable":
-        """From its JSON file, or from the dictionary in it. Of several tables, `table` names one."""
+        """Metadata from a JSON file, or from the dictionary in it. `table` names one of several tables."""
         data = _loaded(metadata)
         name, described = _chosen(data, table)
         columns = described.get("columns")
@@ -100,7 +100,7 @@ def _type(column: Mapping[str, Any]) -> pa.DataType | None:
 
 
 # --------------------
-# `ke.draft`: a schema to begin with, from what is public about a table.
+# `ke.draft` itself.
 
 
 def draft(

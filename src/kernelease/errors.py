@@ -1,4 +1,4 @@
-"""The exceptions that kernelease raises on purpose, and which known word was meant by one that is not known.
+"""The exceptions that kernelease raises on purpose, and suggestions for misspelt words.
 
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from difflib import get_close_matches
 
 # --------------------
-# The exceptions that kernelease raises on purpose.
+# The exceptions.
 
 
 class KerneleaseError(Exception):
@@ -86,7 +86,7 @@ class UncertaintyWarning(UserWarning):
 
 
 # --------------------
-# Words as they are written: whether they can be at all, and which known one was meant.
+# Typing mistakes: which known word was meant.
 
 
 _LONGEST = 100  # characters; what is longer is no slip of the hand, and slow to compare

@@ -75,7 +75,7 @@ def cores() -> int:
 
 
 def workers(threads: int) -> Executor:
-    """So many threads; where they can't be started, for want of memory or of leave, the caller's own does the work.
+    """This many threads; if memory or permission is missing to start them, the caller's own does the work.
 
     Python waits for ever for a thread that has no memory to say that it runs, and a pool that fails to start one keeps
     the task that it was given. So threads are tried before any task is.

@@ -48,7 +48,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.written import Written
 
 # --------------------
-# Which method, when nobody says: one line of code per case, one sentence of reason.
+# The default method: one line of code per case, and its reason.
 
 
 REACH = 10.0  # lengthscales around 0 to look for rows in. convention: where nothing else is known
@@ -72,7 +72,7 @@ def method_for(domain: Domain, dimension: int) -> Method:
 
 
 # --------------------
-# The whole product as a few short functions: measure (private, charged), fit (public, free), release (both).
+# measure, fit, release.
 
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB

@@ -29,7 +29,7 @@ from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
 
 # --------------------
-# Exact statistics of a permutation test: of the rows as they are, and of the same rows in random orders.
+# Exact statistics: of the rows in their own order, and in random orders.
 #
 # All are norms of integer vectors, rounded down to integers: one row moves each by at most its `Sensitivity`,
 # whatever the order (docs/proofs/permutation-tests.md).
@@ -97,7 +97,7 @@ class PermutedStatistics(Private):
         )
 
     def exceed(self, level: float, *, budget: PrivacyFilter, noise: NoiseSource, label: str) -> Measurement:
-        """By how much the statistic passes its critical value, in integers, with noise: above 0 the test rejects.
+        """How far the noisy statistic lies above its critical value, in integers: above 0 the test rejects.
 
         p = (1 + those that are no smaller) / (1 + all) is at most `level` exactly where the noisy statistic is above
         the ⌊level·(1 + all)⌋-th largest of the noisy others.
@@ -121,7 +121,7 @@ def _halves(place: slice, sizes: tuple[int, int], generator: np.random.Generator
 
 
 def _orders(codes: Integers, draws: int, generator: np.random.Generator) -> Iterator[Integers]:
-    """As they are, then in random orders."""
+    """The rows in their own order, then in random orders."""
     yield codes
     for _ in range(draws):
         yield generator.permutation(codes)
@@ -142,7 +142,7 @@ def _squares(vectors: Integers) -> Integers:
 
 
 # --------------------
-# One test on private rows, in place of a release: dpMMD and dpHSIC (Kim & Schrab 2023), charged to the ledger.
+# The two tests.
 
 
 MOST_DRAWS = 2**16  # orders of the rows: more tell a level apart that nobody asks for

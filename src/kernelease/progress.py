@@ -18,7 +18,7 @@ from rich.text import Text
 from kernelease.errors import ParameterError
 
 # --------------------
-# How far a long call has come: stages and steps, for whoever wants to show them.
+# Stages and steps of a long call.
 
 
 @runtime_checkable
@@ -89,7 +89,7 @@ class Repeated:
         self._whole.stage(self._said(self._number, name), steps)
 
     def step(self) -> None:
-        """As it is."""
+        """The step as it is."""
         self._whole.step()
 
     def _said(self, number: int, name: str) -> str:
@@ -97,7 +97,7 @@ class Repeated:
 
 
 # --------------------
-# How much of a long call is done, and how long the rest will take: from what was expected, and what was seen since.
+# How much is done, and how long the rest will take: expected times, corrected by those seen since.
 
 
 BELIEF = 0.1  # of the seconds that are expected in all: how much weight they have beside those that were seen
@@ -146,7 +146,7 @@ class Course:
 
     @property
     def name(self) -> str:
-        """Of the stage that runs."""
+        """The name of the running stage."""
         return self._name
 
     def expect(self, stages: Mapping[str, float]) -> None:
@@ -224,7 +224,7 @@ def in_words(seconds: float | None) -> str:
 
 
 # --------------------
-# Progress as one bar for the whole call, on a terminal and in a notebook; nothing elsewhere.
+# One bar for the whole call, on a terminal and in a notebook; nothing elsewhere.
 
 
 _WIDTH = 30  # characters of the bar: with the name of the longest stage it fits a line of 100
@@ -263,7 +263,7 @@ class _Live(ProgressColumn):
         self._made = made
 
     def render(self, task: Task) -> RenderableType:
-        """As it is now."""
+        """The bar as it is now."""
         return self._made(task)
 
 

@@ -136,7 +136,7 @@ def _known(evidence: Evidence, index: int, shares: Floats) -> tuple[Floats, Floa
 
 
 def _compared(what: str, found: float, estimate: Estimate, influence: Floats, weights: Floats) -> Compared:
-    """With the error of drawing rows beside that of the estimate, whose bias is left out."""
+    """Rows against an estimate, by the errors of drawing and of the estimate; its bias counts as no difference."""
     drawn = float(weights @ influence**2) * float(weights @ weights)
     error = math.sqrt(estimate.standard_error**2 + drawn)
     apart = math.copysign(max(0.0, abs(found - estimate.value) - estimate.parts.bias), found - estimate.value)

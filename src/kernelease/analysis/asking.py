@@ -19,7 +19,7 @@ from kernelease.errors import CapacityError, ParameterError
 from kernelease.table.expressions.logic import Condition
 
 # --------------------
-# Answers about rows of which it is not known whether all are meant: a condition cuts through cells.
+# Conditions that cut through cells: it is not known which rows of such a cell are meant.
 
 
 REMARK = "the condition cuts through a cell: whether its rows are meant is in the bias, to first order"
@@ -129,7 +129,7 @@ def title_of(by: str | Sequence[str] | None) -> Label:
 
 
 # --------------------
-# Questions about the rows that fulfil a condition, or about each group of them.
+# The questions themselves: `where` first, then `by`.
 
 
 ALONE = "Ask about all rows, or about groups that were measured together with what is asked."

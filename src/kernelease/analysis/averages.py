@@ -111,7 +111,7 @@ def _combined(left: Linear, sign: str, right: Linear) -> Linear | None:
 
 
 # --------------------
-# Sums of estimates: what is linear in columns needs nothing that was measured of them together.
+# Linear functions of several columns: sums of one estimate for each column, which need no joint counts.
 
 
 TOGETHER = "a sum of means, each from its own counts; the interval holds however their errors go together"
@@ -164,13 +164,13 @@ def weighted_sum(parts: Sequence[tuple[float, Estimate]], constant: float, slack
 
 
 # --------------------
-# Means of numbers whose offsets within cells were measured, alone or beside one other column.
+# Means of numbers from cells and offsets, of all rows or by the values of one other column.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Offsets:
-    """Counts, and what stands for the numbers of each cell: its middle up to a slack, or (NaN) they themselves."""
+    """Counts, and a value for the numbers of each cell: its middle, up to a slack, or NaN: the numbers themselves."""
 
     marginal: Marginal
     cells: Integers  # (atoms,)
@@ -300,7 +300,7 @@ def _within(
 
 
 # --------------------
-# Means, probabilities, counts, expectations and cross-tables: averages over the rows of a private table.
+# The averages themselves.
 
 
 MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
@@ -378,7 +378,7 @@ def expectation(
 def _derived_mean(
     evidence: Evidence, column: str, where: str | None, by: str | Sequence[str] | None
 ) -> Estimate | Groups:
-    """Of what is linear in measured columns, from their own means; of the rest, as the expectation of a function."""
+    """The mean of a derived column: from the columns' own means if it is linear in them, else as an expectation."""
     structure = evidence.schema.structure
     derivation, base = structure.derivations[column], evidence.where(where)
     if derivation.column.tag not in NUMERIC:
@@ -507,7 +507,7 @@ def _finer_elsewhere(evidence: Evidence, marginal: Marginal) -> bool:
 def _best(
     evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
 ) -> RatioEstimator | None:
-    """By the noise and the columns' own shares: a choice in sight of these very counts would favour lucky ones."""
+    """The best way by noise and the columns' own shares: choosing by these very counts would favour lucky ones."""
     offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand), grids)
     if offset is not None and len(offset.marginal.columns) == 1:  # all ways to sum a column were weighed for it
         return offset

@@ -51,7 +51,7 @@ class Calendar(StrEnum):
         return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=round(value / 1e6))
 
     def told(self, value: float) -> str:
-        """As ISO 8601."""
+        """The number as ISO 8601 writes it."""
         moment = self.moment(value)
         return "no limit" if moment is None else moment.isoformat()
 
@@ -101,7 +101,7 @@ def _range_label(labels: Sequence[str]) -> str:
 
 
 # --------------------
-# What is asked of a release: averages over rows of a number, a condition, or anything that an analyst writes.
+# What a question averages over rows: a number, a condition, or a function of the analyst's own.
 
 
 NUMERIC = ("integer", "number", "boolean")

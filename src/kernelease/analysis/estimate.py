@@ -87,7 +87,7 @@ class CombinedSource(Source):
 
 
 def covariance(one: Weights, other: Weights) -> float:
-    """Of two errors; sets of errors that only one of them has are independent of the other."""
+    """Covariance of two errors; parts that only one of them has are independent of the other."""
     return sum(float(one[key] @ other[key]) for key in one.keys() & other.keys())
 
 
@@ -100,7 +100,7 @@ def deviations(weights: Weights) -> tuple[float, float]:
 
 
 def correlation_of(first: Source | None, second: Source | None) -> float | None:
-    """Of the errors of two estimates; None where one does not know where its error comes from."""
+    """Correlation of the errors of two estimates; None where one does not know where its error comes from."""
     if first is None or second is None:
         return None
     one, other = first.weights(), second.weights()
@@ -117,7 +117,7 @@ def combined(terms: Sequence[tuple[float, Source | None]]) -> Source | None:
 
 
 # --------------------
-# An answer that knows how far off it may be, and what is computed from such answers.
+# The estimate itself, and arithmetic with it.
 
 
 @final
@@ -140,7 +140,7 @@ class Parts:
 
     @classmethod
     def of(cls, standard_error: float, *, noise: float, bias: float = 0.0) -> "Parts":
-        """From the standard error of noise and sampling together, and that of the noise alone."""
+        """Parts of an error, from the standard error of noise and sampling together and that of the noise alone."""
         both = math.isfinite(standard_error) and math.isfinite(noise)
         sampling = math.sqrt(max(0.0, standard_error**2 - noise**2)) if both else 0.0
         return cls(noise=noise, sampling=sampling, bias=bias)
@@ -432,7 +432,7 @@ def _named(operand: "Estimate | float") -> str:
 
 
 def _remarks(pair: "tuple[Estimate, Estimate]", *, known: bool) -> list[str]:
-    """Those of both, and that it is not known how their errors go together where it is not."""
+    """The remarks of both, and one more where it is not known how their errors depend on each other."""
     own = [remark for one in pair for remark in one.remark.split("; ") if remark]
     return own if known else [*own, APART]
 
@@ -442,7 +442,7 @@ def _times(one: float, other: float) -> float:
 
 
 def _pair_parts(pair: tuple[Estimate, Estimate], slopes: tuple[float, float], source: Source | None) -> Parts:
-    """To first order; where nothing says how the errors go together, as if they went the same way."""
+    """Parts of the combined error, to first order; if the dependence is unknown, as if the errors had one sign."""
     sizes = [abs(slope) for slope in slopes]
     bias = sum(_times(size, one.parts.bias) for size, one in zip(sizes, pair, strict=True))
     if source is not None and all(map(math.isfinite, slopes)):
@@ -463,7 +463,7 @@ _TARGETS = {
 
 
 def _decimals(margin: float) -> int:
-    """As many decimals as show two digits of a margin.
+    """How many decimals show two digits of a margin.
 
     >>> _decimals(0.21), _decimals(0.0321), _decimals(12.0), _decimals(1234.0), _decimals(0.0)
     (2, 3, 0, 0, 0)

@@ -34,7 +34,7 @@ from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
 # --------------------
-# Columns that were not measured together, so that nothing says how they go together: what to say about it.
+# What to say when the columns of a question were not measured together.
 
 
 MOST_NAMED = 6  # sets of columns that a message lists
@@ -69,7 +69,7 @@ def _joined(names: Sequence[str], columns: Iterable[int]) -> str:
 
 
 # --------------------
-# What a release says about a private table, and which questions it can answer.
+# The evidence itself: all measured blocks of a release, and what follows from them.
 
 
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
@@ -345,7 +345,7 @@ def _answerable(evidence: Evidence, columns: tuple[int, ...]) -> Answerable:
 
 
 def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]) -> float:
-    """Of the noise of the count of one cell of these columns, from all blocks of its round: the largest of a few.
+    """Standard deviation of the noise of one cell's count, from all blocks of its round: the largest of a few.
 
     With n cells in the marginal, it is looked for among the first, the last and some between them.
     """

@@ -153,7 +153,7 @@ class _FiellerLimits(ConfidenceLimits):
         return max(low, self.possible[0]), min(high, self.possible[1])
 
     def _shift(self, ratio: float) -> float:
-        """By how much the biases of numerator and denominator can move a ratio."""
+        """How far the biases of numerator and denominator can move a ratio."""
         below = self.ratio.denominator - self.bias[1]
         if below <= 0.0 or not math.isfinite(ratio):
             return math.inf

@@ -82,7 +82,7 @@ class Term:
 
     @property
     def name(self) -> str:
-        """As in a formula."""
+        """The term as a formula writes it."""
         return ":".join(factor.name for factor in self.factors) or "intercept"
 
     @property

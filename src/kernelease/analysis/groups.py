@@ -16,7 +16,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
 # --------------------
-# Several estimates at once: by group, and in a cross-table.
+# Estimates by group, and in a cross-table.
 
 
 FIELDS = ("value", "low", "high", "standard_error", "says_little")
@@ -299,7 +299,7 @@ class RegressionGroups(Mapping[Label, Regression]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the coefficients."""
+        """The names of the coefficients."""
         return tuple(dict.fromkeys(name for model in self.values() for name in model))
 
     def to_pandas(self, level: float = CONFIDENCE) -> Any:

@@ -16,7 +16,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 
 # --------------------
-# Statistical inference: confidence limits of every level, ratios by Fieller's theorem, results of tests.
+# Confidence limits at every level, Fieller's limits of a ratio, and results of tests.
 
 
 Interval: TypeAlias = tuple[float, float]
@@ -140,7 +140,7 @@ class Ratio:
 
     @classmethod
     def of(cls, sums: Sequence[float] | Floats, covariance: Floats) -> "Ratio":
-        """Of two sums with the covariance of their errors: (2,), (2, 2)."""
+        """The ratio of two sums, with the covariance of their errors: (2,), (2, 2)."""
         return cls(
             numerator=float(sums[0]),
             denominator=float(sums[1]),
@@ -155,7 +155,7 @@ class Ratio:
 
     @property
     def standard_error(self) -> float:
-        """To first order; infinite where the denominator is not positive."""
+        """The standard error to first order; infinite where the denominator is not positive."""
         if self.denominator <= 0.0:
             return math.inf
         return math.sqrt(max(0.0, self.variance(self.value))) / self.denominator
@@ -302,7 +302,7 @@ class Operand:
 
 
 class PairLimits(ConfidenceLimits):
-    """Of a function of two estimates whose errors have a known correlation, or (None) an unknown one."""
+    """Limits of a function of two estimates whose errors have a known correlation, or (None) an unknown one."""
 
     __slots__ = ()
 
@@ -328,7 +328,7 @@ class PairLimits(ConfidenceLimits):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SumLimits(PairLimits):
-    """Of a + b: each side reaches √(r² + s² + 2ρ·r·s), where a's reaches r and b's reaches s, and both biases."""
+    """Limits of a + b: each side reaches √(r² + s² + 2ρ·r·s), where a's reaches r and b's s, and both biases."""
 
     first: Operand
     second: Operand
@@ -347,7 +347,7 @@ class SumLimits(PairLimits):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QuotientLimits(PairLimits):
-    """Of a / b, by Fieller's theorem: without ends where b may be 0."""
+    """Limits of a / b, by Fieller's theorem: without ends where b may be 0."""
 
     first: Operand
     second: Operand
@@ -371,7 +371,7 @@ class QuotientLimits(PairLimits):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProductLimits(PairLimits):
-    """Of a·b: that of the sum of logarithms where neither may be 0, else every pair of values between the limits."""
+    """Limits of a·b: by the sum of logarithms if neither may be 0, else by every pair of values between the limits."""
 
     first: Operand
     second: Operand
@@ -395,7 +395,7 @@ class ProductLimits(PairLimits):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MonotoneLimits(ConfidenceLimits):
-    """Of an increasing function of an estimate: the function of its limits; `falling` where it decreases."""
+    """Limits of an increasing function of an estimate: the function of its limits; `falling` where it decreases."""
 
     limits: ConfidenceLimits
     function: Callable[[float], float]
@@ -409,7 +409,7 @@ class MonotoneLimits(ConfidenceLimits):
 @final
 @dataclass(frozen=True, slots=True)
 class ReciprocalLimits(ConfidenceLimits):
-    """Of 1 / a: without ends where a may be 0."""
+    """Limits of 1 / a: without ends where a may be 0."""
 
     limits: ConfidenceLimits
 

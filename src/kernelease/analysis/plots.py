@@ -64,7 +64,7 @@ class Difference(Protocol):
 
     @property
     def standard_error(self) -> float:
-        """Of the difference."""
+        """The standard error of the difference."""
 
     @property
     def z(self) -> float:

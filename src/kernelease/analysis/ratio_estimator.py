@@ -1,4 +1,4 @@
-"""Ratios of two sums over the rows of a table, and how their errors are made of the noise of blocks."""
+"""Ratios of two sums over the rows of a table, and their errors as weighted sums of the noise of blocks."""
 
 import math
 from collections.abc import Hashable, Sequence
@@ -18,7 +18,7 @@ from kernelease.estimate.products import Product, Term, block_weights, number_te
 from kernelease.table.columns.column import Column
 
 # --------------------
-# Ratios of two sums over the rows of a table, from a marginal and the offsets within its cells.
+# The ratio itself, from counts of cells and offsets within them.
 
 
 _ITERATIONS = 30  # of the search for the worst values in ambiguous cells; two or three suffice
@@ -194,7 +194,7 @@ class RatioLimits(ConfidenceLimits):
 
 
 def marginal_source(evidence: Evidence, marginal: Marginal, function: Floats, *, sampling: float) -> Source | None:
-    """Of the estimate of Σ function; None for a population of which there are no rows to see how it varies."""
+    """The error of the estimate of Σ function; None for a population without rows that show how it varies."""
     if evidence.target is Target.POPULATION and evidence.rows is None:
         return None
     return MarginalSource(evidence=evidence, marginal=marginal, function=function, sampling=sampling)

@@ -1,4 +1,4 @@
-"""Least squares from the noisy second moments of a release, and whether a coefficient says something."""
+"""Least squares from the noisy second moments of a release, and whether a coefficient says anything."""
 
 import math
 import re
@@ -285,7 +285,7 @@ class _Equations:
         return column
 
     def _by_response(self, influence: Floats) -> float:
-        """By how much the response's numbers can put a coefficient off, where they may be off by a slack in some cells.
+        """How far off a coefficient may be, where the response's numbers may be off by a slack in some cells.
 
         A row counts by its influence w, a sum of functions of one column each. |w| is at most the sum of their sizes,
         where the intercept goes to the column that makes that least.

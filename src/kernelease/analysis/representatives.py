@@ -1,4 +1,4 @@
-"""Values that stand for the atoms of a column, and what a numerator and a denominator may be in each cell."""
+"""Values that represent the atoms of a column, and the range of numerator and denominator in each cell."""
 
 import math
 from collections.abc import Callable, Hashable, Iterable, Sequence

@@ -61,7 +61,7 @@ class ConditionalMarginal(Marginal):
 
     @cached_property
     def _variances(self) -> Floats:
-        """Of the sums themselves."""
+        """Variances of the sums themselves."""
         every = np.eye(self.size)
         return np.array([max(0.0, float(self.joint([one])[1][0, 0])) for one in every])
 

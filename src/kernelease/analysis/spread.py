@@ -29,11 +29,11 @@ from kernelease.estimate.products import (
 from kernelease.table.columns.column import Column
 
 # --------------------
-# How far a number is spread: its variance and its standard deviation.
+# Variance and standard deviation.
 
 
 def standard_deviation(evidence: Evidence, name: str) -> Estimate:
-    """That of a column of numbers, over the rows that have one."""
+    """The standard deviation of a column, over the rows that have a number."""
     return replace(variance(evidence, name).sqrt(), about=f"standard deviation of {name}")
 
 
@@ -73,7 +73,7 @@ def _sampling_of_deviation(evidence: Evidence, term: Term, marginal: Marginal, g
 
 
 # --------------------
-# How unequal a column is: the Gini coefficient of numbers, the entropy of values.
+# Inequality: the Gini coefficient of numbers, the entropy of categories.
 
 
 CLEAR = 6.0  # standard errors from 0 from which on a share's logarithm is nearly linear in it
@@ -223,7 +223,7 @@ def _sampling_of_gradient(evidence: Evidence, marginal: Marginal, gradient: Floa
 
 
 # --------------------
-# The correlation of two columns of numbers.
+# Correlation of two columns of numbers.
 
 
 WHOLE: Interval = (-1.0, 1.0)  # all that a correlation can be

@@ -113,7 +113,7 @@ class Arithmetic(ABC):
 
 
 # --------------------
-# Where the randomness of a variable comes from: weighted rows; and fewer of them that keep their embedding.
+# Where randomness comes from: weighted rows, and a smaller set of rows with nearly the same embedding.
 
 
 LARGEST_NORM = 10.0  # of weights: Σ|w| that is still bounded
@@ -254,7 +254,7 @@ class _Waves:
 
 
 # --------------------
-# A random variable: a function of released rows.
+# The random variable itself.
 
 
 POINTS = 1024  # values that a variable is reduced to where a product would be too large

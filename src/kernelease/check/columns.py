@@ -32,7 +32,7 @@ from kernelease.table.reading import (
 from kernelease.table.toml import toml_value
 
 # --------------------
-# What becomes of the cells of one column: the counts behind a private look.
+# Counting what becomes of the cells of one column.
 
 
 _MOST_DISTINCT = 10_000  # of cells that are remembered; further ones are only counted
@@ -123,7 +123,7 @@ class Tally:
 
 
 # --------------------
-# What a private look says about a column's cells.
+# Findings about one column, from these counts.
 
 
 NULL_SPELLINGS: Final = frozenset(

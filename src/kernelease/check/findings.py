@@ -1,4 +1,4 @@
-"""What a private look has found: one thing, all of them, and a page of them."""
+"""What a private look has found: one finding, all of them, and a page of them."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ class Level(IntEnum):
 
     @classmethod
     def of_share(cls, share: float) -> "Level":
-        """Of a share of cells that change their meaning."""
+        """The level of a finding, by the share of cells that change their meaning."""
         return cls.DAMAGE if share >= DAMAGED_SHARE else cls.LOOK
 
 
@@ -53,7 +53,7 @@ class Finding:
             raise ParameterError("Finding: words and remedy must say something.")
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines, marked as private like every line for people."""
+        """The finding for machines, marked as private like every line for people."""
         return {
             "private": PRIVATE,
             "level": self.level.name.lower(),
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def level(self) -> Level:
-        """That of the worst finding."""
+        """The level of the worst finding."""
         return max((finding.level for finding in self.findings), default=Level.NOTE)
 
     @property
@@ -130,7 +130,7 @@ class Report:
 
     @property
     def verdict(self) -> str:
-        """In a few words."""
+        """The whole report in a few words."""
         return _VERDICTS[self.level]
 
     def damaged(self, *, strict: bool = False) -> bool:
@@ -138,7 +138,7 @@ class Report:
         return self.level >= (Level.LOOK if strict else Level.DAMAGE)
 
     def lines(self) -> Iterator[tuple[Level, str]]:
-        """For people, each line marked as private, with how bad it is."""
+        """Lines for people, each marked as private, with how bad it is."""
         yield self.level, f"[{PRIVATE}] {self.source}: {self.size}; {self.verdict}"
         for item in self.findings:
             yield item.level, f"[{PRIVATE}] {item.level.name.lower()}: {item.where}: {item.words}."
@@ -148,7 +148,7 @@ class Report:
         return "\n".join(text for _, text in self.lines())
 
     def to_dict(self) -> dict[str, Any]:
-        """For machines, marked as private."""
+        """The report for machines, marked as private."""
         return {
             "private": PRIVATE,
             "source": self.source,

@@ -296,7 +296,7 @@ class Persons:
 
     @property
     def number(self) -> int:
-        """Of persons."""
+        """The number of persons."""
         return len(self.rows) - (None in self.rows)
 
     def findings(self) -> Iterator[Finding]:
@@ -374,7 +374,7 @@ def find_identifiers(source: Source) -> tuple[Identifier, ...]:
 
 
 def unit_of(found: Sequence[Identifier]) -> Identifier | None:
-    """The one that persons with several rows seem to go by: by its name if one does, else with the most values."""
+    """The column that seems to identify persons with several rows: by its name, else the one with most values."""
     several = [one for one in found if one.persons]
     return max(several, key=lambda one: (one.named, one.values), default=None)
 
@@ -511,7 +511,7 @@ def _text(value: object) -> str:
 
 
 # --------------------
-# The private look itself: one pass over the rows, and one over the bytes of a CSV file.
+# The look itself.
 
 
 MOST_LOOKED_AT = 2**20  # rows whose cells a release looks at by itself: damage of a format shows in fewer

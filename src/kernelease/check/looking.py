@@ -1,4 +1,4 @@
-"""A schema drafted by looking at the private rows: proposals, of which the owner decides what is public."""
+"""A schema drafted by looking at the private rows: proposals. The owner decides which are public."""
 
 import datetime
 import math
@@ -22,7 +22,7 @@ from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
 
 # --------------------
-# Bounds that tell less about the rows than their smallest and largest value would.
+# Rounded bounds: they say less about single rows than the smallest and the largest value.
 
 
 def outward(low: float, high: float) -> tuple[float, float]:
@@ -54,7 +54,7 @@ def whole_years(first: datetime.date, last: datetime.date) -> tuple[datetime.dat
 
 
 # --------------------
-# A schema drafted by looking at the private rows: proposals, of which the owner decides what is public.
+# The draft itself.
 
 
 _NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it
@@ -67,7 +67,7 @@ _ORDINARY = Numerals()
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proposal:
-    """A schema drafted by looking: its TOML text, and the column that persons seem to go by. Private."""
+    """A schema drafted by looking: its TOML text, and the column that seems to identify persons. Private."""
 
     text: str
     unit: Identifier | None
@@ -119,11 +119,11 @@ class _Look:
 
     @property
     def present(self) -> Counter[str]:
-        """Without what stands for no value."""
+        """The cells that hold a value."""
         return Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
 
     def share(self, fits: Any) -> float:
-        """Of cells that fit."""
+        """The share of cells that fit."""
         total = self.present.total()
         return sum(times for cell, times in self.present.items() if fits(cell)) / total if total else 0.0
 

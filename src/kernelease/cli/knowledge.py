@@ -60,7 +60,7 @@ class Knowledge:
             )
 
     def asked(self) -> "Knowledge":
-        """As it is; on a terminal, where nothing was given, as the owner answers."""
+        """What was given; on a terminal, where nothing was, what the owner answers."""
         silent = self.dictionary is None and self.public is None and self.epsilon is None and not self.look
         if not silent or not on_a_terminal():
             return self

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 # --------------------
-# Words that options take, where what they stand for is loaded later: help must not wait for it. Tests compare.
+# Words that options accept. Their meanings are loaded later, so that --help is fast; tests compare the two.
 
 
 SIGNIFICANCE = 0.05  # of tests: that of `kernelease.analysis.inference`

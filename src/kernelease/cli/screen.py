@@ -17,7 +17,7 @@ from kernelease.errors import ParameterError
 from kernelease.progress import SILENT, Progress, shown
 
 # --------------------
-# Where a command writes: its result to stdout, everything else to stderr.
+# The terminal.
 
 
 _WIDTH = 120  # of what goes to a file or a pipe, so that it is the same everywhere

@@ -395,7 +395,7 @@ def _mean_square(marginal: Marginal, place: int, values: Floats) -> float:
 
 
 def _loose(marginal: Marginal, columns: Sequence[_Axis]) -> float:
-    """By how much the product may be off in all where each column is off by its half."""
+    """How far off the product may be in all, where each column is off by its half."""
     far = reduce(np.multiply.outer, [np.abs(axis.values) + axis.half for axis in columns])
     near = reduce(np.multiply.outer, [np.abs(axis.values) for axis in columns])
     rows = marginal.total or max(1.0, float(marginal.counts.sum()))

@@ -129,7 +129,7 @@ def cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
 
 
 # --------------------
-# Random Fourier features: paired, in fixed point, of norm at most 1 in integers.
+# The feature map.
 
 
 _CELLS = 2**15  # phases at hand at once: they stay in the processor's cache

@@ -1,4 +1,4 @@
-"""Features that say which: one-hot categories, cells of a random grid, hashed n-grams of strings."""
+"""Indicator features: one-hot categories, cells of a random grid, hashed n-grams of strings."""
 
 import hashlib
 import math

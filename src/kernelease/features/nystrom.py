@@ -114,7 +114,7 @@ def _one_by_one(
 
 
 def _pivoted_at_once(gram: Floats, tolerance: float, limit: int) -> PartialCholesky | None:
-    """By LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits.
+    """The factorisation by LAPACK, which works in blocks: many times as fast, where the whole Gram matrix fits.
 
     LAPACK also stops where rounding has eaten what is left; None then, since that is not what was asked for. It finds
     the order of the pivots; the factor is then made anew, by the plain algorithm, whose errors are the smallest.
@@ -150,7 +150,7 @@ def _widened(factor: Floats, limit: int) -> Floats:
 
 
 # --------------------
-# Coordinates in the span of public points: the feature map of the paper's Algorithm 1, for any kernel.
+# The feature map.
 
 
 KERNEL_BITS = 40  # k(x, z) is rounded to multiples of 2⁻⁴⁰
@@ -387,8 +387,8 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
 #
 # W of the larger map is lower triangular, so that its first coordinates are those of the smaller map, to the bit:
 #
-# [ W₁ 0 ] B: coordinates of the new points in the old basis, [ −L₂₂⁻¹·B·W₁ L₂₂⁻¹ ] L₂₂·L₂₂ᵀ = K_PP − B·Bᵀ: what the
-# old span leaves of their kernel.
+#     [ W₁               0     ]        B: coordinates of the new points in the old basis,
+#     [ −L₂₂⁻¹·B·W₁      L₂₂⁻¹ ]        L₂₂·L₂₂ᵀ = K_PP − B·Bᵀ: what the old span leaves of their kernel.
 #
 # What it costs to reveal the new coordinates later: docs/proofs/rounds.md.
 

@@ -19,7 +19,7 @@ from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.seeds import PublicSeed
 
 # --------------------
-# Kernel herding: points of equal weight, taken one by one where the embedding is still missing mass.
+# Kernel herding: points of equal weight, each placed where the embedding still lacks mass.
 
 
 def herd(feature_map: FeatureMap, target: Floats, candidates: Rows, count: int) -> SyntheticSet:

@@ -1,4 +1,4 @@
-"""What a reduced-set solver is: where points come from, and weighted points with what is said about them."""
+"""Reduced-set solvers: where points start, the weighted points, and a report about them."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, replace
@@ -19,13 +19,13 @@ from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 
 # --------------------
-# Weighted synthetic points, and what a solver says about them.
+# Weighted points, and a solver's report about them.
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SyntheticSet(Kind):
-    """(z₁, w₁) … (z_M, w_M): what is published. Σ w_m k(z_m, ·) stands for the private table."""
+    """(z₁, w₁) … (z_M, w_M): what is published. Σ w_m k(z_m, ·) represents the private table."""
 
     points: Rows
     weights: Floats
@@ -44,7 +44,7 @@ class SyntheticSet(Kind):
         return self.weights @ feature_map.evaluate(self.points)
 
     def distance(self, feature_map: FeatureMap, target: Floats) -> float:
-        """‖Σ w_m φ(z_m) − target‖: how well the set stands for a (noisy) embedding."""
+        """‖Σ w_m φ(z_m) − target‖: how well the set represents a (noisy) embedding."""
         return float(np.linalg.norm(self.embedding(feature_map) - target))
 
     def as_float32(self) -> "SyntheticSet":
@@ -94,7 +94,7 @@ class Solution:
 
 
 # --------------------
-# Where synthetic points come from before anything is known: public rows, or a law that the owner declares.
+# Starting points: public rows, or a law that the owner declares.
 
 
 class PointSource(Kind, ABC):
@@ -223,7 +223,7 @@ class PublishedRows(Kind):
 
 
 # --------------------
-# What a reduced-set solver is: a noisy embedding in, weighted synthetic points out.
+# The solver: a noisy embedding in, weighted synthetic points out.
 
 
 class PointSolver(Kind, ABC):

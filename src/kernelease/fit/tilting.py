@@ -127,7 +127,7 @@ class _Frame:
         return self.judged(self.seen(_VISIBLE * strength).at(strength))
 
     def judged(self, trial: _Trial) -> Tilted:
-        """With the estimate of the error in all directions, also those that the weights can't move."""
+        """The result with an estimate of the error in all directions, also those that the weights can't move."""
         moved = trial.weights @ self.features
         residual = self.target - moved
         return Tilted(
@@ -142,7 +142,7 @@ class _Frame:
 @final
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """In the eigenbasis of the base's covariance, where the dual is well scaled."""
+    """The dual problem in the eigenbasis of the base's covariance, where it is well scaled."""
 
     features: Floats  # (M, n)
     target: Floats  # (n,)

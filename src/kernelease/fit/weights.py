@@ -1,4 +1,4 @@
-"""Weights for fixed points: what they may be, and the nearest ones, by active sets and projected gradient."""
+"""Weights for fixed points: their constraints, and the nearest ones by active sets and projected gradient."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
 # --------------------
-# What weights may be: free, on the probability simplex, or of bounded L1 norm.
+# Constraints on weights: none, the probability simplex, or a bounded L1 norm.
 
 
 class Constraint(Kind, ABC):
@@ -177,7 +177,7 @@ def nearest_in_hull(corners: Floats, target: Floats) -> Floats | None:
 
 
 # --------------------
-# Weights for fixed points: min ‖Aw − b‖² over a convex set, by active sets and accelerated projected gradient.
+# The weights: min ‖Aw − b‖² over a convex set.
 
 
 EXACT_COORDINATES = 4096  # gradient steps beyond. research: Vectors: weights on the simplex, exactly
@@ -288,7 +288,7 @@ def _squared(vector: Floats) -> float:
 
 
 def _largest_eigenvalue(product: Callable[[Floats], Floats], size: int) -> float:
-    """By power iteration, with 2 % on top (a step a little too short is safe, one too long is not)."""
+    """The largest eigenvalue by power iteration, plus 2 % (a step a little too short is safe, one too long is not)."""
     direction = 1.0 + 1e-3 * np.arange(size) / size
     value = 0.0
     for _ in range(30):

@@ -35,7 +35,7 @@ from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection,
 from kernelease.table.domain import Domain
 
 # --------------------
-# Where in its cell a value lies, as a whole number: what a row counts in a sum of offsets.
+# Offsets within cells, as whole numbers: what one row adds to a sum of offsets.
 
 
 LARGEST_RAMP_LIMIT = 2**20  # of a weight: summed over a batch of persons' rows it fits 64 bits
@@ -74,7 +74,7 @@ class Ramp(Kind):
 
 
 # --------------------
-# A contingency block: which counts, contrasts of counts, or sums of offsets within cells, to measure.
+# A block: what to measure.
 
 
 MOST_COLUMNS = 4  # of a block: no method counts more of them together
@@ -180,7 +180,7 @@ def within(cells: Integers, group: Integers) -> Integers:
 
 
 # --------------------
-# Noisy contingency blocks and moments: the public side of counting.
+# Measured blocks: the noisy values.
 
 
 _MOST_COUNT = 2.0**47  # no table has more rows, and float64 holds such a number to 1/64
@@ -304,7 +304,7 @@ class NoisyBlocks(Measured):
 
     @property
     def fingerprint(self) -> str:
-        """Of all blocks: the first of them may be a single number, which two releases can have in common."""
+        """A digest of all blocks: the first alone may be a single number, which two releases can have in common."""
         return digest(np.concatenate([block.measurement.integers for block in self.blocks]))
 
     @property
@@ -320,7 +320,7 @@ class NoisyBlocks(Measured):
         return RecordedNoise(vectors=vectors, picks=picks, private=self.private)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
-        """Of a block by its noise's norm; of a score by how far a row moves a distance between tables."""
+        """Least sensitivities: of a block in the norm of its noise, of a score by how far a row moves a distance."""
         if any(block.unit != unit for block in self.every):
             raise ParameterError("a table of counts is of another unit than the one that is protected.")
         blocks = (needed_by(block.measurement.step, block.least(neighbours)) for block in self.every)
@@ -343,7 +343,7 @@ class NoisyBlocks(Measured):
         self._check_count()
 
     def check_shares(self, total: Loss) -> None:
-        """Of μ², or of a pure ε."""
+        """Check shares of μ², or of a pure ε."""
         pure = total.pure_epsilon < math.inf
         for noisy in self.every:
             loss = noisy.measurement.loss

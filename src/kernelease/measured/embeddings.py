@@ -31,7 +31,7 @@ from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.table.domain import Domain
 
 # --------------------
-# A noisy mean embedding: the public side of the barrier. Everything done with it is free.
+# One noisy mean embedding. It is public: everything done with it is free.
 
 
 @final
@@ -96,7 +96,7 @@ def noisy_rows(feature_map: FeatureMap, measurement: Measurement) -> float:
 
 
 # --------------------
-# Gaussians: round clouds of mass, each with a centre, a width and a weight. A coarse description of a distribution.
+# Gaussians: a coarse description of a distribution, each with a centre, a width and a weight.
 
 
 _TAIL = 1e-9  # a Sobol sequence may hold 0, where the normal law has no quantile
@@ -130,11 +130,11 @@ class Gaussians(Kind):
 
     @classmethod
     def none(cls, dimension: int) -> "Gaussians":
-        """No Gaussian at all, in `dimension` columns."""
+        """No Gaussians, in `dimension` columns."""
         return cls(centres=np.empty((0, dimension)), widths=np.empty(0), weights=np.empty(0))
 
     def joined(self, centres: Floats, width: float) -> "Gaussians":
-        """With more Gaussians of one width, which have no weight yet."""
+        """These and further Gaussians of one width, which have no weight yet."""
         return Gaussians(
             centres=np.concatenate([self.centres, centres]),
             widths=np.concatenate([self.widths, np.full(len(centres), width)]),
@@ -142,7 +142,7 @@ class Gaussians(Kind):
         )
 
     def weighted(self, weights: Floats) -> "Gaussians":
-        """With other weights, and without the Gaussians that then have none."""
+        """The same with other weights, without the Gaussians whose weight is then 0."""
         kept = weights > 0.0
         return Gaussians(
             centres=self.centres[kept], widths=self.widths[kept], weights=weights[kept] / weights[kept].sum()
@@ -187,7 +187,7 @@ def cross(dimension: int) -> Floats:
 
 
 # --------------------
-# Noisy mean embeddings in stages: what Subspace, RandomFeatures and Adaptive measure.
+# Embeddings in stages: what Subspace, RandomFeatures and Adaptive measure.
 
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
@@ -244,7 +244,7 @@ class NoisyEmbeddings(Measured):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Of the stages that measure a kernel's subspace."""
+        """The kernels of the stages that measure a subspace."""
         maps = (stage.feature_map for stage in self.stages)
         return tuple(feature_map.kernel for feature_map in maps if isinstance(feature_map, Nystrom))
 
@@ -266,7 +266,7 @@ class NoisyEmbeddings(Measured):
         return digest(self.embedding.measurement.integers)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
-        """By each map's own diameter or norm; features weigh rows alike, so `unit` has to be 1."""
+        """Least sensitivities, by each map's diameter or norm; features weigh rows alike, so `unit` has to be 1."""
         if unit != 1:
             raise ParameterError("embeddings protect rows, not persons.")
         for stage in self.stages:

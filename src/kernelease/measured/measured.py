@@ -40,7 +40,7 @@ class Choice(Kind):
 
 
 # --------------------
-# Noise that was drawn before: what a method got, handed out again in the same order.
+# Replayed noise: the results that a method got, handed out again in the same order.
 
 
 @final
@@ -108,7 +108,7 @@ class RecordedNoise:
 
 
 # --------------------
-# What a method has measured: noisy numbers that are paid for, and so public.
+# The base class of all measured things.
 
 
 _MOST_ROWS = 2.0**47  # no table has more, and float64 holds such a number to 1/64
@@ -155,7 +155,7 @@ class Measured(Kind, ABC):
 
     @property
     def kernels(self) -> tuple[Kernel, ...]:
-        """Those that the numbers were measured with, where they name any."""
+        """The kernels that the numbers were measured with, where there are any."""
         return ()
 
     @property
@@ -165,7 +165,7 @@ class Measured(Kind, ABC):
 
     @abstractmethod
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
-        """Of each step, the least sensitivity that the relation demands; a row (or person) adds `unit` to a count."""
+        """The least sensitivity of each step under the relation; a row (or person) adds `unit` to a count."""
 
     @abstractmethod
     def check(self, domain: Domain) -> None:
@@ -180,7 +180,7 @@ class Measured(Kind, ABC):
     @property
     @abstractmethod
     def accuracy(self) -> str:
-        """In words for a data sheet: what was measured, and how large its noise is."""
+        """What was measured and how large its noise is, in words for a data sheet."""
 
     @property
     @abstractmethod
@@ -194,7 +194,7 @@ class Measured(Kind, ABC):
 
 
 def needed_by(step: Step, least: Sensitivity) -> float:
-    """The bound in the norm that the step's noise goes by."""
+    """The bound in the norm of the step's noise: L2 for Gaussian, L1 for Laplace."""
     return least.l2 if step.law is Law.GAUSSIAN else least.l1
 
 
@@ -205,13 +205,13 @@ def check_rows(rows: float) -> None:
 
 
 def check_integers(integers: Any, count: int) -> None:
-    """So many noisy integers, small enough for the floats that they become."""
+    """Check that there are `count` noisy integers, each small enough to become a float."""
     if integers.shape != (count,) or any(abs(number) >= 1 << 512 for number in integers):
         raise ParameterError("the number of noisy integers is not that of the step, or one is beyond all bounds.")
 
 
 def digest(integers: Any) -> str:
-    """Of noisy integers."""
+    """A digest of noisy integers."""
     return hashlib.sha256(repr(integers.tolist()).encode()).hexdigest()
 
 

@@ -92,7 +92,7 @@ def _of(columns: Sequence[int], levels: Levels) -> list[Integers | None]:
 
 
 # --------------------
-# A number as the middle of its cell and an offset from it: the geometry that weights and answers share.
+# A number as the middle of its cell plus an offset: geometry that measuring and answering share.
 
 
 BITS = 20  # of the weights of one column, at most…

@@ -113,7 +113,7 @@ class Scale:
 
     @classmethod
     def of(cls, kernel: Kernel, domain: Rows, size: int) -> "Scale":
-        """For databases of `size` rows. One row moves μ_D by at most the integer kernel's own diameter.
+        """The scale of scores of databases of `size` rows. One row moves μ_D by at most the integer kernel's diameter.
 
         Scores are −‖μ_D − μ_R‖ in units of (rows·size)⁻¹, so a row moves them by size·diameter; the floor of a square
         root adds less than one step.

@@ -34,16 +34,16 @@ from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
 # --------------------
-# How `Adaptive` divides its budget, how much it measures, and in how many rounds: from public quantities alone.
+# How the budget is divided, how much is measured, in how many rounds: from public quantities alone.
 #
 # Stage one looks for mass. With a share a of the budget its noise is σ₁ = 2/(N·μ·√a) in each coordinate, and a
 # Gaussian of weight w stands out where w > 4σ₁. What it misses, stage two may still find, since it can look at many
 # places at once: at the weak peaks of stage one, at points of the public law, and, having seen those, at places
 # nearby. That is why
 #
-# - 8 percent are enough where a few hundred public points fill the space at the kernel's lengthscale, - 10 percent
-# where thousands come near most places, as in five columns, - else as much as it takes to see weights of 3 percent,
-# within 15 and 30 percent: nothing else will show the way.
+# - 8 percent are enough where a few hundred public points fill the space at the kernel's lengthscale,
+# - 10 percent where thousands come near most places, as in five columns,
+# - else as much as it takes to see weights of 3 percent, within 15 and 30 percent: nothing else will show the way.
 #
 # Further rounds of stage two cost nothing but time. They find what the first missed, so they are made where weights
 # of 3 percent are hidden in the noise of stage one.
@@ -71,7 +71,7 @@ class CloudSizes:
 
     @property
     def total(self) -> int:
-        """Of all kinds."""
+        """The number of points of all kinds."""
         return self.near + self.far + self.peaks + self.around + self.draws
 
 
@@ -118,7 +118,7 @@ class Stages:
 
     @property
     def next_cloud(self) -> CloudSizes:
-        """Of the further rounds."""
+        """The sizes of the cloud in further rounds."""
         return CloudSizes(near=160, far=64, peaks=224, around=64, draws=128)
 
 
@@ -213,7 +213,7 @@ def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> 
 
 
 # --------------------
-# Where `Adaptive` looks next, from what it has seen: all of this is public, and works in units of the lengthscales.
+# Where to look next, from noisy results alone. Distances are in lengthscales.
 
 
 _NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. research: Vectors: one constant at a time
@@ -294,7 +294,7 @@ def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] 
 
 
 # --------------------
-# Spend a part of the budget to find where the rows are, look at the noisy result, and spend the rest there.
+# The method itself.
 
 
 FEATURES = 4096  # of stage one. limit: of time, drawing and summing them takes seconds
@@ -361,7 +361,7 @@ class Adaptive(Method):
 
     @property
     def dimension(self) -> int | None:
-        """Of the public points."""
+        """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:

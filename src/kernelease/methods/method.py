@@ -31,7 +31,7 @@ from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
 # --------------------
-# What a method is: measure (private, charged) and fit (public, free), kept apart.
+# The method: measure (private, charged) and fit (public, free), kept apart.
 
 
 @final
@@ -150,7 +150,7 @@ def refuse_publishing(points: PointSource | PublishedRows, context: Context) -> 
 
 
 # --------------------
-# Rehearsals: what public parameters make impossible has to fail before the ledger is charged, not after.
+# Rehearsals: parameters that can't work must fail before the ledger is charged, not after.
 #
 # A rehearsal goes through the same doors as the release, with no rows, no noise, and books that are thrown away.
 

@@ -45,7 +45,7 @@ class RandomFeatures(Method):
 
     @property
     def dimension(self) -> int:
-        """Of the points that it starts from."""
+        """The dimension of the points that it starts from."""
         return self.start.dimension
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:

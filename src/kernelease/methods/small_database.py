@@ -53,7 +53,7 @@ class SmallDatabase(Method):
 
     @property
     def dimension(self) -> int:
-        """Of the domain's rows."""
+        """The dimension of the domain's rows."""
         return int(self.domain.shape[1])
 
     def measure(self, rows: PrivateRows, context: Context) -> SelectedDatabase:

@@ -59,7 +59,7 @@ class Subspace(Method):
 
     @property
     def dimension(self) -> int | None:
-        """Of the public points."""
+        """The dimension of the public points."""
         return None if isinstance(self.points, PublishedRows) else self.points.dimension
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyEmbeddings:

@@ -30,14 +30,14 @@ from kernelease.privacy.calibration import (
 from kernelease.privacy.neighbours import Neighbours
 
 # --------------------
-# A guarantee by what it means: how well an attacker may tell whether a given row (or person) is in the table.
+# Risk: how well an attacker may tell whether a given row (or person) is in the table.
 #
 # An attacker tests "her row was there" against "it was not". α is the rate of false alarms, β(α) the highest rate of
 # true ones that any test reaches. Noise of a given law and scale has one such curve, and its promises are points
 # below it:
 #
-# Gaussian noise, μ = Δ/σ: β(α) = Φ(Φ⁻¹(α) + μ), max β(α) − α = 2Φ(μ/2) − 1, pure ε: β(α) = min{e^ε·α, 1 − e^{−ε}·(1 −
-# α)}, max β(α) − α = (e^ε − 1)/(e^ε + 1).
+#     Gaussian noise, μ = Δ/σ:   β(α) = Φ(Φ⁻¹(α) + μ),                    max β(α) − α = 2Φ(μ/2) − 1,
+#     pure ε:                    β(α) = min{e^ε·α, 1 − e^{−ε}·(1 − α)},   max β(α) − α = (e^ε − 1)/(e^ε + 1).
 #
 # Each is inverted here, exactly but for rounding, which is on the safe side. Proofs: docs/proofs/risk.md.
 

@@ -1,4 +1,4 @@
-"""What the owner may buy in place of declaring it: bounds of numbers, frequent values of text.
+"""Bounds of numbers and frequent values of text, bought with budget where the owner can't declare them.
 
 Every cell of a column has exactly one place on a public grid (`decimal_grid`). Each look at a column counts its cells
 in groups of places that are chosen from earlier looks' noisy counts alone, and that part all places:
@@ -154,7 +154,7 @@ def _round_width(low: float, high: float, most: int) -> float:
 
 
 # --------------------
-# Bounds of numeric columns, measured with a charged mechanism instead of read off the rows.
+# Bounds of numeric columns, measured with noise and charged.
 
 
 Places: TypeAlias = tuple[int, int]  # the first and the last of a stretch
@@ -227,7 +227,7 @@ class _Ends:
 
     @classmethod
     def between(cls, bottom: int, top: int, *, wider: bool) -> "_Ends":
-        """From the lowest and the highest bin that hold rows; with `wider`, also in the next bin further out.
+        """Bounds from the lowest and the highest bin that hold rows; with `wider`, one bin further out.
 
         A bound that is near to zero, for the other one, is moved there.
         """
@@ -366,13 +366,13 @@ def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:
 
 
 # --------------------
-# Frequent values of text columns, named by a charged mechanism: a histogram of what occurs, with a threshold.
+# Frequent values of text columns, measured with noise and charged: a histogram with a threshold.
 #
 # Only values that occur are counted, so their list need not be known. Each count gets discrete Gaussian noise of
 # standard deviation σ, and a value is named if its noisy count reaches T. With Δ₂ the L2 sensitivity of a column's
 # counts and
 #
-# σ = Δ₂/μ, T = 1 + σ·√(2·ln(1/η)),
+#     σ = Δ₂/μ,        T = 1 + σ·√(2·ln(1/η)),
 #
 # one column costs what a Gaussian step of μ on two numbers and a (0, η) step cost. Proof. Let t, t′ be neighbours and
 # A the values that occur in both. At most two counts of A differ between t and t′, by Δ₂ together; the others have

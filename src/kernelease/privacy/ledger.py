@@ -16,7 +16,7 @@ from kernelease.privacy.calibration import pure_mu
 from kernelease.privacy.neighbours import Neighbours, Subject, is_text
 
 # --------------------
-# What is about to be spent, on whom, and what that counts in the books of a ledger.
+# A charge: what is about to be spent, on whom, and how a ledger counts it.
 
 
 @final
@@ -109,7 +109,7 @@ def counted_loss(cap: Privacy, charge: Charge) -> Loss:
 
 
 # --------------------
-# Who keeps the books. Budget is spent before noise is drawn, never after.
+# The ledger.
 
 
 @final
@@ -193,7 +193,7 @@ def now() -> str:
 
 
 def _dataset(books: Subject, before: Sequence[Receipt]) -> str | None:
-    """The name that a ledger goes by: its own, else the first that was charged to it."""
+    """The data set of a ledger: its own name, else the first that was charged to it."""
     return books.dataset if books.dataset is not None or not before else before[-1].dataset
 
 

@@ -369,7 +369,7 @@ def _text(name: str, value: object) -> str:
 
 
 # --------------------
-# A ledger file that is opened if it is there, and made with the first charge if its cap was given.
+# A ledger file that is opened where it exists, and else made at the first charge, if its cap was given.
 
 
 @final

@@ -22,7 +22,7 @@ from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Law, Measurement, Selection, Step
 
 # --------------------
-# A privacy filter: steps that may depend on earlier results, within a total fixed and paid for at the start.
+# The filter: steps may depend on earlier results, within a total that is fixed and paid at the start.
 
 
 @final
@@ -112,7 +112,7 @@ class PrivacyFilter:
 
 
 # --------------------
-# The only doors in the privacy barrier: exact integers go in, noisy integers come out, the budget is charged between.
+# The doors: exact integers go in, the budget is charged, noisy integers come out.
 
 
 LARGEST_SCORE = 2**62  # the sampler works on 64-bit integers

@@ -100,7 +100,7 @@ def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
 
 
 def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> Sensitivity:
-    """Of ⌊‖m·Σ φ(x) − n·Σ φ(y)‖⌋ over n and m rows of integer features, whichever rows are counted as the first n.
+    """Sensitivity of ⌊‖m·Σ φ(x) − n·Σ φ(y)‖⌋ over n and m rows of integer features, whichever rows are the first n.
 
     One row is in one of the two sums, which count it m or n times: the norm moves by max(n, m)·d, its floor by 1 more.
     """
@@ -109,7 +109,7 @@ def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> 
 
 
 def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int) -> Sensitivity:
-    """Of ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ over n rows (x, y), in whatever order the y are.
+    """Sensitivity of ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ over n rows (x, y), whatever the order of the y.
 
     One x moves it by (n − 1)·d_φ·d_ψ, and so does one y; the floor adds 1 (docs/proofs/permutation-tests.md).
     """

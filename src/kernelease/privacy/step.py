@@ -75,7 +75,7 @@ class Measurement(Kind):
 
     @property
     def scale(self) -> float:
-        """Of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
+        """The scale of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
         return self.step.scale
 
     @property

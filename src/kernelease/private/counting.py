@@ -23,7 +23,7 @@ from kernelease.table.columns.column import MOST_ATOMS, Codes
 from kernelease.table.reading import dense
 
 # --------------------
-# Groups of columns that together hold every wanted set: counting a group counts all its sets at once.
+# Groups of columns that cover all wanted sets: counting a group counts all its sets at once.
 
 
 MANY = 1000  # sets: from there on the search costs more than it saves (5,995 pairs: 3 s)
@@ -104,7 +104,7 @@ def _best_addition(group: set[int], sizes: tuple[int, ...], left: set[frozenset[
 
 
 # --------------------
-# Exact counts of blocks in one pass over encoded rows.
+# Exact counts.
 
 
 CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
@@ -323,7 +323,7 @@ def _grouped(table: Integers, cells: Integers) -> Integers:
 
 
 # --------------------
-# Exact sums of weights of blocks in one pass over encoded rows: the moments beside the counts.
+# Exact sums of weights: the moments.
 
 
 Grouping: TypeAlias = tuple[int, Integers]  # a column, and the cell of each of its atoms
@@ -423,7 +423,7 @@ class PartialWeights(Private):
 def weigh_blocks(
     batches: Iterable[Batch], blocks: Sequence[Block], columns: int, fine: tuple[int, ...]
 ) -> list[BigIntegers]:
-    """Of each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i."""
+    """For each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i."""
     part = PartialWeights(Weighing.of(blocks), columns, fine)
     for batch in batches:
         part.add(batch)

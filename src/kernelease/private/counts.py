@@ -20,12 +20,12 @@ from kernelease.private.encoded import EncodedRows
 from kernelease.private.private import Private
 
 # --------------------
-# A forest over columns that grows by pairs: which pairs join two of its trees.
+# A forest over columns: which pairs would join two of its trees.
 
 
 @final
 class Forest:
-    """At first every column is a tree of its own.
+    """Columns joined to trees by pairs; at first every column is a tree of its own.
 
     >>> forest = Forest([(0, 1), (1, 2), (0, 2)], 3)
     >>> forest.join(0), forest.join(1), forest.open.tolist()
@@ -40,7 +40,7 @@ class Forest:
 
     @property
     def open(self) -> NDArray[np.bool_]:
-        """Of each pair, whether it would join two trees."""
+        """Whether each pair would join two trees."""
         joins: NDArray[np.bool_] = self._tree[self._first] != self._tree[self._second]
         return joins
 
@@ -51,7 +51,7 @@ class Forest:
 
 
 # --------------------
-# Exact contingency counts and moments of a table: the private side of the Interactions method.
+# The counts and moments themselves.
 
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]

@@ -88,7 +88,7 @@ def _arrays(content: bytes, shapes: Sequence[_Shape]) -> Arrays:
 
 
 # --------------------
-# Encoded private rows that can be read in several passes.
+# The encoded rows.
 
 
 # the codes of each column, with those of finer cells after them: (n,) each; integer weights (n,) or None for 1 each

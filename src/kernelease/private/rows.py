@@ -1,4 +1,4 @@
-"""Private rows, as a method gets them; and rows of which nothing is known but what is public."""
+"""Private rows, as a method gets them; and blank rows that take their place when steps are taken again."""
 
 from abc import abstractmethod
 from typing import Any, final
@@ -15,7 +15,7 @@ from kernelease.private.encoded import EncodedRows
 from kernelease.private.private import Private
 
 # --------------------
-# Private rows, as a method gets them.
+# Private rows.
 
 
 class PrivateRows(Private):
@@ -81,7 +81,7 @@ class PrivateArray(PrivateVectors):
     __slots__ = ()
 
     def array(self) -> Rows:
-        """As they were given."""
+        """The rows as they were given."""
         rows: Rows = self._rows
         return rows
 
@@ -137,7 +137,7 @@ def public_number(count: int, neighbours: Neighbours) -> int | None:
 
 
 # --------------------
-# Rows of which nothing is known but what is public.
+# Blank rows: every sum and count is 0, and only what is public is known.
 
 
 @final
@@ -173,7 +173,7 @@ class BlankRows(PrivateRows):
         return np.empty((0, self._width))
 
     def first(self, count: int) -> Rows:
-        """Of the published ones."""
+        """The first published rows, at most `count`."""
         return self._published[:count]
 
     def embedding(self, feature_map: FeatureMap, *, threads: int = 1) -> ExactEmbedding:

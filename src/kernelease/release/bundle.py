@@ -1,4 +1,4 @@
-"""A release as files, and back; and nothing that was paid for is lost in silence."""
+"""A release as files, and back. Nothing that was paid for is lost in silence."""
 
 import json
 import os
@@ -39,7 +39,7 @@ from kernelease.table.domains import TableDomain, VectorDomain
 from kernelease.table.schema import Schema
 
 # --------------------
-# A release as files, and back. A bundle without data.parquet holds measurements that wait to be fitted.
+# Saving and loading. A bundle without data.parquet holds measurements that wait to be fitted.
 
 
 def save(
@@ -128,7 +128,7 @@ def check_savable(domain: Domain, method: Method) -> None:
 
 
 def _method_json(method: Method) -> Any:
-    """Of a method of one's own that no bundle can hold, the name alone: to fit its numbers it must be given again."""
+    """The method; only its name if it is one's own and no bundle can hold it: a later fit must be given it again."""
     try:
         if not _is_own(method):
             check_holds(method, "method")
@@ -440,7 +440,7 @@ class Watched:
 
     @property
     def cap(self) -> Privacy:
-        """Of the ledger behind it."""
+        """The cap of the ledger behind it."""
         return self._ledger.cap
 
     def charge(self, charge: Charge) -> Receipt:
@@ -462,7 +462,7 @@ class Watched:
 
     @property
     def receipt(self) -> Receipt:
-        """Of the charge. Raises `ParameterError` unless there was exactly one."""
+        """The receipt of the charge. Raises `ParameterError` unless there was exactly one."""
         if len(self._receipts) != 1:
             raise ParameterError(
                 f"A release is charged once, with all of its steps; the method has charged {len(self._receipts)} times."

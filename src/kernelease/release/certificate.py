@@ -65,7 +65,7 @@ def _as_by_default(field: Any, part: Any) -> bool:
 
 
 # --------------------
-# What a bundle says of the ledger that paid for it.
+# The entry in the ledger that paid for a release.
 
 
 @final
@@ -88,7 +88,7 @@ class LedgerEntry(Kind):
 
     @classmethod
     def of(cls, receipt: Receipt) -> "LedgerEntry":
-        """What may be said of a receipt; when it was written is no part of a bundle."""
+        """The entry of a receipt, without its time, which is no part of a bundle."""
         return cls(number=receipt.number, ledger=receipt.ledger, dataset=receipt.dataset, spent=receipt.spent)
 
     def __str__(self) -> str:
@@ -99,7 +99,7 @@ class LedgerEntry(Kind):
 
 
 # --------------------
-# What a release promises, what it rests on, and what it does not promise.
+# The certificate.
 
 
 NOT_PROMISED = (
@@ -243,7 +243,7 @@ class Certificate(Kind):
 
 
 # --------------------
-# What was measured, before or without a fit.
+# Measurements: what was measured under a certificate, with or without a fit.
 
 
 @final

@@ -25,7 +25,7 @@ from kernelease.kernels.discrete import Other
 from kernelease.kinds import Kind, kinds_called, own_kind, place_of
 
 # --------------------
-# Whether a value is of the type that a class declares for it. Python does not ask; of a stranger's file one must.
+# Declared types are checked: Python does not do it, and the file may come from a stranger.
 
 
 _LARGEST_INTEGER = 2**256  # of a plain number; noisy integers have arrays of their own
@@ -109,7 +109,7 @@ _CHECKS: dict[Any, Any] = {
 
 
 # --------------------
-# Public objects to JSON and back, by the tags of their kinds.
+# Objects to JSON and back.
 
 
 _HOMES = ("seeds", "kernels", "features", "privacy", "measured", "fit", "methods", "release.certificate")

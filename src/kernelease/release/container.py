@@ -29,7 +29,7 @@ from kernelease.errors import BundleError, ParameterError, ResourceError, Signin
 from kernelease.release.signing import fingerprint, parse_public_key, public_pem, short_fingerprint, sign, verify
 
 # --------------------
-# Two names exchanged in one step, where the system can.
+# Exchanging two names in one step, where the system can.
 
 
 _SWAP = 2  # RENAME_EXCHANGE of Linux, RENAME_SWAP of macOS
@@ -60,14 +60,14 @@ def exchange(one: Path, other: Path) -> bool:
 
 
 # --------------------
-# Whether the files of a bundle are the ones that were written: SHA-256 sums, and a signature over them.
+# SHA-256 sums of the files, and a signature over the sums.
 #
 # SHA256SUMS has one line per file, sorted by name, as the program sha256sum writes them; it covers every file but
 # itself and its signature. SHA256SUMS.sig is the Ed25519 signature of its bytes. Both can be checked without
 # kernelease:
 #
-# sha256sum -c SHA256SUMS openssl pkeyutl -verify -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig -pubin -inkey
-# public_key.pem
+#     sha256sum -c SHA256SUMS
+#     openssl pkeyutl -verify -rawin -in SHA256SUMS -sigfile SHA256SUMS.sig -pubin -inkey public_key.pem
 
 
 SUMS = "SHA256SUMS"
@@ -202,7 +202,7 @@ def _parse(data: bytes) -> tuple[dict[str, str], list[str]]:
 
 
 # --------------------
-# A bundle as it lies on disk: a folder or a zip of named files, from a closed list of names.
+# The folder or zip.
 
 
 __all__ = ["NAMES", "SEALS", "Limits", "check_form", "check_target", "read_bundle", "try_target", "write_bundle"]

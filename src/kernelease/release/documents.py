@@ -15,7 +15,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 
 # --------------------
-# The files of a bundle that other tools read: Frictionless data package, Croissant, deployments registry.
+# For other tools: Frictionless data package, Croissant, deployments registry.
 
 
 FORMAT = 2  # of every document that is read again
@@ -154,7 +154,7 @@ _CONTEXT = {
 
 
 # --------------------
-# datasheet.md: what a reader should know of a release before relying on it, in words.
+# datasheet.md: what a reader should know about a release before relying on it.
 #
 # It follows what NIST SP 800-226 (Guidelines for Evaluating Differential Privacy Guarantees) asks a publisher to
 # state, from the guarantee down to what the guarantee rests on. All of it comes from the certificate, the schema and
@@ -276,7 +276,7 @@ def _data(certificate: Certificate, schema: Schema | None) -> Lines:
 
 
 def _structure(schema: Schema) -> Lines:
-    """What was declared about how columns hang together: it was not measured, and holds in every row."""
+    """Declared dependences between columns: they were not measured, and hold in every row."""
     if not schema.structure.made:
         return
     yield from ("", "These hold in every synthetic row by construction. They were not measured, and cost nothing:", "")

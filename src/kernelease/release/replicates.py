@@ -132,7 +132,7 @@ class Samples:
         return stacked
 
     def _names(self) -> list[str]:
-        """Of the columns of replicate weights: a word that no column of the table has before a number."""
+        """Names of the columns of replicate weights: numbered, after a word that no column of the table begins with."""
         word = free_name("replicate", (re.sub("_[0-9]+$", "", name) for name in self.rows.column_names))
         return [f"{word}_{number}" for number in range(1, len(self.replicates) + 1)]
 
@@ -148,7 +148,7 @@ def table_samples(
     seed: int,
     progress: Progress = SILENT,
 ) -> Samples:
-    """Of a release of noisy counts: the counts of a bootstrapped table, noise, a fit, and rows drawn from it.
+    """Samples of a release of noisy counts: bootstrap a table, count it, add noise, fit, and draw rows.
 
     `codes` are the atoms of its rows, (n, columns); `fitted` makes rows of noisy counts.
     """
@@ -173,7 +173,7 @@ def point_samples(
     seed: int,
     progress: Progress = SILENT,
 ) -> Samples:
-    """Of a release of weighted points: the same points, with weights fitted to a bootstrapped embedding with noise."""
+    """Samples of a release of weighted points: the same points, reweighted to a bootstrapped, noisy embedding."""
     weights = release.weights
     design = embedding.feature_map.evaluate(points).T
     solver = WeightSolver(

@@ -39,7 +39,7 @@ from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 # --------------------
-# Whether released rows are ones that the declared columns could have.
+# Rows: could the declared columns have them?
 
 
 def row_problems(table: pa.Table, domain: Domain) -> list[str]:
@@ -74,7 +74,7 @@ def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
 
 
 # --------------------
-# Check a bundle without trusting it: everything that it states against everything else that it states.
+# All checks.
 
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
@@ -194,7 +194,7 @@ def _version(certificate: Certificate) -> Finding:
 
 
 def _machine(content: Release | Measurements) -> Finding:
-    """On which kind of machine it was made: only of this one do floats come out again to the bit."""
+    """The kind of machine that made it: only on the same kind do floats come out again to the bit."""
     settings = content.settings if isinstance(content, Release) else None
     certificate = content.certificate
     named = dict.fromkeys([certificate.machine, *([] if settings is None else [settings.machine])])

@@ -1,4 +1,4 @@
-"""What the page says of each column and of pairs of columns, in numbers as short as no shown digit changes."""
+"""Columns and pairs of columns as the page shows them, with numbers as short as the shown digits allow."""
 
 import itertools
 import math
@@ -26,7 +26,7 @@ from kernelease.table.expressions.terms import spell_name
 from kernelease.table.schema import Schema
 
 # --------------------
-# Numbers as the page takes them: short enough to be sent, long enough that no shown digit changes.
+# Numbers for the page: as short as possible without changing a shown digit.
 
 
 _DIGITS = 12  # significant ones of a number that the page computes with: it shows no more than six of them
@@ -66,7 +66,7 @@ def figure(estimate: Estimate) -> dict[str, Any]:
 
 
 # --------------------
-# How strongly two columns go together, with the noise taken out: Cramér's V from noisy counts, with an interval.
+# Association of two columns: Cramér's V from noisy counts, corrected for noise, with an interval.
 
 
 _VISIBLE = 3.0  # standard errors of its count above which a value of a column is a row or column of its own
@@ -93,7 +93,7 @@ class Association:
 
 
 def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Association | None:
-    """From the finest counts of a pair of columns, or from their interaction, whose noise is all that matters here.
+    """The association of a pair of columns, from its finest counts or from its interaction.
 
     None where a column has but one value that can be seen.
     """
@@ -112,7 +112,7 @@ def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Associ
 def association_of(
     counts: Floats, shares: Floats, rows: float, variance: float, level: float = CONFIDENCE
 ) -> Association | None:
-    """From noisy counts (a, b) of independent noise, and shares (a, b) that are near the truth."""
+    """The association in noisy counts (a, b) with independent noise, given shares (a, b) near the truth."""
     merged = [_visible(shares, axis, rows, variance) for axis in (0, 1)]
     sizes = [int(cells.max()) + 1 for cells in merged]
     if min(sizes) < 2:
@@ -173,7 +173,7 @@ def _law(value: float, freedom: float, shift: float) -> float:
 
 
 # --------------------
-# What the page adds up by itself: all noisy sums that speak of the cells of a column, or of a pair of columns.
+# What the page computes with: all noisy sums about the cells of a column or of a pair.
 
 
 MOST_CELLS = 60_000  # of all marginals together: about a megabyte; the page shows a command for what is beyond
@@ -272,7 +272,7 @@ def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Float
 
 
 # --------------------
-# What the page says of each column.
+# Each column.
 
 
 QUANTILES = (0.25, 0.5, 0.75)  # shown of a column of numbers
@@ -373,7 +373,7 @@ def _together(noisy: NoisyBlocks, schema: Schema) -> Iterator[tuple[str, str]]:
 
 
 # --------------------
-# What the page says of pairs of columns, and where the synthetic rows part from the measurements.
+# Each pair, and where synthetic rows differ from the measurements.
 
 
 MOST_SHOWN = 40  # cells in which rows and measurements disagree: enough to see where

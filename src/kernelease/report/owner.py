@@ -81,7 +81,7 @@ def _distance(
 
 
 def _learning(schema: Schema, real: Integers, synthetic: Integers, weights: Floats) -> list[dict[str, Any]] | str:
-    """Of some categories, how well each is predicted on private rows that neither model has seen."""
+    """How well some categories are predicted, on private rows that neither model has seen."""
     try:
         models, metrics = import_module("sklearn.ensemble"), import_module("sklearn.metrics")
         threads = import_module("threadpoolctl")  # comes with scikit-learn

@@ -38,7 +38,7 @@ from kernelease.report.owner import check_private_name, owner_record
 from kernelease.table.encode import Encoder
 
 # --------------------
-# What the page says of the guarantee: in words, as a curve of risk, step by step.
+# The guarantee: in words, as a curve of risk, step by step.
 
 
 _RATES = (*(10.0 ** (-4 + step / 50) for step in range(200)), 1.0)  # of false alarms, evenly on a log scale
@@ -209,7 +209,7 @@ def _text(value: object) -> str | None:
 
 
 # --------------------
-# The page of a release: one file that carries everything and fetches nothing.
+# Writing the page.
 
 
 _ENDINGS = (".html", ".htm")

@@ -1,4 +1,4 @@
-"""Arrow itself: files of record batches, whatever speaks the Arrow C stream, and pandas data frames."""
+"""Arrow: files of record batches, objects with an Arrow C stream, and pandas data frames."""
 
 import datetime
 import decimal
@@ -109,7 +109,7 @@ def _said(cell: object) -> str | None:
 
 
 # --------------------
-# Arrow itself: files of record batches (Feather, IPC), and whatever in memory speaks the Arrow C stream.
+# Arrow: files of record batches (Feather, IPC), and any object in memory with an Arrow C stream.
 
 
 _FILE_MAGIC = b"ARROW1"

@@ -1,4 +1,4 @@
-"""DuckDB: files of it, relations that are at hand, and cells to atoms in its SQL."""
+"""DuckDB: its files, relations in memory, and cells to atoms in its SQL."""
 
 import re
 import sys
@@ -202,7 +202,7 @@ class DuckDialect(Dialect):
         return f"CAST('{number!r}' AS DOUBLE)"
 
     def from_text(self, cell: Cell, codes: Mapping[str, int]) -> str:
-        """By bytes, as a BLOB or a label of an ENUM: to a collation, texts that differ may be equal."""
+        """Texts compared as bytes, as a BLOB or a label of an ENUM: under a collation, different texts may be equal."""
         if len(codes) > _FEW:
             values = sorted(codes)
             position = f"enum_code(TRY_CAST({cell.sql} AS ENUM({', '.join(map(quoted, values))})))"

@@ -1,4 +1,4 @@
-"""Sources that are files: from what an owner types to files, whether one is still the same, several as one."""
+"""Sources that are files: finding them, noticing that one has changed, reading several as one."""
 
 import glob
 from abc import abstractmethod
@@ -53,7 +53,7 @@ def _mark(path: Path) -> Mark:
 
 
 # --------------------
-# From what an owner types to files and their kind.
+# From a typed path, pattern or folder to files and their kind.
 
 
 CSV, PARQUET, ARROW, SQLITE, DUCKDB = "CSV", "Parquet", "Arrow", "SQLite", "DuckDB"
@@ -85,7 +85,7 @@ class Files:
 
 
 def find_files(data: str | Path | Sequence[str | Path]) -> Files:
-    """The files that a path, a folder, a pattern with * or ?, or a list of paths stands for."""
+    """The files of a path, a folder, a pattern with * or ?, or a list of paths."""
     if isinstance(data, str | Path):
         return _files(_expanded(data), f"files of {data}")
     if not data:
@@ -106,7 +106,7 @@ def refuse_missing(data: str) -> None:
 
 
 def _listed(item: str | Path, number: int) -> list[Path]:
-    """The files that an item of a list stands for. What is none is told by its number: it may be a cell."""
+    """The files of an item of a list. A wrong item is named by its number, not its text, which may be a cell."""
     try:
         return _expanded(item)
     except SourceError:
@@ -170,7 +170,7 @@ def _files(paths: list[Path], title: str) -> Files:
 
 
 # --------------------
-# Sources that are files: what they share, and several of them as one.
+# What file sources share, and several files as one source.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)

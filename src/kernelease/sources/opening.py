@@ -44,7 +44,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records, shown, unheeded
 
 # --------------------
-# `open_source`: the right source for whatever the owner has.
+# `open_source`.
 
 
 def open_source(

@@ -25,7 +25,7 @@ from kernelease.table.reading import is_number
 from kernelease.table.schema import Schema
 
 # --------------------
-# Private rows that lie elsewhere, in parts: only sums of integers come from there.
+# Private rows in parts elsewhere: only sums of integers leave a part.
 
 
 Summing: TypeAlias = Callable[[Any], Iterable[Any]]  # of a layout or a feature map: an array from each part
@@ -112,7 +112,7 @@ def added_up(parts: Iterable[Any], length: int) -> Integers:
 
 
 # --------------------
-# Sources whose rows stay where they lie, in parts: the protocol for engines that run a function on each part.
+# The protocol: an engine runs a function on each part.
 
 
 Sums: TypeAlias = Callable[[Task], Iterable[Integers]]

@@ -207,7 +207,7 @@ class PostgresqlDialect(Dialect):
         return f"CAST('{number!r}' AS float8)"
 
     def from_text(self, cell: Cell, codes: Mapping[str, int]) -> str:
-        """By bytes: the keys of a JSON object know no collation, and are found by bisection."""
+        """Texts compared as bytes: the keys of a JSON object know no collation, and are found by bisection."""
         table = json.dumps({value: str(code) for value, code in codes.items()}, ensure_ascii=False)
         return f"CAST(CAST({quoted(table)} AS jsonb) ->> {cell.sql} AS int4)"
 

@@ -21,7 +21,7 @@ from kernelease.table.schema import Schema
 from kernelease.table.written import OF_FILES, OF_TEXTS, Records
 
 # --------------------
-# Arrow arrays without what only their producer understands.
+# Arrow arrays in plain types.
 
 
 def plain(array: pa.Array) -> pa.Array:
@@ -92,7 +92,7 @@ def _plain_dictionary(array: pa.DictionaryArray) -> pa.Array:
 
 
 # --------------------
-# What a source is: private rows, as Arrow record batches of bounded size.
+# The source.
 
 
 Piece: TypeAlias = Callable[[], Iterable[pa.RecordBatch]]
@@ -208,7 +208,7 @@ def source_columns(source: Source) -> pa.Schema:
 
 
 # --------------------
-# A source as its schema declares it: columns by the names of the release, cells in the usual spelling.
+# A source read through its schema: columns renamed, cells in the usual spelling.
 
 
 @final

@@ -150,7 +150,7 @@ class Variable:
         return pa.array(cells, pa.float64())  # the file's own integers have at most 32 bits
 
     def described(self) -> Described:
-        """As a code book says it: the codes that have labels are the values, the labels a remark."""
+        """The column as in a code book: the codes that have labels are the values, the labels a remark."""
         codes = [code for code in self.labels if self._is_value(code)]
         if not codes or self.measure == "scale":
             return Described(type=type_word(self.type), nullable=True if self.missing else None)
@@ -163,7 +163,7 @@ class Variable:
         )
 
     def _is_value(self, code: Any) -> bool:
-        """Whether a labelled code is a value of this column, and not one that stands for a missing one."""
+        """Whether a labelled code is a value of this column, and does not mean a missing one."""
         if isinstance(code, str) is not pa.types.is_string(self.type):
             return False  # Stata and SAS label missing values: .a, .b
         return not any(part["lo"] <= code <= part["hi"] for part in self.missing)

@@ -21,7 +21,7 @@ from kernelease.kernels.kernel import Kernel
 from kernelease.table.columns.column import MOST_ATOMS, Column
 
 # --------------------
-# How alike two atoms of a declared column are: nothing is read from private rows.
+# How alike two atoms are: by the declaration alone.
 
 
 CONTRAST = 0.5  # rows that agree nowhere in a column keep 1 − this of their likeness. convention: a half
@@ -44,7 +44,7 @@ def likeness(column: Column) -> Floats:
 
 
 # --------------------
-# Integer features of atoms: a kernel on encoded rows whose norms are inequalities of integers.
+# Integer features of atoms, with norms that are proved in integers.
 
 
 STEPS = 2**8  # of a feature of norm 1. convention: likeness to half a percent, and sums far below 2⁵³
@@ -61,7 +61,7 @@ class AtomFeatures:
 
     @classmethod
     def of(cls, column: Column) -> "AtomFeatures":
-        """From the eigenvectors of the likeness of atoms; of atoms that are alike to themselves alone, one each."""
+        """Features from the eigenvectors of the atoms' likeness; one each for atoms that are like no other."""
         if column.size > MOST_TEST_ATOMS:
             raise CapacityError(
                 f"column {column.name!r} has {column.size:,} cells; a test takes at most {MOST_TEST_ATOMS:,}. "
@@ -75,7 +75,7 @@ class AtomFeatures:
         return cls(np.rint(STEPS * vectors[:, kept] * np.sqrt(values[kept])).astype(np.int64))
 
     def beside_constant(self) -> "AtomFeatures":
-        """Those of (1 − c) + c·likeness, the kernel that a row's columns are multiplied of."""
+        """Features of (1 − c) + c·likeness, the kernel of one column in the product over a row."""
         ones = np.full((len(self.integers), 1), round(STEPS * math.sqrt(1.0 - CONTRAST)), dtype=np.int64)
         scaled = np.rint(math.sqrt(CONTRAST) * self.integers).astype(np.int64)
         return AtomFeatures(np.hstack([ones, scaled]))
@@ -111,7 +111,7 @@ class PairFeatures:
 
     @classmethod
     def of(cls, columns: Sequence[Column]) -> "PairFeatures":
-        """For declared columns."""
+        """The kernel of declared columns."""
         return cls(columns=tuple(AtomFeatures.of(column).beside_constant() for column in columns))
 
     @property
@@ -139,7 +139,7 @@ class PairFeatures:
 
 
 # --------------------
-# A kernel on encoded rows, made from a schema alone: the owner knows columns, not kernels.
+# The default kernel of a table, made from its schema.
 
 
 def atom_kernel(columns: Sequence[Column]) -> Kernel:

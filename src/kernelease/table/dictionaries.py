@@ -329,7 +329,7 @@ def _describe_property(item: Mapping[str, Any], required: bool) -> Described:
 
 
 # --------------------
-# Which kind of code book a file is.
+# Recognising which kind of code book a file is.
 
 
 def read_dictionary(path: Path) -> dict[str, Described]:

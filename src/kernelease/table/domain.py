@@ -36,7 +36,7 @@ class Domain(ABC):
     @property
     @abstractmethod
     def name(self) -> str:
-        """Of the table, for documents."""
+        """The name of the table, for documents."""
 
     @property
     @abstractmethod
@@ -66,7 +66,7 @@ class Domain(ABC):
     @property
     @abstractmethod
     def provenance(self) -> str:
-        """Where the publisher says that all this was known from, in words."""
+        """How the publisher came to know all this, in words."""
 
     @property
     @abstractmethod

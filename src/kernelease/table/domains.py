@@ -38,12 +38,12 @@ class TableDomain(Domain):
 
     @property
     def name(self) -> str:
-        """As declared."""
+        """The declared name."""
         return self.declared.name
 
     @property
     def kernel(self) -> Kernel:
-        """Of the columns' atoms."""
+        """The kernel of the columns' atoms."""
         return atom_kernel(self.declared.columns)
 
     @property
@@ -115,7 +115,7 @@ class VectorDomain(Domain):
 
     @property
     def kernel_name(self) -> str:
-        """As Python writes it."""
+        """The kernel as Python writes it."""
         return repr(self.kernel)
 
     @property

@@ -1,4 +1,4 @@
-"""Rows to atoms, and persons with several rows."""
+"""Rows to atoms, and a cap on the rows of each person."""
 
 import hashlib
 import math
@@ -21,7 +21,7 @@ from kernelease.table.reading import as_bytes, dense, is_instant, is_number, is_
 from kernelease.table.schema import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, Schema
 
 # --------------------
-# A column's codes in a byte or two each, batch by batch.
+# Codes of a column, one or two bytes each, batch by batch.
 
 
 NarrowCodes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
@@ -64,7 +64,7 @@ class NarrowColumn:
 
 
 # --------------------
-# Rows to atoms.
+# Encoding rows as atoms.
 
 
 @final
@@ -138,7 +138,7 @@ def finer_columns(schema: Schema) -> dict[int, Celled]:
 
 
 # --------------------
-# Persons with several rows.
+# Capping the rows of each person.
 
 
 _BLOCK = 65_536  # rows at a time
@@ -315,7 +315,7 @@ def identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
 
 
 def _through(indices: pa.Array, table: Integers) -> Integers:
-    """Positions by way of a dictionary, where the last entry of the table stands for null."""
+    """Positions by way of a dictionary, whose last entry means null."""
     last = len(table) - 1
     positions = np.where(indices.is_null().to_numpy(zero_copy_only=False), last, dense(indices).astype(np.int64))
     return table.take(positions)

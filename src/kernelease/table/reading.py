@@ -154,7 +154,7 @@ def _parse_numbers(texts: pa.Array) -> Floats:
 
 
 # --------------------
-# Numbers as people of some place write them: with a decimal comma, with groups of thousands.
+# Numbers in other notations: decimal commas, thousands separators.
 
 
 DECIMALS = (".", ",")
@@ -322,7 +322,7 @@ def _parse_instants(texts: pa.Array) -> Integers:
 
 
 # --------------------
-# Dates as people of some place write them.
+# Dates in other notations.
 
 
 MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")

@@ -88,7 +88,7 @@ def toml_value(value: Any) -> str:
 
 
 def _toml_list(items: list[str]) -> str:
-    """On one line if it fits, else filled lines."""
+    """A list on one line if it fits, else on filled lines."""
     flat = f"[{', '.join(items)}]"
     if len(flat) <= 100:
         return flat

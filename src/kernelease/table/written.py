@@ -27,7 +27,7 @@ class Records(StrEnum):
 
 
 # --------------------
-# How a source writes its rows: what a schema file lists under [source].
+# The table [source].
 
 
 # Encodings in which a comma, a quote and a newline are the bytes that they are in ASCII, whatever stands before them:
@@ -46,7 +46,7 @@ OF_TEXTS: Final = ("decimal", "thousands", "dates")
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    r"""How rows are written, as far as it is declared; None stands for what is usual, and is not written down.
+    r"""How rows are written, as far as it is declared; None means the usual way, and is not written down.
 
     Of CSV files: `records` says where one ends, `separator` and `quote` part cells ("" quotes nothing), `encoding`
     makes characters of bytes, `names` are the columns of a file without a header line, and `nulls` are texts that mean
@@ -181,7 +181,7 @@ def shown(value: object) -> str:
 
 
 def canonical_encoding(encoding: object) -> str:
-    """The one name of an encoding that may go by several; empty for none."""
+    """The one name of an encoding that may have several; empty if there is none such."""
     try:
         return codecs.lookup(str(encoding)).name
     except LookupError:

@@ -145,7 +145,7 @@ def _finest(noisy: NoisyBlocks, index: int) -> ContingencyTable | None:
 
 
 def _noise(counted: ContingencyTable, noisy: NoisyBlocks, draws: int, generator: np.random.Generator) -> Floats:
-    """Of the counts of a column: (draws, cells). The mean of centred ones is that of the number of rows."""
+    """Noise of the counts of a column: (draws, cells). The mean of centred ones is that of the number of rows."""
     size = counted.counts.size
     noise = draw_noise(counted.law, np.full((draws, size), math.sqrt(counted.variance)), generator)
     if not counted.centred:
@@ -178,7 +178,7 @@ def _of_labels(column: Column, distribution: Mapping[Any, Any]) -> Floats:
 
 
 def _of_law(column: Column, law: Any) -> Floats:
-    """Of a law of numbers. Values beyond the bounds fall into the outer cells, as they do in the release.
+    """Shares of cells under a law of numbers. Values beyond the bounds fall into the outer cells, as in the release.
 
     A law on the real line is taken as rounded down for a column of integers, as the release does with such cells.
     """
@@ -247,14 +247,14 @@ def _counted(noisy: NoisyBlocks, index: int, groups: Integers, table: Contingenc
 
 
 def _root(covariance: Floats) -> Floats:
-    """R with R·R = covariance, R symmetric: the one root that hangs on no choice of eigenvectors."""
+    """R with R·R = covariance, R symmetric: the one root that does not depend on a choice of eigenvectors."""
     values, vectors = np.linalg.eigh(covariance)
     root: Floats = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
     return root
 
 
 def _deviation(pair: ContingencyTable, columns: Sequence[_Column], rows: float) -> Floats:
-    """Of the noise of the pair's mean features: (r, s)."""
+    """Standard deviations of the noise of the pair's mean features: (r, s)."""
     spectrum = np.outer(columns[0].cells.spectrum, columns[1].cells.spectrum)
     deviation: Floats = np.sqrt(pair.variance * spectrum) / rows
     return deviation

@@ -36,7 +36,7 @@ from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column
 
 # --------------------
-# A released mean embedding in coordinates whose noise is known and independent: where distances are measured.
+# The coordinates in which distances are measured: their noise is known and independent.
 
 
 _NEGLIGIBLE = 1e-3  # eigenvalues below this share of the largest are left out of a smooth kernel
@@ -196,7 +196,7 @@ def released_embedding(noisy: NoisyEmbedding) -> ReleasedMean:
 
 
 def count_deviation(noisy: NoisyBlocks) -> float:
-    """Of the number of rows where it is estimated from the blocks' own sums, in proportion to it."""
+    """Relative error of the number of rows, where it is estimated from the blocks' own sums."""
     if noisy.neighbours is Neighbours.REPLACE_ONE:
         return 0.0
     counted = (block for block in noisy.blocks if not block.block.centred)
@@ -214,7 +214,7 @@ class _Kernels:
         self._known: dict[tuple[int, bytes], CellFeatures] = {}
 
     def of(self, one: ContingencyTable) -> tuple[CellFeatures, ...]:
-        """Of each column of a set; none where a column has a single cell, and nothing can differ."""
+        """Features of each column of a set; none where a column has a single cell, and nothing can differ."""
         for cells, groups in zip(one.key, one.groups, strict=True):
             if cells not in self._known:
                 column = self._columns[cells[0]]
@@ -344,7 +344,7 @@ class Scatter:
 
     @classmethod
     def of(cls, sample: SampleRows, coordinates: Sequence[Coordinates], generator: np.random.Generator) -> "Scatter":
-        """Of the persons of a sample, in random groups."""
+        """The scatter of the persons of a sample, in random groups."""
         if sample.units < 2:
             raise ParameterError("The sample must have at least two rows (persons): one says nothing about its spread.")
         width = sum(part.features(sample.rows[:1]).shape[1] for part in coordinates)

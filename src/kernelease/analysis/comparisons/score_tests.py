@@ -58,7 +58,7 @@ class Scored:
         return min(1.0, self._p_of(self.main) / MAIN, self._p_of(~self.main) / (1.0 - MAIN))
 
     def _p_of(self, chosen: Flags) -> float:
-        """By χ²; under Laplace noise by each number on its own, with the longer tails of a single such variable."""
+        """The p-value by χ²; under Laplace noise by each number alone, with the longer tails of that law."""
         deviations = np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
         clear = chosen & (deviations > 0.0)
         if not clear.any():
@@ -283,7 +283,7 @@ def _first(noisy: NoisyBlocks, columns: tuple[int, ...]) -> MeasuredMarginal | N
 
 
 def _scores(column: Column, groups: Integers) -> Scores:
-    """Of each cell, for the cell of each atom.
+    """The score of each cell, given the cell of each atom.
 
     The place in the range where there is an order, and for each value that has none whether it is that; of a category,
     for all but the last.

@@ -156,7 +156,7 @@ def _shares(codes: NDArray[Any], size: int) -> Floats:
 
 
 # --------------------
-# Rows that an analyst has at hand, in the form of the release: encoded by its schema, and by person.
+# An analyst's own sample, encoded by the schema of the release, and grouped by person.
 
 
 @final

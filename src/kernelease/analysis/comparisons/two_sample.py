@@ -1,4 +1,4 @@
-"""A release beside a sample, or beside another release: how far they are apart, whether at all, and where.
+"""A release compared with a sample or another release: whether they differ, how far, and where.
 
 D = μ̃ − ν̂ holds the noise of the release and the sampling error of either side, so ‖D‖² is too large on average by the
 sum of their variances, tr V. That sum is known, and is subtracted. Fitted rows take no part in D; they stand only for
@@ -372,7 +372,7 @@ def _completed(one: ContingencyTable, noisy: NoisyBlocks) -> ContingencyTable:
 
 
 def _squared_error(one: ContingencyTable, noisy: NoisyBlocks, target: Target) -> Floats:
-    """Of the shares of a release: noise, an estimated number of rows, and the sampling of its table."""
+    """Squared errors of a release's shares: noise, an estimated number of rows, the sampling of its table."""
     shares = np.clip(one.counts.ravel() / noisy.rows, 0.0, 1.0)
     error = one.variance / noisy.rows**2 + (count_deviation(noisy) * shares) ** 2
     if target is Target.POPULATION:

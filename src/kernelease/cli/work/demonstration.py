@@ -1,4 +1,4 @@
-"""A table that is generated, and what is said of its release."""
+"""The generated table of the demo, and the summary of its release."""
 
 import sys
 from pathlib import Path

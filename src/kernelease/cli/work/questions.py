@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 # --------------------
-# The questions of `kernelease query`: what each is about, and which method of a release answers it.
+# Every question: what it is about, and which method of a release answers it.
 
 
 Answer: TypeAlias = "Estimate | Groups | Regression | RegressionGroups | EstimateTable"
@@ -162,7 +162,7 @@ QUESTIONS: dict[str, Question] = {
 
 
 # --------------------
-# A question as it is typed: its words, its columns, and groups beside one of them.
+# Reading a question as it is typed.
 
 
 _CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)

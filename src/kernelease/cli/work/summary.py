@@ -51,7 +51,7 @@ def show(screen: Screen, report: Report) -> None:
 
 
 # --------------------
-# What was made, as facts for people and fields for machines. All of it is in the bundle, too.
+# The summary of a release or a fit.
 
 
 def show_bundle(

@@ -14,7 +14,7 @@ from kernelease.features.fourier import Fourier
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
-# The likelihood of Gaussians, given noisy embeddings: their features, how these change as they move, what is missing.
+# The likelihood itself: features of Gaussians, their derivatives, and the residual.
 
 
 @final
@@ -106,7 +106,7 @@ class FourierLikelihood(Likelihood):
         return self.feature_map.evaluate(centres) * self._damping(widths) / self.sigma
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
-        """By centre: each pair of waves rotated by a quarter turn. By width: through the damping."""
+        """Derivatives by centre (each pair of waves, turned by a quarter) and by width (through the damping)."""
         waves = self.features(centres, widths)
         frequencies = self.feature_map.frequencies
         cosines, sines = np.hsplit(waves, 2)

@@ -23,7 +23,7 @@ from kernelease.measured.embeddings import Gaussians, NoisyEmbedding
 from kernelease.seeds import PublicSeed
 
 # --------------------
-# Peaks of a witness function, from many starts at once by gradient ascent.
+# Peaks of a witness function, by gradient ascent from many starts at once.
 
 
 Witness: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
@@ -120,7 +120,7 @@ class LevenbergMarquardt:
     steps: int = 40
 
     def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
-        """From these Gaussians to a local optimum; Gaussians that lose their weight on the way are dropped."""
+        """Move these Gaussians to a local optimum; those that lose their weight on the way are dropped."""
         state = _State.of(gaussians, _NARROWEST * self.lengthscale)
         misfit, damping = self._misfit(likelihood, state), _DAMPING
         for _ in range(self.steps):
@@ -346,7 +346,7 @@ def _fourier(feature_map: FeatureMap) -> Fourier:
 
 
 # --------------------
-# Growing a set of Gaussians: one more where it explains what chance can't, none that its penalty outweighs.
+# Growing a set of Gaussians: add one while it explains more than chance would, and more than its penalty.
 
 
 # Of Gaussians that nothing is known about, in lengthscales. research: Vectors: one constant at a time
@@ -375,7 +375,7 @@ class Growing:
     parameters: int = 420
 
     def grow(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> FittedGaussians:
-        """From `start` (which may be empty), with more Gaussians at some of `places`: (m, d)."""
+        """Grow `start` (which may be empty) by Gaussians at some of `places`: (m, d)."""
         width = _FIRST_WIDTH * self.optimiser.lengthscale
         scan = _Scan(likelihood, places, likelihood.features(places, np.full(len(places), width)))
         if len(start) == 0:
@@ -443,7 +443,7 @@ class _Scan:
         return int(np.argmax(self.features @ self.likelihood.target / np.linalg.norm(self.features, axis=1)))
 
     def promises(self, gaussians: Gaussians) -> tuple[Floats, Floats]:
-        """By how much a Gaussian at each place would lower χ² while all others give way, and the weight it would have.
+        """How much a Gaussian at each place would lower χ², all others adjusting, and the weight it would have.
 
         The score test: what the residual says of the direction, over what is left of it beside the directions in
         which the present Gaussians can move.

@@ -1,4 +1,4 @@
-"""What a mixture can't hold, and rows can: misfits, details of pairs, unheld blocks, leaves of groups."""
+"""What rows can match and a mixture can't: misfits, details of pairs, unheld blocks, leaves of groups."""
 
 import math
 from collections.abc import Sequence
@@ -43,12 +43,12 @@ class Misfit:
 
 
 def poor(misfits: Sequence[Misfit]) -> tuple[Misfit, ...]:
-    """Those that noise does not explain, the worst first."""
+    """The blocks whose misfit noise does not explain, the worst first."""
     return tuple(sorted((one for one in misfits if one.beyond_noise), key=lambda one: -one.chi_squared))
 
 
 # --------------------
-# Rows that keep to details: pairs of columns that were measured in finer cells than a mixture tells apart.
+# Details: pairs of columns that were measured in finer cells than those of the mixture.
 #
 # Within a cell a mixture has a column's atoms in the same proportions everywhere. Two columns that nearly determine
 # each other go together more closely than that. Here their values move between rows of one cell, which changes
@@ -231,7 +231,7 @@ def whole(shares: Floats, members: Integers, numbers: Integers, generator: np.ra
 
 
 # --------------------
-# What a mixture can't hold, and rows can: blocks that are farther from it than noise explains.
+# Unheld blocks: those that the mixture misses by more than noise explains, and that rows can meet.
 #
 # Columns that nearly determine each other take a component for each pair of values. Rows need none: they are moved by
 # swaps, one pair of them after the other, to any table of two columns that has the columns' own counts.
@@ -250,12 +250,12 @@ class Unheld:
 
     @property
     def columns(self) -> tuple[int, ...]:
-        """Those of the block."""
+        """The columns of the block."""
         return self.noisy.block.columns
 
     @property
     def groups(self) -> tuple[Integers, ...]:
-        """Of each of its columns: the cell of each atom."""
+        """The cell of each atom, for each column of the block."""
         return self.noisy.block.groups
 
     def toward(self, expected: Floats, cells: Sequence[Integers]) -> Floats:
@@ -329,7 +329,7 @@ def _raked(table: Floats, like: Floats) -> Floats:
 
 
 # --------------------
-# Leaves of a column in their groups: how likely each is, by noisy counts of it, and rows that have them so.
+# Leaves in groups: the probability of each leaf from its noisy count, and rows drawn accordingly.
 #
 # Of thousands of leaves most hold next to nothing, and noise on each adds up to more rows than there are. So counts
 # are shrunk as their own distribution says: in each group, an unknown distribution of counts, of which those of all
@@ -370,7 +370,7 @@ class Leaves:
 
 
 def leaves_of(noisy: NoisyBlocks, levels: Levels, columns: Sequence[OneWay]) -> tuple[Leaves | None, ...]:
-    """Of each column, its leaves where it has some. `columns` are the distributions of groups."""
+    """The leaves of each column, where it has some. `columns` are the distributions of groups."""
     return tuple(
         None if groups is None else Leaves(groups=groups, inside=_inside(noisy, column, groups, one.distribution))
         for column, (groups, one) in enumerate(zip(levels, columns, strict=True))

@@ -18,7 +18,7 @@ from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.progress import Progress
 
 # --------------------
-# All measured counts as one product of matrices on a GPU: few large operations, where `terms` has many small ones.
+# All measured counts as one matrix product: a few large operations in place of the many small ones of `terms`.
 
 
 Array: TypeAlias = Any  # CuPy's, which has no types of its own
@@ -143,7 +143,7 @@ class Held:
 
 
 # --------------------
-# The mixture's gradient steps on a GPU: the same objective, rates and penalty, a few dozen large operations a step.
+# The gradient steps.
 #
 # Sums are taken in another order than on the processor, in single precision: a fit ends at the same χ², not with the
 # same bits. Nothing private is near.

@@ -1,4 +1,4 @@
-"""Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps."""
+"""Rows from a mixture with little sampling error: rounded, not random, numbers of rows, then swaps."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -138,7 +138,7 @@ class _Changes:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Excess:
-    """Of every cell of some tables, how many rows there are above what is expected, and what an excess weighs."""
+    """How many rows each cell of some tables has above what is expected, and what an excess weighs."""
 
     excess: Single
     weight: Single
@@ -221,7 +221,7 @@ class _Pairs:
         return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
 
     def drift(self, column: int) -> Single:
-        """By how much a swap is likely to raise counts: flat."""
+        """How much a swap is likely to raise each count: flat."""
         return self.drifts[:, self.places[column]].ravel()
 
     def at(self, column: int, rows: Integers) -> Integers:
@@ -286,7 +286,7 @@ class _Sets:
         return self.excess
 
     def drift(self, column: int) -> Single:
-        """Nothing is said of that."""
+        """No drift is known."""
         return np.zeros_like(self.excess.excess)
 
     def at(self, column: int, rows: Integers) -> Integers:
@@ -358,7 +358,7 @@ def _refines(fine: Integers, coarse: Integers) -> bool:
 
 
 # --------------------
-# Rows from a mixture, with little sampling error: rounded, not random, numbers of rows, improved by swaps.
+# Drawing rows: each component gets a rounded, not a random, number of them.
 
 
 def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:

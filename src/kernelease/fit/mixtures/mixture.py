@@ -1,4 +1,4 @@
-"""A mixture of products: where it starts, how it descends to noisy blocks, and what its numbers keep to.
+"""A mixture of products: where it starts, how it is fitted to noisy blocks, how measured means are kept.
 
 Component m holds a distribution over the cells of each column and a weight. The model of a pair of columns is
 Σ_m w_m p_m q_mᵀ, of a larger set the like. Everything here is public.
@@ -255,7 +255,7 @@ class Mixture:
         return poor(self.misfits)
 
     def poorly_held_by(self, rows: Integers) -> tuple[Misfit, ...]:
-        """Those of them that rows drawn from it, (columns, n), do not hold either."""
+        """Those of them that rows drawn from the mixture, (columns, n), miss as well."""
         if not self.unheld:
             return ()
         leaves = self.leaves or (None,) * len(rows)
@@ -264,7 +264,7 @@ class Mixture:
 
     @property
     def unheld_pairs(self) -> tuple[Unheld, ...]:
-        """Those of two columns."""
+        """The unheld blocks of two columns."""
         return tuple(unheld for unheld in self.unheld if len(unheld.columns) == 2)
 
     def marginal(self, column: int) -> Floats:
@@ -398,7 +398,7 @@ def _descend(
 
 
 # --------------------
-# Numbers of a mixture that keep to their means and variances, as far as these were measured.
+# Numbers whose means and variances were measured: the mixture is moved to agree with them.
 
 
 # research: Tables: means and deviations that rows keep to. Standard errors of an estimate that chance explains
@@ -410,7 +410,7 @@ _NEAR_BOUNDS = 1e-5  # limit: standard deviations, or variances: what is so near
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """Between what the mean and the variance of a column's numbers are; rows without a number don't count."""
+    """Bounds of the mean and the variance of a column's numbers; rows without a number don't count."""
 
     column: int
     numbers: Floats  # (atoms,): the mean of each, NaN where it has no number

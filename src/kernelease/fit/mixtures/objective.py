@@ -15,7 +15,7 @@ from kernelease.fit.mixtures.terms import Pairs, Set, Single, Singles, Term, mul
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, finest, refined, within, without_means
 
 # --------------------
-# Coarser cells of columns, beside their own: what blocks that see a column less finely are about.
+# Coarser cells: a block may count a column in wider cells than the mixture has for it.
 
 
 @final
@@ -70,7 +70,7 @@ class Groupings:
 
 
 # --------------------
-# What a mixture is fitted to: the noisy blocks, laid out over the cells of all columns.
+# The objective itself.
 
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
@@ -240,7 +240,7 @@ def signal_of(noisy: NoisyBlocks) -> float:
 
 
 def leaning(chi_squared: float, numbers: int) -> float:
-    """By what factor to trust a block more: above 1 where χ² per number is above 1 by more than chance explains."""
+    """How much more to trust a block: above 1 where its χ² per number exceeds 1 by more than chance explains."""
     above = chi_squared - 1.0 - _NO_CHANCE * math.sqrt(2.0 / numbers)
     return math.exp(min(_MOST_LEAN, max(0.0, above)))
 

@@ -17,7 +17,7 @@ from kernelease.fit.weights import Simplex
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 
 # --------------------
-# Noisy counts in order, with the noise taken out by splitting stretches in halves, from the whole down to atoms.
+# Denoising ordered counts: split stretches in halves, from the whole column down to single atoms.
 #
 # A stretch that holds T rows is split between its halves. Of the noisy difference between them four things may be
 # true: the halves hold what their lengths say (flat), the left or the right one holds nothing (empty), or it is
@@ -126,7 +126,7 @@ def _density(x: Floats) -> Floats:
 
 
 # --------------------
-# The distribution of one column from its noisy counts, with the noise taken out as far as its shape allows.
+# The distribution of one column, ordered or not.
 
 
 LEAST = 1e-6  # limit: probability of an atom: none is impossible

@@ -74,7 +74,7 @@ def _step(parameter: Single, moment: Single, square: Single, gradient: Single, r
 
 
 # --------------------
-# The parts of a mixture's misfit, each with its gradient: all pairs at once, and single sets of columns.
+# The terms: all pairs at once, and single sets of columns.
 
 
 class Term(ABC):
@@ -196,7 +196,7 @@ class Set(Term):
 
 
 def multiplied_out(parts: Sequence[Single]) -> Single:
-    """Of each component, the products of its numbers in every cell of some columns: (M, a), (M, b), … → (M, a·b·…)."""
+    """For each component, the products of its numbers in every cell of some columns: (M, a), (M, b), … → (M, a·b·…)."""
     joint = parts[0]
     for part in parts[1:]:
         joint = (joint[:, :, None] * part[:, None, :]).reshape(len(joint), -1)
@@ -216,7 +216,7 @@ def _onto_each(back: Single, parts: Sequence[Single]) -> list[Single]:
 
 
 # --------------------
-# Many small sets of columns as one term: their products stacked, in place of a few calls for each of them.
+# Many small sets of columns as one term, their products stacked: fewer calls.
 
 
 # research: Time of a release. Cells of a set, and sets of a stack: larger ones fill the processor by themselves, and

@@ -302,7 +302,7 @@ class Interactions(Method):
         progress.stage(TOGETHER)
 
     def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:
-        """That no pair was measured, that noise hides nearly all, or which columns are lost."""
+        """Notices: no pair was measured, noise hides nearly all, or some columns are lost."""
         return release_notices(measured, schema, privacy, self)
 
     def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:

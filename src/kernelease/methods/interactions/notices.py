@@ -60,7 +60,7 @@ def _what(schema: Schema, privacy: Privacy, rows: float) -> str:
 
 
 def _unrelated(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", verb: str) -> str:
-    """That single columns are all there is, and how many of them, or which ε, would show pairs."""
+    """The notice that only single columns were measured, and how few of them, or which ε, would show pairs."""
     free = replace(method, target=None)
     several = _most_related(schema.columns, privacy, rows, free)
     enough = [
@@ -94,7 +94,7 @@ def _most_related(columns: Sequence[Column], privacy: Privacy, rows: float, meth
 
 
 def _hidden(schema: Schema, privacy: Privacy, rows: float, method: "Interactions", floor: float) -> str:
-    """That noise hides most shares of even one column, and which ε would show them."""
+    """The notice that noise hides most shares of even one column, and which ε would show them."""
 
     def precision(epsilon: float) -> float:
         total = method.reserve(schema.columns).total(replace(privacy, epsilon=epsilon))
@@ -118,7 +118,7 @@ def _free_texts(schema: Schema) -> Iterator[str]:
 
 
 def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
-    """Of each column the counts of it alone that have most cells, and of those the least noise."""
+    """For each column, its single-column counts with most cells, and among those with the least noise."""
     alone: dict[int, NoisyBlock] = {}
     for noisy in measured.blocks:
         if len(noisy.block.columns) != 1 or noisy.block.weighted:
@@ -152,7 +152,7 @@ def _lost(schema: Schema, alone: dict[int, NoisyBlock], rows: float) -> Iterator
 
 
 def _special(column: Column) -> dict[str, int]:
-    """The atoms that stand for no declared value, by their labels: the last ones."""
+    """The atoms that mean no declared value, by their labels: the last ones."""
     atoms = {NULL_LABEL: column.size - 1} if column.nullable else {}
     if isinstance(column, Listed) and column.other_label is not None:
         atoms[str(column.other_label)] = column.size - 1 - column.nullable

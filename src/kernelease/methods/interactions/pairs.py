@@ -18,7 +18,7 @@ from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
 # --------------------
-# Pairs of columns, in cells that can be seen through the noise.
+# Cells of a pair that are large enough to be seen through the noise.
 
 
 MOST_PAIR_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact draws
@@ -232,7 +232,7 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 
 
 # --------------------
-# Which pairs of columns to measure where all of them would drown in noise.
+# Choosing pairs, where all of them would drown in noise.
 #
 # A forest of pairs is chosen privately: the pairs farthest from independence that join columns not joined yet. Once
 # it is measured, the fitted model says which other pairs must depend on each other, and that is free.
@@ -303,7 +303,7 @@ def suggested(
 
 
 def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
-    """Of each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
+    """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
     parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
     q = np.concatenate(parts, axis=1)
     single = mixture.weights @ q
@@ -451,7 +451,7 @@ def _fine(column: Column, distribution: Floats, cells: Integers, least: float) -
 
 
 # --------------------
-# How pairs of columns would be measured: their cells and shares, by what is known of single columns.
+# Planning pairs: their cells and shares, from what is known of single columns.
 
 
 TAKEN = 0.5  # research: Tables: details of pairs. Of the share of sets, the most that details have with their own
@@ -496,7 +496,7 @@ class Pairing:
         return with_share(blocks, self.shares.pairs + self.shares.details)
 
     def details(self, mixture: Mixture, pairs: Sequence[Block]) -> tuple[Block, ...]:
-        """Those of the pairs that nearly determine each other by a first fit, once more in finer cells."""
+        """Details: pairs whose columns nearly determine each other by a first fit, once more in finer cells."""
         if self.shares.details == 0.0 or not any_merged(pairs, self.distributions):
             return ()
         return detail_blocks(

@@ -232,7 +232,7 @@ def _alike(kinds: Mapping[int, Hashable]) -> Counter[Pair]:
 
 
 def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
-    """So many pairs, evenly taken, in the place of all that could be chosen."""
+    """A number of evenly spaced pairs, as an example of those that could be chosen."""
     together = list(dict.fromkeys(block.columns for block in blocks if len(block.columns) > 1))
     kept = {together[place * len(together) // pairs] for place in range(pairs)}
     return tuple(block for block in blocks if len(block.columns) == 1 or block.columns in kept)
@@ -251,7 +251,7 @@ def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: i
 
 
 def _noise(block: Block, noise: Noise, privacy: Privacy) -> float:
-    """Of what is measured in each cell: a count, or a centred one, which a row moves less."""
+    """Noise of what is measured in each cell: a count, or a centred one, which a row moves less."""
     if not block.centred:
         return noise(block.share)
     moved = sensitivity_of(block, privacy.relation, 1).l2 / (block.cells * block_sensitivity(privacy.relation).l2)
@@ -259,7 +259,7 @@ def _noise(block: Block, noise: Noise, privacy: Privacy) -> float:
 
 
 def _noise_beside(block: Block, noise: Noise, alone: dict[int, float]) -> float:
-    """Of what a centred count lacks: the number of rows; of two columns, their own counts in each of their cells."""
+    """Noise of what a centred count lacks: the number of rows, and for two columns their own counts."""
     if not block.centred:
         return 0.0
     if len(block.columns) == 1:

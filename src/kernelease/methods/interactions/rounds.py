@@ -26,7 +26,7 @@ from kernelease.private.counts import ExactCounts, joined
 from kernelease.table.domain import Domain
 
 # --------------------
-# What a release of a table sets aside before the ledger is charged, so that no later step can find too little.
+# Reserves: set aside before the charge, so that every later step can be paid.
 
 
 LEAST_SHARE = 2.0**-24  # limit: of the budget: no block and no choice gets less, whatever the noisy counts are
@@ -49,7 +49,7 @@ class Reserve:
 
     @property
     def numbers(self) -> int:
-        """Of all rounds."""
+        """How many numbers all rounds measure."""
         return self.singles + self.pairs + self.triples + self.moments + self.details
 
     def total(self, privacy: Privacy, unit: int = 1) -> Loss:
@@ -65,7 +65,7 @@ class Reserve:
 
 
 # --------------------
-# How long each stage of a release takes, about: for plans, and for whoever watches. Everything in it is public.
+# Expected times of the stages, for plans and progress. Everything in it is public.
 
 
 READING: Final = "reading rows"
@@ -102,11 +102,11 @@ class Workload:
 
     @property
     def cells(self) -> int:
-        """Of all columns, as fine as pairs of them are measured."""
+        """How many cells all columns have, as fine as pairs of them are measured."""
         return fitted_cells(self.blocks)
 
     def seconds(self) -> dict[str, float]:
-        """Of each stage, in order."""
+        """The seconds of each stage, in order."""
         pairs = sum(len(block.columns) > 1 for block in self.blocks)
         numbers = sum(block.cells for block in self.blocks)
         table = self.rows * self.columns
@@ -150,7 +150,7 @@ def fit_workload(noisy: NoisyBlocks, solver: MixtureSolver, rows: int | None = N
 
 
 # --------------------
-# Rounds of noisy counts of one table, and what is left of its budget after each.
+# The rounds.
 
 
 _ROUNDING = 1.0 - 2.0**-36  # derived: of what is left: covers the rounding of a sum of thousands of charges
@@ -191,7 +191,7 @@ class Rounds:
         return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared) - self._aside
 
     def open(self) -> None:
-        """From here on, what was set aside is there."""
+        """Open the reserves: from here on, what was set aside may be spent."""
         self._aside = 0.0
 
     @property
@@ -217,7 +217,7 @@ class Rounds:
 
     @property
     def leaves(self) -> tuple[int, ...]:
-        """Of each column, how many leaves are in its groups; 0 where it has no such levels."""
+        """For each column, how many leaves are in its groups; 0 where it has no groups."""
         return tuple(0 if groups is None else len(groups) for groups in self._levels)
 
     @property
@@ -273,7 +273,7 @@ class Rounds:
 
 
 # --------------------
-# A table as a mixture of products, from which rows are drawn.
+# The method itself: measure in rounds, fit a mixture, draw rows.
 
 
 SHOWN = 3  # convention: sets of columns that a warning names

@@ -20,7 +20,7 @@ from kernelease.table.columns.celled import Celled
 from kernelease.table.columns.column import Column
 
 # --------------------
-# The last round: sets of three or four columns, chosen privately where the fit of pairs is farthest from the table.
+# Sets of three or four columns, chosen privately where the fit of pairs is farthest from the table.
 
 
 MOST_CANDIDATES = 1000  # limit: sets of three that are looked at
@@ -126,7 +126,7 @@ def _set_blocks(sets: Sequence[Columns], cells: Sequence[Integers], share: float
 
 
 def _promising(sets: Sequence[Columns], dependence: Floats, cells: Sequence[Integers], most: int) -> list[Columns]:
-    """At most so many of the sets."""
+    """The most promising sets, at most this many."""
     if len(sets) <= most:
         return list(sets)
     strongest = sorted(sets, key=lambda one: -_dependent(one, dependence))
@@ -193,7 +193,7 @@ def handicaps(blocks: Sequence[Block], cells: Cells, noise: Noise, unit: int) ->
 
 
 def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
-    """Of each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
+    """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
     parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
     dependence = np.zeros((len(cells),) * 2)
     for i, j in itertools.combinations(range(len(cells)), 2):
@@ -203,7 +203,7 @@ def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
 
 
 # --------------------
-# The last round: how far numbers and dates lie from the middles of their cells, alone and beside other columns.
+# Sums of offsets: how far numbers and dates lie from the middles of their cells.
 #
 # Counts say in which cell a number is. The sums of offsets say the rest, so that means, means of groups and products
 # of numbers become linear functions of what was measured, with no gap of a cell's width.

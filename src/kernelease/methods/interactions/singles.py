@@ -16,7 +16,7 @@ from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 
 # --------------------
-# Columns as they are planned for: of those whose atoms are leaves in groups, the groups.
+# Columns as plans see them: of a hierarchy only the groups.
 
 
 def grouped(columns: Sequence[Column]) -> tuple[Column, ...]:
@@ -40,7 +40,7 @@ def leaves(columns: Sequence[Column]) -> tuple[int, ...]:
 
 
 # --------------------
-# How a release of a table parts its budget among single columns, pairs, and sets that are chosen later.
+# Dividing the budget among single columns, pairs, and sets that are chosen later.
 
 
 SIZE = 0.03  # research: Tables: single columns without their mean. For the number of rows, where it is private
@@ -179,7 +179,7 @@ Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard 
 
 
 def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise: Noise, power: float) -> list[float]:
-    """Of each column, how many of its atoms the noise will let through if it gets what it needs.
+    """For each column, how many of its atoms can be seen through the noise if it gets the share it needs.
 
     An atom of a share p counts for min(1, p / (`SEEN`·σ)), where σ is the noise of a share. A column of 500 values of
     which one holds nearly all rows needs no more than one of two values. What a column gets grows with this `power` of
@@ -296,7 +296,7 @@ def width(cells: Integers) -> int:
 
 
 # --------------------
-# The first rounds: every column on its own, and again for as much as its first counts show that it needs.
+# The first two rounds: every column once, then again with the share that its first counts call for.
 
 
 SINGLE_POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms

@@ -171,7 +171,7 @@ def _one_by_one(quotes: Integers, starts: NDArray[np.bool_], place: Place) -> In
 
 
 # --------------------
-# A stream of bytes as blocks of whole records, in bounded memory.
+# Cutting a stream of bytes into blocks of whole records, in bounded memory.
 
 
 class Readable(Protocol):
@@ -248,7 +248,7 @@ class RecordReader:
 
 
 # --------------------
-# Records as columns of strings: Arrow's parser where it agrees with the rules, the rules themselves elsewhere.
+# Records to columns of strings: by Arrow's parser where it agrees with the rules, else by the rules.
 
 
 _FEW: Final = 16  # records that are not worth another try of the fast parser

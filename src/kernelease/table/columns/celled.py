@@ -17,14 +17,14 @@ from kernelease.errors import SchemaError, nearest
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
 
 # --------------------
-# Legal values in order, put into cells.
+# Cutting a range of legal values into cells.
 
 
 FEWEST = 4  # cells with points: one for each end, and at least two for what lies between
 
 
 def points_in(cells: int) -> int:
-    """Of so many cells, how many at each end are points that hold a single value: 1, or 0 if there are too few."""
+    """How many of the cells at each end are points of a single value: 1, or 0 if there are too few cells."""
     return int(cells >= FEWEST)
 
 
@@ -134,7 +134,7 @@ def log_cuts(low: Fraction, high: Fraction, cells: int) -> tuple[decimal.Decimal
 
 
 # --------------------
-# Columns whose atoms are cells of a declared range, and those whose cells are whole ticks of it.
+# The columns.
 
 
 MOST_CELLS = 256  # where `cells` is not declared

@@ -113,7 +113,7 @@ class Listed(Column):
 
     @property
     def value_atoms(self) -> int:
-        """The number of atoms that stand for values: one for each."""
+        """The number of atoms that are values: one for each."""
         return len(self.vocabulary)
 
     @property
@@ -294,7 +294,7 @@ class Ordinal(Required):
 
 
 # --------------------
-# Names in groups: too many to count in pairs, where they are known by the upper level of a public hierarchy.
+# Hierarchies: values in public groups. With other columns only the groups are counted.
 
 
 MOST_VALUES = 65_536  # of a hierarchy, `other` and NULL among them: two bytes tell them apart

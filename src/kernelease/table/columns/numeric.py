@@ -382,7 +382,7 @@ class Number(Celled):
         return self.max if self.spacing is None else self._halfway(self._number_of_levels - 1)
 
     def _halfway(self, level: int) -> float:
-        """From where on numbers are nearest to a legal value, up to rounding."""
+        """The number from which on a legal value is the nearest, up to rounding."""
         return float(fraction(self.min) + fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
 
     @property

@@ -1,4 +1,4 @@
-"""Columns that are computed (totals, ratios, parts of dates, conditions), and what they can be at all."""
+"""Computed columns (totals, ratios, parts of dates, conditions), and the range of their values."""
 
 import datetime
 import math
@@ -24,7 +24,7 @@ from kernelease.table.expressions.logic import Condition, names_in, parse, parse
 from kernelease.table.expressions.terms import Arithmetic, Extracted, Term, columns_of, numbers, shown, unit_of
 
 # --------------------
-# What a term can be at all, by the declared bounds of its columns.
+# The range of a term, from the declared bounds of its columns.
 
 
 Range: TypeAlias = tuple[float, float]
@@ -98,7 +98,7 @@ _COMBINE_RANGES: Mapping[str, Callable[[Range, Range], Range | None]] = {
 
 
 # --------------------
-# Columns that are computed: totals, ratios, parts of dates, conditions.
+# Computed columns.
 
 
 _CALENDAR = (1 - _EPOCH, datetime.date.max.toordinal() - _EPOCH)  # the days that Python's dates can hold
@@ -180,7 +180,7 @@ class Computed(Derived):
         return Flag(column=Boolean(name=self.name, nullable=nullable), sources=condition.columns, condition=condition)
 
     def _decimals(self, term: Term) -> int:
-        """As declared, or as many as the numbers have that are added up."""
+        """The declared decimals, or as many as the numbers have that are added up."""
         found = self.decimals if self.decimals is not None else _decimals_of(term)
         if found is None or found > MOST_DECIMALS:
             raise self.error(

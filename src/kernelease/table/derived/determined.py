@@ -107,7 +107,7 @@ def _error(name: str, message: str) -> SchemaError:
 
 
 # --------------------
-# Columns that another one determines, by a public table of values.
+# Determined columns.
 
 
 Value: TypeAlias = str | int | float | bool

@@ -1,4 +1,4 @@
-"""All that a schema declares about how the columns of a row hang together, in the order in which it comes about."""
+"""All derived columns and rules of a schema, in the order in which they are applied."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -65,7 +65,7 @@ def _check_keys(name: str, kind: type[Derived], body: Mapping[str, object]) -> N
 
 
 # --------------------
-# All that a schema declares about how the columns of a row hang together, in the order in which it comes about.
+# The structure: all derived columns and rules, in the order in which they are applied.
 
 
 @final

@@ -48,7 +48,7 @@ class Condition(ABC):
 
     @abstractmethod
     def test(self, table: pa.Table) -> Any:
-        """Of each row of a table with the types of the schema: true, false, or null where that is not known."""
+        """True, false, or null (not known) for each row of a table with the types of the schema."""
 
     @abstractmethod
     def leaves(self) -> "Iterator[Leaf]":
@@ -246,7 +246,7 @@ def _check_alike(left: Column, right: Column) -> None:
 
 
 # --------------------
-# From a text to the tree of its condition.
+# Parsing: from a text to the tree of its condition.
 
 
 DEEPEST = 100  # parentheses, negations and signs within each other

@@ -1,4 +1,4 @@
-"""Terms: what stands on either side of a comparison, in words and in numbers that know their rounding."""
+"""Terms: the two sides of a comparison, read from words, and computed with a bound on rounding."""
 
 import math
 import re
@@ -122,7 +122,7 @@ def unreadable(message: str) -> ParameterError:
 
 
 # --------------------
-# Arithmetic on float64 that knows how far off rounding may have taken it.
+# Arithmetic on float64 that carries a bound on its rounding error.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -159,7 +159,7 @@ class Rounded:
             return self._computed(*_COMBINE[sign](self, other))
 
     def compare(self, operator: str, other: "Rounded") -> pa.Array:
-        """Of each row true, false or null. Numbers are equal if rounding alone may part them."""
+        """True, false or null for each row. Numbers are equal if they differ by no more than rounding may explain."""
         with np.errstate(all="ignore"):
             gap = np.atleast_1d(self.values - other.values)
             same = np.abs(gap) <= self.slack + other.slack
@@ -203,7 +203,7 @@ _COMPARE: Mapping[str, Callable[[Floats, Flags], Flags]] = {
 
 
 # --------------------
-# What stands on either side of a comparison: a column, a value, or numbers computed from them.
+# The terms: a column, a value, or numbers computed from them.
 
 
 Literal: TypeAlias = str | int | float | bool
