@@ -121,7 +121,7 @@ def with_persons(schema: Path) -> None:
 def released(office: Path) -> None:
     # The release, with its books, and a bundle that verifies.
     done = run(*RELEASE, "--ledger", "books", "--cap", "4,1e-6", "--check")
-    assert "each person (up to 3 rows of one patient_id)" in done.stdout
+    assert "Each person (up to 3 rows of one patient_id) is protected" in done.stdout
     assert "ran first, on your screen only" in done.stdout
     verified = run("verify", "bundle", "--ledger", "books")
     assert "– signature" in verified.stdout
@@ -195,6 +195,6 @@ def test_a_panel_is_a_table_of_persons_from_the_draft_on(tmp_path: Path, monkeyp
     promise = ("--schema", "panel.toml", "--epsilon", "1", "--delta", "1e-6")
     assert "finds a given person" in run("plan", "--rows", "545", *promise).stdout
     released = run("release", "panel.csv", *promise, "--fast", "--out", "bundle").stdout
-    assert "for each person (up to 8 rows of one nr)" in released
+    assert "Each person (up to 8 rows of one nr) is protected" in released
     assert "finds a given person" in released
     assert "given row" not in (tmp_path / "bundle" / "datasheet.md").read_text("utf-8")
