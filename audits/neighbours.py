@@ -3,6 +3,7 @@
 Whatever a release shows beside the noisy numbers (files, their number and sizes, rows, stdout, log records, the exit
 code) must not depend on a private cell. So the mechanisms' exact input is replaced by zeros and their noise by a fixed
 stream, and two tables that differ in one row, or one person, must give the same bytes. A leak anywhere else would show.
+Tables with uneven lines are released as they are (`--accept-damage`): else the owner is told of the damage, and stops.
 Progress and times on stderr are the owner's own.
 """
 
@@ -59,6 +60,7 @@ class Pair:
     table: str = 'neighbours = "replace-one"'
     source: str = ""
     public: bool = False
+    looked_at: bool = False  # whether the format is looked at first, as by default: of damage the owner is told then
 
     @property
     def header(self) -> bytes:
@@ -94,6 +96,12 @@ def person(name: str, rows: Sequence[bytes], neighbours: str = "replace-one") ->
 
 PAIRS = (
     replaced("a new category", b"34,a ward that nobody knew,12.5"),
+    Pair(
+        name="a new category, in a table that is looked at first",
+        first=[line + b"," for line in BASE],
+        second=[b"34,a ward that nobody knew,12.5,", *(line + b"," for line in BASE[1:])],
+        looked_at=True,
+    ),
     added("one more row", b"34,north,12.5"),
     person("a unit beyond the cap", [b"1,34,north,12.5"] * 40),
     replaced("an unparsable cell", b"thirty,north,12.5"),
@@ -170,6 +178,7 @@ def release(pair: Pair, lines: Sequence[bytes], folder: Path) -> Traces:
     (folder / "public.csv").write_bytes(b"\n".join([b"age,ward,cost", *BASE[:4]]) + b"\n")
     out, records, root = folder / "bundle", _Records(), logging.getLogger()
     options = ["--public", str(folder / "public.csv")] if pair.public else ["--rows", "50"]
+    options += [] if pair.looked_at else ["--accept-damage"]
     options += ["--schema", str(folder / "schema.toml"), "--epsilon", "1", "--delta", "1e-9", "--out", str(out)]
     root.addHandler(records)
     try:
@@ -197,7 +206,7 @@ def differences(pair: Pair) -> list[str]:
 
 def same_bytes(effort: Effort) -> Verdict:
     """All pairs, the first of them with a leak, and a comment of five lines where lines are taken for records."""
-    pairs = PAIRS[:5] if effort is Effort.FAST else PAIRS
+    pairs = PAIRS[:6] if effort is Effort.FAST else PAIRS
     with fixed_mechanisms():
         telling = {pair.name: found for pair in pairs if (found := differences(pair))}
         lines = differences(BY_LINES)
