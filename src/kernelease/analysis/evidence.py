@@ -6,7 +6,7 @@ import html
 import itertools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
@@ -75,6 +75,7 @@ def _joined(names: Sequence[str], columns: Iterable[int]) -> str:
 USABLE = 0.25  # of the count: half the length of a usable 95 % interval
 LOOKED_AT = 5  # cells of a marginal whose noise is computed: all have nearly the same
 EVERYBODY = Indicator(())
+KEPT = 512  # marginals of chosen rows that stay at hand: those of a few questions by group
 HEADER = ("columns", "cells", "noise of a count", "smallest usable group")
 
 
@@ -94,6 +95,9 @@ class Evidence:
     weights: Floats | None = None
     target: Target = Target.TABLE
     chosen: Indicator = EVERYBODY
+    _kept: dict[tuple[Indicator, tuple[int, ...]], tuple[Marginal, ...]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def within(self, chosen: Indicator) -> "Evidence":
         """What is said about the rows that fulfil conditions, in place of all rows.
@@ -104,7 +108,9 @@ class Evidence:
             return self
         weights = None if self.rows is None or self.weights is None else self.weights * chosen.of(self.rows)
         some = weights is not None and bool(np.any(weights > 0.0))
-        return replace(self, chosen=chosen, rows=self.rows if some else None, weights=weights if some else None)
+        rows = replace(self, chosen=chosen, rows=self.rows if some else None, weights=weights if some else None)
+        object.__setattr__(rows, "_kept", self._kept)  # of the same measurements: the next question finds it
+        return rows
 
     @property
     def total(self) -> float:
@@ -200,8 +206,18 @@ class Evidence:
         if not isinstance(self.measured, NoisyBlocks):
             return ()
         if self.chosen.parts:
-            return conditional_marginals(self.schema.columns, self.measured, self.chosen, columns)
+            return self._conditional(self.measured, columns)
         return tabulation(self.measured).marginals(columns)
+
+    def _conditional(self, noisy: NoisyBlocks, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
+        key = self.chosen, columns
+        found = self._kept.pop(key, None)
+        if found is None:
+            found = conditional_marginals(self.schema.columns, noisy, *key)
+        self._kept[key] = found  # the last to be forgotten
+        if len(self._kept) > KEPT:
+            del self._kept[next(iter(self._kept))]
+        return found
 
     @property
     def tabulated(self) -> Tabulation | None:

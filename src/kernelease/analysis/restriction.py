@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -20,14 +20,12 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.identity import Identity
 from kernelease.estimate.marginal import Marginal, tabulation
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.columns.column import Column
 
 DOUBT = 2.0  # standard errors that the rows of cut cells may be more than counted, as for quantiles
 MOST_CUT = 0.25  # of the rows that are meant: with more of them in doubt, nothing is linear in them
-KEPT = 512  # marginals of chosen rows that stay at hand: those of a few questions by group
 
 
 @final
@@ -89,21 +87,14 @@ def conditional_marginals(
     All columns of the condition must have been counted together with them. A round whose cells it cuts through is left
     out where another is not cut. Else the rows of the cut cells are in doubt; many of them, and it is refused.
     """
-    return _conditional(Identity(declared), Identity(noisy), chosen, columns)
-
-
-@lru_cache(maxsize=KEPT)
-def _conditional(
-    declared: Identity[tuple[Column, ...]], noisy: Identity[NoisyBlocks], chosen: Indicator, columns: tuple[int, ...]
-) -> tuple[Marginal, ...]:
-    own = {index for index, column in enumerate(declared.held) if column.name in chosen.columns}
-    measured = tabulation(noisy.held).marginals(tuple(sorted(own | set(columns))))
-    found = [(whole, _values(declared.held, noisy.held, chosen, whole)) for whole in measured]
+    own = {index for index, column in enumerate(declared) if column.name in chosen.columns}
+    measured = tabulation(noisy).marginals(tuple(sorted(own | set(columns))))
+    found = [(whole, _values(declared, noisy, chosen, whole)) for whole in measured]
     exact = [one for one in found if one[1].exact]
     if found and not exact:
-        _refuse_vague(declared.held, *found[0], chosen)
+        _refuse_vague(declared, *found[0], chosen)
     return tuple(
-        ConditionalMarginal(whole, columns, *_flags(declared.held, chosen, whole, functions))
+        ConditionalMarginal(whole, columns, *_flags(declared, chosen, whole, functions))
         for whole, functions in exact or found
     )
 

@@ -3,14 +3,13 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import TypeAlias, final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.identity import Identity
 from kernelease.estimate.views import (
     BlockCounts,
     Equations,
@@ -30,7 +29,6 @@ from kernelease.privacy.neighbours import Neighbours
 
 REMEMBERED = 16  # solved functions of a marginal
 DENSE = 512  # cells up to which all of them are looked at together
-KEPT = 8  # releases whose counts stay read
 
 View: TypeAlias = NoisySums | NoisyContrasts
 
@@ -329,12 +327,7 @@ class Tabulation:
 
 def tabulation(noisy: NoisyBlocks) -> Tabulation:
     """The counts of a release, read once: questions that follow find them, and what was computed from them."""
-    return _tabulation(Identity(noisy))
-
-
-@lru_cache(maxsize=KEPT)
-def _tabulation(noisy: Identity[NoisyBlocks]) -> Tabulation:
-    return Tabulation(noisy.held)
+    return noisy.once(Tabulation)
 
 
 def _marginal(

@@ -2,20 +2,18 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.identity import Identity
 from kernelease.estimate.views import Equations, Precision, equations
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Offsets, measured_width, offsets
 from kernelease.privacy.step import Law
 from kernelease.table.columns.celled import Celled
 
-KEPT = 8  # releases whose moments stay read
 _KNOWN = 1e-3  # of the largest unit: offsets in a cell of one value are 0, to so many times less than in the widest
 
 
@@ -202,12 +200,11 @@ def _view(item: tuple[int, NoisyBlock], own: Offsets, over: Offsets, other: int 
 
 def moments_of(noisy: NoisyBlocks) -> Moments:
     """The moments of a release, read once."""
-    return _moments(Identity(noisy))
+    return noisy.once(_moments)
 
 
-@lru_cache(maxsize=KEPT)
-def _moments(noisy: Identity[NoisyBlocks]) -> Moments:
-    return Moments(noisy.held.moments, len(noisy.held.without_details.blocks))
+def _moments(noisy: NoisyBlocks) -> Moments:
+    return Moments(noisy.moments, len(noisy.without_details.blocks))
 
 
 def _laplace(noisy: NoisyBlock) -> bool:

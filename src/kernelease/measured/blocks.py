@@ -1,10 +1,10 @@
 """Contingency blocks: which counts, contrasts or sums of offsets to measure, and their noisy values."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import final
+from typing import Any, TypeVar, final
 
 import numpy as np
 
@@ -33,6 +33,8 @@ from kernelease.privacy.sensitivity import (
 )
 from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
 from kernelease.table.domain import Domain
+
+Made = TypeVar("Made")
 
 # --------------------
 # Offsets within cells, as whole numbers: what one row adds to a sum of offsets.
@@ -275,6 +277,14 @@ class NoisyBlocks(Measured):
     selections: tuple[Selection, ...] = ()  # private choices of what to measure, each among those that were left
     choices: tuple[Choice, ...] = ()
     moments: tuple[NoisyBlock, ...] = ()
+    _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def once(self, make: Callable[["NoisyBlocks"], Made]) -> Made:
+        """What a function makes of these numbers. It is asked once, and its answer kept as long as they are."""
+        if make not in self._kept:
+            self._kept[make] = make(self)
+        made: Made = self._kept[make]
+        return made
 
     @property
     def every(self) -> tuple[NoisyBlock, ...]:

@@ -4,7 +4,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from functools import lru_cache
 from typing import Any, NoReturn, Protocol, TypeVar, final
 
 import numpy as np
@@ -67,6 +66,10 @@ class Released(Protocol):
     @property
     def weights(self) -> Floats:
         """Of the rows."""
+
+    @property
+    def _evidence(self) -> dict[Target, Evidence]:
+        """What was put together for questions about the table, and about its population."""
 
 
 # --------------------
@@ -278,18 +281,22 @@ def _codes(release: Released, schema: Schema, chosen: Integers | None) -> Intege
 
 
 # --------------------
-# What a release says, as its questions need it: put together once, and kept while the release is asked.
+# What a release says, as its questions need it: put together once, and kept with the release.
 
 
 Choice = TypeVar("Choice", bound=StrEnum)
-KEPT = 16  # releases, for each target, whose evidence stays at hand
 
 
 def evidence_of(release: Released, target: Target | str) -> Evidence:
     """The evidence of a release of a table."""
     if release.schema is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
-    return _kept(_Same(release), choice(Target, target, "target"))
+    aim, kept = choice(Target, target, "target"), release._evidence
+    if aim not in kept:
+        kept[aim] = Evidence(
+            schema=release.schema, measured=release.measured, rows=release.rows, weights=release.weights, target=aim
+        )
+    return kept[aim]
 
 
 def choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
@@ -299,32 +306,3 @@ def choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:
     except ValueError:
         names = " or ".join(repr(str(item)) for item in kind)
         raise ParameterError(f"{name} must be {names}, got {given!r}.") from None
-
-
-@final
-class _Same:
-    """A key that only the very same release equals. It holds the release, so that no other takes its identity."""
-
-    __slots__ = ("release",)
-
-    def __init__(self, release: Released) -> None:
-        self.release = release
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and self.release is other.release
-
-    def __hash__(self) -> int:
-        return id(self.release)
-
-
-@lru_cache(maxsize=KEPT)
-def _kept(same: _Same, target: Target) -> Evidence:
-    release = same.release
-    assert release.schema is not None  # whoever asks has looked
-    return Evidence(
-        schema=release.schema,
-        measured=release.measured,
-        rows=release.rows,
-        weights=release.weights,
-        target=target,
-    )

@@ -9,6 +9,12 @@ import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease import html
+from kernelease.analysis.agreement import Agreement, agreement
+from kernelease.analysis.averages import mean
+from kernelease.analysis.estimate import Estimate, Target
+from kernelease.analysis.evidence import Answers, Evidence, answers
+from kernelease.analysis.groups import Regression
+from kernelease.analysis.spread import standard_deviation
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.errors import ParameterError
 from kernelease.fit.points import herd
@@ -19,13 +25,11 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.method import Method
 from kernelease.progress import SILENT, Progress
 from kernelease.release.alike import is_machine, this_machine
-from kernelease.release.associations import Associations
 from kernelease.release.certificate import Certificate, Measurements
 from kernelease.release.comparisons import Comparisons
-from kernelease.release.estimates import Distributions, Estimates
 from kernelease.release.frames import Frames
-from kernelease.release.models import Models
-from kernelease.release.reading import reading
+from kernelease.release.questions import Among, Questions
+from kernelease.release.reading import evidence_of, reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.reading import float_values
@@ -48,8 +52,8 @@ class FitSettings:
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Release(Associations, Comparisons, Distributions, Estimates, Frames, Models):
+@dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
+class Release(Comparisons, Frames, Questions[Estimate, Regression]):
     """What the owner publishes. Nothing in it is private; everything computed from it is free.
 
     `table` holds the synthetic rows, and last their weights (those of a distribution add up to 1), in the column
@@ -61,6 +65,7 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
     measurements: Measurements
     settings: FitSettings | None = None
     solution: Solution | None = None  # of methods that fit points; not kept in a bundle
+    _evidence: dict[Target, Evidence] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @classmethod
     def fitted(cls, measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> "Release":
@@ -122,6 +127,18 @@ class Release(Associations, Comparisons, Distributions, Estimates, Frames, Model
     def rows(self) -> pa.Table:
         """The synthetic rows without their weights."""
         return self.table.drop_columns([self.weight_name])
+
+    def check(self) -> Agreement:
+        """Where the synthetic rows and the estimates disagree by more than the noise: trust the estimates there."""
+        return agreement(evidence_of(self, Target.TABLE), mean, standard_deviation)
+
+    def answers(self) -> Answers:
+        """What this release can and can't answer, by column and by pair of columns."""
+        return replace(answers(evidence_of(self, Target.TABLE)), notices=self.measurements.notices)
+
+    @property
+    def _among(self) -> Among:
+        return Among(release=self)
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
