@@ -3,13 +3,16 @@
 import ast
 import importlib
 import inspect
+import re
 import subprocess
 import sys
+import typing
 from pathlib import Path
 
 import pytest
 
 import kernelease
+import kernelease.errors
 import kernelease.kernels
 
 ROOT = Path(kernelease.__file__).parent
@@ -147,6 +150,34 @@ def _seen_by_type_checkers(path: Path) -> dict[str, str]:
     blocks = [node for node in ast.parse(path.read_text(encoding="utf-8")).body if isinstance(node, ast.If)]
     imports = [node for block in blocks for node in block.body if isinstance(node, ast.ImportFrom)]
     return {alias.name: str(node.module) for node in imports for alias in node.names}
+
+
+ASKED = [
+    name
+    for name, found in inspect.getmembers(kernelease.Release)
+    if not name.startswith("_") and (isinstance(found, property) or inspect.isfunction(found))
+]
+
+
+@pytest.mark.parametrize("name", ASKED)
+def test_what_a_release_answers_with_is_offered_by_a_package(name: str) -> None:
+    """Whoever annotates a function of their own finds the type in kernelease.analysis, or beside the release."""
+    found = getattr(kernelease.Release, name)
+    methods = [found.fget] if isinstance(found, property) else [found, *typing.get_overloads(found)]
+    told = [str(method.__annotations__.get("return", "")) for method in methods]
+    ours = {word for text in told for word in re.findall(r"kernelease\.[\w.]+\.(\w+)", text)}
+    ours |= {text for text in told if re.fullmatch("[A-Z][A-Za-z]+", text)}  # written as a text
+    packages = ("analysis", "release", "measured", "methods", "table", "kernels", "fit")
+    offered = {one for package in packages for one in importlib.import_module(f"kernelease.{package}").__all__}
+    assert ours <= offered | {"Domain", "SomeRows"}  # the questions about some rows are `Questions`
+
+
+def test_every_exception_is_offered_in_one_place() -> None:
+    def below(kind: type[BaseException]) -> set[str]:
+        return {kind.__name__}.union(*(below(one) for one in kind.__subclasses__()))
+
+    assert below(kernelease.errors.KerneleaseError) <= set(kernelease.errors.__all__)
+    assert "UncertaintyWarning" in kernelease.errors.__all__
 
 
 def test_a_front_door_leads_to_no_other_name() -> None:

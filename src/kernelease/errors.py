@@ -22,6 +22,24 @@ but by the commands `release` and `measure`, before anything is spent: they stop
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+__all__ = [
+    "BudgetError",
+    "BundleError",
+    "CapacityError",
+    "KerneleaseError",
+    "LedgerError",
+    "ParameterError",
+    "PrivacyError",
+    "ResourceError",
+    "SchemaError",
+    "SigningError",
+    "SourceError",
+    "UncertaintyWarning",
+    "closest",
+    "is_encodable",
+    "nearest",
+]
+
 # --------------------
 # The exceptions.
 

@@ -13,7 +13,7 @@ from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.quantile import quantile
 from kernelease.errors import ParameterError
 from kernelease.privacy.step import Law
-from kernelease.release.associations import odds_ratio, risk_difference, risk_ratio, standardised_rate
+from kernelease.release.questions import odds_ratio, risk_difference, risk_ratio, standardised_rate
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
 
 FALSE_ALARMS = 1e-4  # of each statistical test here

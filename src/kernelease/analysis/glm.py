@@ -31,6 +31,7 @@ WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ fro
 _SINGULAR = 1e-8  # of J on a common scale: less is a solution at odds of 0 or infinity, which has no derivative
 CERTAIN = 20.0  # log-odds that no table shows: a solution with such has run away from counts that have none
 _STEPS = 200  # of Newton's method; ten suffice where there is a solution
+_LOST = 1e100  # a step so long is none towards a solution: nearly no row has some value of a covariate
 _LONGEST = 2.0  # that a step may move a logarithm of odds or rates
 _NEAR = 1e-9  # of the linear predictor: a step so short is the last
 _REMARK = "numbers count as the average of their cell: exact where the model holds within cells"
@@ -177,6 +178,8 @@ class _Equations:
             largest = float(np.abs(step @ self.design).max())
             whole = self.family is Family.LINEAR  # one step is exact there; elsewhere a long one would overshoot
             slopes = slopes + step * (1.0 if whole else min(1.0, _LONGEST / max(largest, 1e-300)))
+            if largest > _LOST:
+                return self._told(formula, slopes, None)
             if largest < _NEAR * (1.0 + float(np.abs(slopes @ self.design).max())):
                 break
         else:

@@ -238,17 +238,17 @@ class Questions(ABC, Generic[One, Model]):
     def _among(self) -> Among:
         """The rows that are meant."""
 
-    def where(self, condition: str) -> "Asked[One, Model]":
+    def where(self, condition: str) -> "SomeRows[One, Model]":
         """Questions about the rows for which one more condition is true."""
-        return Asked(self._among.narrowed(condition, None, None))
+        return SomeRows(self._among.narrowed(condition, None, None))
 
-    def by(self, *columns: str) -> "Asked[Groups, RegressionGroups]":
+    def by(self, *columns: str) -> "SomeRows[Groups, RegressionGroups]":
         """Questions about each group of rows with the same values of some columns."""
-        return Asked(self._among.narrowed(None, columns[0] if len(columns) == 1 else columns, None))
+        return SomeRows(self._among.narrowed(None, columns[0] if len(columns) == 1 else columns, None))
 
-    def of(self, target: Target | str) -> "Asked[One, Model]":
+    def of(self, target: Target | str) -> "SomeRows[One, Model]":
         """Questions about the private "table", or about the "population" that it was drawn from."""
-        return Asked(self._among.narrowed(None, None, target))
+        return SomeRows(self._among.narrowed(None, None, target))
 
     @overload
     def mean(self, column: str, **rows: Unpack[Rows]) -> One: ...
@@ -299,7 +299,8 @@ class Questions(ABC, Generic[One, Model]):
         """The share of rows in each cell of two columns. For a third, ask `histogram(second, by=[first, third])`."""
         among = self._among.narrowed(where, None, target)
         if among.by is not None:
-            raise ParameterError(f"crosstab: has no groups. Ask histogram({second!r}, by=[{first!r}, …]) instead.")
+            by = ", ".join(map(repr, [first, *names_of(among.by)]))
+            raise ParameterError(f"crosstab: takes no by. Ask histogram({second!r}, by=[{by}]) instead.")
         return crosstab(among.evidence, first, second, where=among.where)
 
     def histogram(self, column: str, *, where: Where = None, by: By = None, target: Whose = None) -> Groups:
@@ -470,7 +471,7 @@ class Questions(ABC, Generic[One, Model]):
 
 @final
 @dataclass(frozen=True, slots=True)
-class Asked(Questions[One, Model]):
+class SomeRows(Questions[One, Model]):
     """Questions about some rows of a release, or about each group of them."""
 
     _among: Among = field()
