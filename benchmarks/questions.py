@@ -40,7 +40,7 @@ def mean(column: str, *, family: str = "mean") -> Question:
     return Question(
         family,
         f"mean of {column}",
-        lambda r, target: [r.mean(column, target=target)],
+        lambda r, target: [r.mean(column, of=target)],
         lambda t: [np.nanmean(t[column])],
     )
 
@@ -50,7 +50,7 @@ def group_mean(column: str, where: str, rows: Callable[[Arrays], np.ndarray]) ->
     return Question(
         "group mean",
         f"mean of {column} where {where}",
-        lambda r, target: [r.mean(column, where=where, target=target)],
+        lambda r, target: [r.mean(column, where=where, of=target)],
         lambda t: [np.nanmean(t[column][rows(t)])],
     )
 
@@ -59,7 +59,7 @@ def difference(column: str, by: str, first: str, second: str, is_first: Callable
     """Of the means of two groups that are all there are."""
 
     def ask(release: ke.Release, target: str) -> list[Estimate]:
-        groups = release.mean(column, by=by, target=target)
+        groups = release.mean(column, by=by, of=target)
         return [groups[first] - groups[second]]
 
     return Question(
@@ -75,7 +75,7 @@ def share(family: str, event: str, hits: Callable[[Arrays], np.ndarray], where: 
     return Question(
         family,
         f"P({event})" if where is None else f"P({event} given {where})",
-        lambda r, target: [r.probability(event, where=where, target=target)],
+        lambda r, target: [r.probability(event, where=where, of=target)],
         lambda t: [np.nanmean(hits(t).astype(np.float64))],
     )
 
@@ -89,7 +89,7 @@ def cross_table(first: str, second: str, values: Sequence[Sequence[object]]) -> 
     """All cells of two columns of categories or booleans; values that share a cell are asked for by probability."""
 
     def ask(release: ke.Release, target: str) -> list[Estimate]:
-        table = release.crosstab(first, second, target=target)
+        table = release.crosstab(first, second, of=target)
         known = {
             (row, column): cell
             for row, line in zip(table.rows, table.estimates, strict=True)
@@ -113,7 +113,7 @@ def _cell(release: ke.Release, columns: tuple[str, str], labels: tuple[str, str]
         f"{column} == {label if label in ('true', 'false') else repr(label)}"
         for column, label in zip(columns, labels, strict=True)
     ]
-    return release.probability(" and ".join(tests), target=target)
+    return release.probability(" and ".join(tests), of=target)
 
 
 def quantile(column: str, level: float, where: str | None = None, rows: Callable[[Arrays], np.ndarray] | None = None):
@@ -124,7 +124,7 @@ def quantile(column: str, level: float, where: str | None = None, rows: Callable
         return [float(np.nanquantile(chosen, level, method="inverted_cdf"))]
 
     words = f"{level:g} quantile of {column}" + ("" if where is None else f" where {where}")
-    return Question("quantile", words, lambda r, target: [r.quantile(column, level, where=where, target=target)], truth)
+    return Question("quantile", words, lambda r, target: [r.quantile(column, level, where=where, of=target)], truth)
 
 
 def correlation(first: str, second: str) -> Question:
@@ -135,7 +135,7 @@ def correlation(first: str, second: str) -> Question:
         return [float(np.corrcoef(t[first][known].astype(float), t[second][known].astype(float))[0, 1])]
 
     words = f"correlation of {first} and {second}"
-    return Question("correlation", words, lambda r, target: [r.correlation(first, second, target=target)], truth)
+    return Question("correlation", words, lambda r, target: [r.correlation(first, second, of=target)], truth)
 
 
 def regression(formula: str, response: str, terms: dict[str, Callable[[Arrays], np.ndarray]]) -> Question:
@@ -147,7 +147,7 @@ def regression(formula: str, response: str, terms: dict[str, Callable[[Arrays], 
         return np.linalg.solve(design @ design.T, design @ t[response][known])[1:].tolist()
 
     def ask(release: ke.Release, target: str) -> list[Estimate]:
-        fitted = release.regression(formula, target=target)
+        fitted = release.regression(formula, of=target)
         return [fitted[name] for name in terms]
 
     return Question("regression", formula, ask, truth)
@@ -165,7 +165,7 @@ def logistic(formula: str, response: str, terms: dict[str, Callable[[Arrays], np
         return slopes[1:].tolist()
 
     def ask(release: ke.Release, target: str) -> list[Estimate]:
-        fitted = release.logistic(formula, target=target)
+        fitted = release.logistic(formula, of=target)
         return [fitted[name] for name in terms]
 
     return Question("logistic", formula, ask, truth)

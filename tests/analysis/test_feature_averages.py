@@ -52,7 +52,7 @@ def test_the_mean_of_a_coordinate(vectors):
 
 
 def test_the_population_adds_sampling(vectors):
-    estimate = vectors.expectation(FUNCTIONS["wave"], target="population")
+    estimate = vectors.expectation(FUNCTIONS["wave"], of="population")
     assert estimate.parts.sampling == pytest.approx(np.cos(POINTS[:, 0]).std() / np.sqrt(5_000), rel=0.3)
 
 
@@ -65,8 +65,8 @@ def test_what_vectors_do_not_answer(vectors):
         vectors.expectation(FUNCTIONS["wave"], where="x0 > 1")
     with pytest.raises(ParameterError, match="NaN"):
         vectors.expectation(lambda t: np.log(t["x0"]))
-    with pytest.raises(ParameterError, match="target must be"):
-        vectors.expectation(FUNCTIONS["wave"], target="everyone")
+    with pytest.raises(ParameterError, match="of must be"):
+        vectors.expectation(FUNCTIONS["wave"], of="everyone")
 
 
 @pytest.fixture(scope="module")

@@ -39,7 +39,7 @@ QUESTIONS = {
     ("probability", "age > 40", "--where", "sex == 'female'"): lambda r: r.probability(
         "age > 40", where="sex == 'female'"
     ),
-    ("mean", "age", "--target", "population"): lambda r: r.mean("age", target="population"),
+    ("mean", "age", "--of", "population"): lambda r: r.mean("age", of="population"),
     ("quantile", "hours", "0.9"): lambda r: r.quantile("hours", 0.9),
     ("correlation", "age", "hours"): lambda r: r.correlation("age", "hours"),
     ("gini", "age"): lambda r: r.gini("age"),
@@ -78,8 +78,8 @@ def test_groups(bundle, release, run):
 def test_regression(here, run):
     """Of a release with so much budget that every pair of columns is measured."""
     run("release", "people.csv", "--schema", "people.toml", "--epsilon", 50, "--delta", 1e-6, "--out", "all", "--quiet")
-    answer = run.json("query", "all", "regression", "employed ~ sex", "--target", "population")
-    estimates = load("all").regression("employed ~ sex", target="population")
+    answer = run.json("query", "all", "regression", "employed ~ sex", "--of", "population")
+    estimates = load("all").regression("employed ~ sex", of="population")
     for group, (name, estimate) in zip(answer["groups"], estimates.items(), strict=True):
         assert (group["group"], group["term"]) == (None, name)
         same(group, estimate)
@@ -174,7 +174,7 @@ def test_what_was_not_measured_together_is_said(bundle, run):
         (("mean", "age", "--by", "agee"), "Did you mean age?"),
         (("mean", "age", "--where", "agee > 3"), "Did you mean age?"),
         (("mean", "age", "--level", "95"), "level must be between 0 and 1"),
-        (("mean", "age", "--target", "everyone"), "target"),
+        (("mean", "age", "--of", "everyone"), "of"),
         (("probability", "sex == 'femal'"), "Did you mean 'female'?"),
         (("probability", "age >"), "it ends too early"),
         (("probability", "__import__('os')"), "condition"),

@@ -227,7 +227,7 @@ def test_samples_of_a_table(release):
     # The error of a share of .4 in 2,000 rows is .011 by sampling, and some more by noise and fit.
     assert 0.008 < share.standard_error < 0.05
     assert share.interval(0.999)[0] < truth < share.interval(0.999)[1]
-    of_table = release.samples(8, method=METHOD, target="table")
+    of_table = release.samples(8, method=METHOD, of="table")
     assert of_table.target is Target.TABLE
 
 

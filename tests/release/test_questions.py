@@ -36,7 +36,7 @@ SCHEMA = ke.Schema.parse("""
 TABLE = people(np.random.default_rng(0), 2_000).select(["age", "ward", "smoker"])
 METHOD = ke.Interactions(solver=ke.MixtureSolver(components=20, steps=20))
 STRATA = {"age < 50": 0.7, "age >= 50": 0.3}
-ROWS = {"where": "age >= 34", "by": "ward", "target": "population"}
+ROWS = {"where": "age >= 34", "by": "ward", "of": "population"}
 
 QUESTIONS = {
     "mean": ("age",),
@@ -59,7 +59,7 @@ QUESTIONS = {
     "odds_ratio": ("smoker == true", "age >= 50"),
     "standardised_rate": ("smoker == true", STRATA),
 }
-WAYS = [(), ("where",), ("by",), ("target",), ("where", "target"), ("where", "by", "target")]
+WAYS = [(), ("where",), ("by",), ("of",), ("where", "of"), ("where", "by", "of")]
 
 
 def _release():
@@ -87,8 +87,8 @@ def _outcome(ask):
 def _narrow(release, rows):
     """The questions about some rows, said first."""
     found = release
-    for name, method in (("where", "where"), ("by", "by"), ("target", "of")):
-        found = getattr(found, method)(rows[name]) if name in rows else found
+    for name, value in rows.items():
+        found = getattr(found, name)(value)
     return found
 
 
@@ -104,7 +104,7 @@ def test_rows_can_be_said_first_or_with_the_question(release, name, way):
     first, short = (getattr(one, name) for one in (_narrow(release, rows), release))
     outcome = _outcome(lambda: short(*QUESTIONS[name], **rows))
     assert _outcome(lambda: first(*QUESTIONS[name])) == outcome
-    if way in [(), ("target",)]:  # every question has an answer about all rows
+    if way in [(), ("of",)]:  # every question has an answer about all rows
         assert not str(outcome).startswith("refused: ")
 
 
@@ -123,12 +123,12 @@ def test_groups_add_up(release):
         release.by("ward").by("ward").count()
 
 
-def test_the_last_target_counts(release):
+def test_the_last_word_counts(release):
     population = release.of("population")
     assert population.mean("age").parts.sampling > 0.0
     assert population.of(Target.TABLE).mean("age").parts.sampling == 0.0
-    assert population.mean("age", target="table").parts.sampling == 0.0
-    with pytest.raises(ParameterError, match="target must be 'table' or 'population', got 'tabel'"):
+    assert population.mean("age", of="table").parts.sampling == 0.0
+    with pytest.raises(ParameterError, match="of must be 'table' or 'population', got 'tabel'"):
         release.of("tabel")
 
 
@@ -148,14 +148,14 @@ def test_a_trend_that_runs_away_is_not_known(release):
 
 
 def test_questions_say_which_rows_are_meant(release):
-    told = "Questions(where='age > 30', by='ward', target='population')"
+    told = "Questions(where='age > 30', by='ward', of='population')"
     assert repr(release.where("age > 30").by("ward").of("population")) == told
 
 
 def test_help_names_every_keyword(release):
     for name in QUESTIONS:
         method = getattr(release, name)
-        assert {"where", "by", "target"} <= set(inspect.signature(method).parameters)
+        assert {"where", "by", "of"} <= set(inspect.signature(method).parameters)
         assert inspect.getdoc(method)
 
 
@@ -173,7 +173,7 @@ from kernelease.release import Release
 
 def ask(release: Release, by: str | None) -> None:
     assert_type(release.mean("age"), Estimate)
-    assert_type(release.mean("age", where="smoker == true", target="population"), Estimate)
+    assert_type(release.mean("age", where="smoker == true", of="population"), Estimate)
     assert_type(release.mean("age", by="ward"), Groups)
     assert_type(release.mean("age", by=["ward", "smoker"]), Groups)
     assert_type(release.mean("age", by=by), Estimate | Groups)

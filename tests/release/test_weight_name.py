@@ -103,8 +103,8 @@ def test_learning_and_samples_of_equal_weight(made: ke.Release) -> None:
 
 def test_estimates_are_about_the_column(made: ke.Release) -> None:
     truth = float(table().column("weight").to_numpy().mean())
-    assert made.mean("weight", target="table").interval(0.999)[0] <= truth
-    assert made.mean("weight", target="table").interval(0.999)[1] >= truth
+    assert made.mean("weight", of="table").interval(0.999)[0] <= truth
+    assert made.mean("weight", of="table").interval(0.999)[1] >= truth
     assert made.probability("weight >= 40").value == pytest.approx(1.0, abs=0.05)
 
 

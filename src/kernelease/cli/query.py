@@ -40,7 +40,7 @@ def query(
         str | None,
         typer.Option(metavar="GROUP", help="With --by: every other group over this one, with their joint noise."),
     ] = None,
-    target: Annotated[
+    of: Annotated[
         Whose, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Whose.TABLE,
     level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
@@ -64,9 +64,9 @@ def query(
     from kernelease.cli.work.estimates import record, show
     from kernelease.release.bundle import load
 
-    whose = Target(target.value)
-    asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, target=whose)
+    whose = Target(of.value)
+    asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, of=whose)
     answer = compared(QUESTIONS[name].answer(asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
-    fields |= {"target": target.value, "level": level, **record(answer, level)}
+    fields |= {"target": of.value, "level": level, **record(answer, level)}
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level))

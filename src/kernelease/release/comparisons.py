@@ -12,7 +12,7 @@ from kernelease.analysis.inference import DRAWS, TestResult
 from kernelease.errors import ParameterError
 from kernelease.fit.points import systematic
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.release.reading import Released, check_same_columns, reading
+from kernelease.release.reading import Released, check_same_columns, choice, reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.atom_features import LENGTHSCALE
 
@@ -25,7 +25,7 @@ _FITTED_ROWS = 4096  # synthetic rows that stand for the sampling variance of th
 class Comparisons:
     """Discrepancies and tests of a release. Everything is computed from its noisy numbers, whose noise is known.
 
-    `target` says whose distribution is meant: of the population that the private table was drawn from, or of the
+    `of` says whose distribution is meant: of the population that the private table was drawn from, or of the
     table itself. `lengthscale` is that of the kernel on ordered columns, as a share of their declared range; it must
     not be tuned to the result. `seed` drives the draws from the null.
     """
@@ -36,33 +36,33 @@ class Comparisons:
         self: Released,
         other: Any,
         *,
-        target: Target | str = Target.POPULATION,
+        of: Target | str = Target.POPULATION,
         draws: int = DRAWS,
         lengthscale: float = LENGTHSCALE,
         seed: int = 0,
     ) -> Estimate:
         """The maximum mean discrepancy to a sample or to another release, without the bias of noise and sampling."""
-        return _against(self, other, lengthscale, seed).mmd(Target(target), draws)
+        return _against(self, other, lengthscale, seed).mmd(choice(Target, of, "of"), draws)
 
     def two_sample_test(
         self: Released,
         other: Any,
         *,
-        target: Target | str = Target.POPULATION,
+        of: Target | str = Target.POPULATION,
         draws: int = DRAWS,
         lengthscale: float = LENGTHSCALE,
         seed: int = 0,
     ) -> TestResult:
         """Whether a sample, or the table behind another release, comes from the same distribution."""
-        result = _against(self, other, lengthscale, seed).test(Target(target), draws)
-        return result.with_scores(_scores(self, other, Target(target)))
+        result = _against(self, other, lengthscale, seed).test(choice(Target, of, "of"), draws)
+        return result.with_scores(_scores(self, other, choice(Target, of, "of")))
 
     def independence_test(
         self: Released,
         first: str,
         second: str,
         *,
-        target: Target | str = Target.POPULATION,
+        of: Target | str = Target.POPULATION,
         draws: int = DRAWS,
         lengthscale: float = LENGTHSCALE,
         seed: int = 0,
@@ -72,7 +72,14 @@ class Comparisons:
 
         blocks, schema = reading(self).counts("independence_test")
         return independence_test(
-            blocks, schema, first, second, target=Target(target), draws=draws, lengthscale=lengthscale, seed=seed
+            blocks,
+            schema,
+            first,
+            second,
+            target=choice(Target, of, "of"),
+            draws=draws,
+            lengthscale=lengthscale,
+            seed=seed,
         )
 
     def goodness_of_fit(
@@ -80,7 +87,7 @@ class Comparisons:
         distribution: Any,
         *,
         column: str | None = None,
-        target: Target | str = Target.POPULATION,
+        of: Target | str = Target.POPULATION,
         draws: int = DRAWS,
         lengthscale: float = LENGTHSCALE,
         seed: int = 0,
@@ -96,14 +103,21 @@ class Comparisons:
             comparison = _against(self, distribution, lengthscale, seed)
             if not isinstance(comparison, AgainstSample):
                 raise ParameterError("goodness_of_fit: compare two releases by two_sample_test.")
-            return comparison.goodness(Target(target), draws)
+            return comparison.goodness(choice(Target, of, "of"), draws)
         blocks, schema = reading(self).counts("goodness_of_fit with a column")
         return column_goodness(
-            blocks, schema, column, distribution, target=Target(target), draws=draws, lengthscale=lengthscale, seed=seed
+            blocks,
+            schema,
+            column,
+            distribution,
+            target=choice(Target, of, "of"),
+            draws=draws,
+            lengthscale=lengthscale,
+            seed=seed,
         )
 
     def witness(
-        self: Released, other: Any, *, columns: Sequence[str] | None = None, target: Target | str = Target.POPULATION
+        self: Released, other: Any, *, columns: Sequence[str] | None = None, of: Target | str = Target.POPULATION
     ) -> Witness:
         """Where a sample or another release differs: per cell of each column, or of the named columns together."""
         if isinstance(other, Comparisons):
@@ -111,8 +125,8 @@ class Comparisons:
             blocks, schema = reading(self).counts("witness of two releases")
             others, theirs = reading(two).counts("witness of two releases")
             check_same_columns(schema, theirs)
-            return release_witness(blocks, others, schema, columns=columns, target=Target(target))
-        return reading(self).witness(other, columns, Target(target))
+            return release_witness(blocks, others, schema, columns=columns, target=choice(Target, of, "of"))
+        return reading(self).witness(other, columns, choice(Target, of, "of"))
 
 
 def _against(release: Released, other: Any, lengthscale: float, seed: int) -> "AgainstSample | AgainstRelease":

@@ -17,7 +17,7 @@ from kernelease.fit.points import thin
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.method import Method
 from kernelease.progress import Progress, shown
-from kernelease.release.reading import CountsReading, NoReading, Released, reading
+from kernelease.release.reading import CountsReading, NoReading, Released, choice, reading
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category, Listed, Ordinal
@@ -237,7 +237,7 @@ class Frames:
         self: Exported,
         count: int = 5,
         *,
-        target: Target | str = Target.POPULATION,
+        of: Target | str = Target.POPULATION,
         rows: int | None = None,
         method: Method | None = None,
         seed: int = 0,
@@ -253,7 +253,7 @@ class Frames:
 
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
-        view, aim = reading(self), Target(target)
+        view, aim = reading(self), choice(Target, of, "of")
         if isinstance(view, CountsReading):
             chosen, size = self.method if method is None else method, self.table.num_rows if rows is None else rows
 

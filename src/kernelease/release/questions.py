@@ -107,7 +107,7 @@ class Rows(TypedDict, total=False):
 
     where: Where
     by: None
-    target: Whose
+    of: Whose
 
 
 class Grouped(TypedDict, total=False):
@@ -115,7 +115,7 @@ class Grouped(TypedDict, total=False):
 
     where: Where
     by: Required[str | Sequence[str]]
-    target: Whose
+    of: Whose
 
 
 @final
@@ -123,27 +123,27 @@ class Grouped(TypedDict, total=False):
 class Among:
     """The rows that a question to a release is about; `by` are the columns whose values group them.
 
-    `target` is whose rows: those of the private table, or of the population that it was drawn from.
+    `of` says whose rows: those of the private table, or of the population that it was drawn from.
     """
 
     release: Released
     where: str | None = None
     by: str | tuple[str, ...] | None = None
-    target: Target = Target.TABLE
+    of: Target = Target.TABLE
 
-    def narrowed(self, where: Where, by: By, target: Whose) -> "Among":
+    def narrowed(self, where: Where, by: By, of: Whose) -> "Among":
         """The rows of these that fulfil one more condition, in groups by more columns."""
         return replace(
             self,
             where=self.where if where is None else _all(self.where, where),
             by=self.by if by is None else _more(self.by, by),
-            target=self.target if target is None else choice(Target, target, "target"),
+            of=self.of if of is None else choice(Target, of, "of"),
         )
 
     @property
     def evidence(self) -> Evidence:
         """What the release says about its table or population."""
-        return evidence_of(self.release, self.target)
+        return evidence_of(self.release, self.of)
 
     @property
     def of_vectors(self) -> bool:
@@ -191,7 +191,7 @@ class Among:
     def expect(self, function: Callable[[Columns], Any]) -> Estimate:
         """The mean of a function of vectors."""
         release, noisy = self.release, reading(self.release).embedding("expectation")
-        return vector_expectation(noisy, release.rows, release.points, release.weights, function, self.target)
+        return vector_expectation(noisy, release.rows, release.points, release.weights, function, self.of)
 
 
 def _more(before: str | tuple[str, ...] | None, by: str | Sequence[str]) -> str | tuple[str, ...]:
@@ -222,7 +222,7 @@ class Questions(ABC, Generic[One, Model]):
     """Answers with error bars, from the noisy numbers of a release. An answer is an `Estimate`, or one for each group.
 
     `where` is a condition like "age > 30 and sex == 'F'", and `by` a column, or several: then there is an answer for
-    each of their values. `target` is "table", the private table itself as its schema declares it (clamped to its
+    each of their values. `of` is "table", the private table itself as its schema declares it (clamped to its
     ranges), or "population", what it was drawn from. Each can be said first, or with the question: `release.where("age
     > 30").by("sex").mean("income")` is `release.mean("income", where="age > 30", by="sex")`.
 
@@ -246,17 +246,17 @@ class Questions(ABC, Generic[One, Model]):
         """Questions about each group of rows with the same values of some columns."""
         return SomeRows(self._among.narrowed(None, columns[0] if len(columns) == 1 else columns, None))
 
-    def of(self, target: Target | str) -> "SomeRows[One, Model]":
+    def of(self, whose: Target | str) -> "SomeRows[One, Model]":
         """Questions about the private "table", or about the "population" that it was drawn from."""
-        return SomeRows(self._among.narrowed(None, None, target))
+        return SomeRows(self._among.narrowed(None, None, whose))
 
     @overload
     def mean(self, column: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def mean(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def mean(self, column: str, *, where: Where = None, by: By = None, target: Whose = None) -> One | Groups:
+    def mean(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         if among.of_vectors:
             return cast(One, among.expect(lambda vectors: vectors[column]))
         return cast(One, mean(among.evidence, column, where=among.where, by=among.by))
@@ -265,18 +265,18 @@ class Questions(ABC, Generic[One, Model]):
     def probability(self, event: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def probability(self, event: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def probability(self, event: str, *, where: Where = None, by: By = None, target: Whose = None) -> One | Groups:
+    def probability(self, event: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The share of rows for which a condition is true."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(One, probability(among.evidence, event, where=among.where, by=among.by))
 
     @overload
-    def count(self, where: Where = None, *, by: None = None, target: Whose = None) -> One: ...
+    def count(self, where: Where = None, *, by: None = None, of: Whose = None) -> One: ...
     @overload
-    def count(self, where: Where = None, *, by: str | Sequence[str], target: Whose = None) -> Groups: ...
-    def count(self, where: Where = None, *, by: By = None, target: Whose = None) -> One | Groups:
+    def count(self, where: Where = None, *, by: str | Sequence[str], of: Whose = None) -> Groups: ...
+    def count(self, where: Where = None, *, by: By = None, of: Whose = None) -> One | Groups:
         """How many rows (or persons, where the schema has a unit) there are for which a condition is true."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(One, count(among.evidence, among.where, by=among.by))
 
     @overload
@@ -284,35 +284,35 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def expectation(self, function: Callable[[Columns], Any], **rows: Unpack[Grouped]) -> Groups: ...
     def expectation(
-        self, function: Callable[[Columns], Any], *, where: Where = None, by: By = None, target: Whose = None
+        self, function: Callable[[Columns], Any], *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The mean of a function of a row: `lambda t: np.log1p(t["gain"])`. NaN leaves a row out.
 
         Of a release of vectors, the columns are x0, x1 and so on.
         """
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         if among.of_vectors:
             return cast(One, among.expect(function))
         return cast(One, expectation(among.evidence, function, where=among.where, by=among.by))
 
-    def crosstab(self, first: str, second: str, *, where: Where = None, target: Whose = None) -> EstimateTable:
+    def crosstab(self, first: str, second: str, *, where: Where = None, of: Whose = None) -> EstimateTable:
         """The share of rows in each cell of two columns. For a third, ask `histogram(second, by=[first, third])`."""
-        among = self._among.narrowed(where, None, target)
+        among = self._among.narrowed(where, None, of)
         if among.by is not None:
             by = ", ".join(map(repr, [first, *names_of(among.by)]))
             raise ParameterError(f"crosstab: takes no by. Ask histogram({second!r}, by=[{by}]) instead.")
         return crosstab(among.evidence, first, second, where=among.where)
 
-    def histogram(self, column: str, *, where: Where = None, by: By = None, target: Whose = None) -> Groups:
+    def histogram(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> Groups:
         """The share of rows in each cell of a column, of each group with `by`: its `plot()` has error bars."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return shares(among.evidence, column, average, where=among.where, by=among.by)
 
     def survival(
-        self, column: str, times: Sequence[float], *, where: Where = None, by: By = None, target: Whose = None
+        self, column: str, times: Sequence[float], *, where: Where = None, by: By = None, of: Whose = None
     ) -> Groups:
         """The share of rows whose number is beyond each of some times, among those that have one."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return survival(among.evidence, column, times, probability, where=among.where, by=among.by)
 
     @overload
@@ -320,21 +320,19 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def quantile(self, column: str, share: float, **rows: Unpack[Grouped]) -> Groups: ...
     def quantile(
-        self, column: str, share: float, *, where: Where = None, by: By = None, target: Whose = None
+        self, column: str, share: float, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(One, quantile(among.evidence, column, share, where=among.where, by=among.by))
 
     @overload
     def standard_deviation(self, column: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def standard_deviation(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def standard_deviation(
-        self, column: str, *, where: Where = None, by: By = None, target: Whose = None
-    ) -> One | Groups:
+    def standard_deviation(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How far a number is from its mean, a root mean square."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(
             One, among.estimate([(column,)], lambda rows: standard_deviation(rows, column), "standard deviation")
         )
@@ -343,18 +341,18 @@ class Questions(ABC, Generic[One, Model]):
     def gini(self, column: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def gini(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def gini(self, column: str, *, where: Where = None, by: By = None, target: Whose = None) -> One | Groups:
+    def gini(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How unequal a number is among rows: 0 where all have the same, near 1 where one has it all."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(One, among.estimate([(column,)], lambda rows: gini(rows, column), "gini"))
 
     @overload
     def entropy(self, column: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def entropy(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def entropy(self, column: str, *, where: Where = None, by: By = None, target: Whose = None) -> One | Groups:
+    def entropy(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How evenly rows are spread over the values of a column, in nats: 0 to log k."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(One, among.estimate([(column,)], lambda rows: entropy(rows, column), "entropy"))
 
     @overload
@@ -362,10 +360,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def correlation(self, first: str, second: str, **rows: Unpack[Grouped]) -> Groups: ...
     def correlation(
-        self, first: str, second: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, first: str, second: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The correlation of two columns of numbers or booleans."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(
             One, among.estimate([(first, second)], lambda rows: correlation(rows, first, second), "correlation")
         )
@@ -374,11 +372,9 @@ class Questions(ABC, Generic[One, Model]):
     def trend(self, column: str, over: str, **rows: Unpack[Rows]) -> One: ...
     @overload
     def trend(self, column: str, over: str, **rows: Unpack[Grouped]) -> Groups: ...
-    def trend(
-        self, column: str, over: str, *, where: Where = None, by: By = None, target: Whose = None
-    ) -> One | Groups:
+    def trend(self, column: str, over: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The slope of a number, or of the share of true, over a number or (per year) a date."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
 
         def answer(rows: Evidence) -> Estimate:
             return judged_trend(rows, trend(rows, column, over), column, over)
@@ -390,10 +386,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def regression(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     def regression(
-        self, formula: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         pairs = list(itertools.combinations(_names(formula), 2))
         answer = partial(_least_squares, formula=formula)
         return cast(Model, among.model(formula, pairs, answer, "regression"))
@@ -403,10 +399,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def logistic(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     def logistic(
-        self, formula: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(Model, among.generalised(formula, Family.LOGISTIC))
 
     @overload
@@ -414,10 +410,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def poisson(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     def poisson(
-        self, formula: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """A log-linear model of a number from 0 on: "visits ~ age + sex"."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         return cast(Model, among.generalised(formula, Family.POISSON))
 
     @overload
@@ -425,10 +421,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def risk_difference(self, event: str, exposure: str, **rows: Unpack[Grouped]) -> Groups: ...
     def risk_difference(
-        self, event: str, exposure: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """P(event given exposure) − P(event without it)."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         answer = partial(risk_difference, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -437,10 +433,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def risk_ratio(self, event: str, exposure: str, **rows: Unpack[Grouped]) -> Groups: ...
     def risk_ratio(
-        self, event: str, exposure: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """P(event given exposure) / P(event without it)."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         answer = partial(risk_ratio, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -449,10 +445,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def odds_ratio(self, event: str, exposure: str, **rows: Unpack[Grouped]) -> Groups: ...
     def odds_ratio(
-        self, event: str, exposure: str, *, where: Where = None, by: By = None, target: Whose = None
+        self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The odds of an event with an exposure over those without it."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         answer = partial(odds_ratio, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -461,10 +457,10 @@ class Questions(ABC, Generic[One, Model]):
     @overload
     def standardised_rate(self, event: str, weights: Mapping[str, float], **rows: Unpack[Grouped]) -> Groups: ...
     def standardised_rate(
-        self, event: str, weights: Mapping[str, float], *, where: Where = None, by: By = None, target: Whose = None
+        self, event: str, weights: Mapping[str, float], *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """Σ weight·P(event given a condition), for the weights of a standard: {"age < 40": 0.6, "age >= 40": 0.4}."""
-        among = self._among.narrowed(where, by, target)
+        among = self._among.narrowed(where, by, of)
         answer = partial(standardised_rate, event=event, weights=weights, where=among.where)
         return cast(One, among.compare([event, *weights], answer))
 
@@ -477,4 +473,4 @@ class SomeRows(Questions[One, Model]):
     _among: Among = field()
 
     def __repr__(self) -> str:
-        return f"Questions(where={self._among.where!r}, by={self._among.by!r}, target={str(self._among.target)!r})"
+        return f"Questions(where={self._among.where!r}, by={self._among.by!r}, of={str(self._among.of)!r})"

@@ -287,16 +287,16 @@ def _codes(release: Released, schema: Schema, chosen: Integers | None) -> Intege
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
-def evidence_of(release: Released, target: Target | str) -> Evidence:
-    """The evidence of a release of a table."""
+def evidence_of(release: Released, target: Target) -> Evidence:
+    """The evidence of a release of a table, for questions about the table or about its population."""
     if release.schema is None:
         raise ParameterError("This release has no schema, so its columns have no declared meaning to ask about.")
-    aim, kept = choice(Target, target, "target"), release._evidence
-    if aim not in kept:
-        kept[aim] = Evidence(
-            schema=release.schema, measured=release.measured, rows=release.rows, weights=release.weights, target=aim
+    kept = release._evidence
+    if target not in kept:
+        kept[target] = Evidence(
+            schema=release.schema, measured=release.measured, rows=release.rows, weights=release.weights, target=target
         )
-    return kept[aim]
+    return kept[target]
 
 
 def choice(kind: type[Choice], given: Choice | str, name: str) -> Choice:

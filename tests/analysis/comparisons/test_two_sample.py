@@ -33,7 +33,7 @@ def test_mmd_grows_with_the_difference():
 
 
 def test_mmd_of_the_table_has_no_sampling_error():
-    of_table, of_population = (RELEASE.mmd(OLDER, target=target) for target in ("table", "population"))
+    of_table, of_population = (RELEASE.mmd(OLDER, of=of) for of in ("table", "population"))
     assert of_table.parts.sampling == 0.0 < of_population.parts.sampling
     assert of_table.target is Target.TABLE
 
@@ -85,7 +85,7 @@ def test_duplicated_persons_say_no_more():
     ("ask", "message"),
     [
         (lambda: RELEASE.mmd(VECTORS), "measured counts|different"),
-        (lambda: RELEASE.mmd(SAME, target="people"), "people"),
+        (lambda: RELEASE.mmd(SAME, of="people"), "of must be .* got 'people'"),
         (lambda: RELEASE.mmd(SAME, lengthscale=0.0), "lengthscale"),
         (lambda: RELEASE.two_sample_test(SAME, draws=5), "at least 19"),
         (lambda: RELEASE.goodness_of_fit(OTHER), "two_sample_test"),

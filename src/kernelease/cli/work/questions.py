@@ -31,12 +31,12 @@ class Asked:
     about: tuple[str, ...]
     where: str | None
     by: str | list[str] | None
-    target: "Target"
+    of: "Target"
 
     @property
     def rows(self) -> dict[str, Any]:
         """What every question takes."""
-        return {"where": self.where, "by": self.by, "target": self.target}
+        return {"where": self.where, "by": self.by, "of": self.of}
 
 
 @final
