@@ -42,7 +42,7 @@ class Comparisons:
         seed: int = 0,
     ) -> Estimate:
         """The maximum mean discrepancy to a sample or to another release, without the bias of noise and sampling."""
-        return _against(self, other, lengthscale, seed).mmd(choice(Target, of, "of"), draws)
+        return _against(self, other, lengthscale, seed).mmd(_whose(of), draws)
 
     def two_sample_test(
         self: Released,
@@ -54,8 +54,9 @@ class Comparisons:
         seed: int = 0,
     ) -> TestResult:
         """Whether a sample, or the table behind another release, comes from the same distribution."""
-        result = _against(self, other, lengthscale, seed).test(choice(Target, of, "of"), draws)
-        return result.with_scores(_scores(self, other, choice(Target, of, "of")))
+        whose = _whose(of)
+        result = _against(self, other, lengthscale, seed).test(whose, draws)
+        return result.with_scores(_scores(self, other, whose))
 
     def independence_test(
         self: Released,
@@ -72,14 +73,7 @@ class Comparisons:
 
         blocks, schema = reading(self).counts("independence_test")
         return independence_test(
-            blocks,
-            schema,
-            first,
-            second,
-            target=choice(Target, of, "of"),
-            draws=draws,
-            lengthscale=lengthscale,
-            seed=seed,
+            blocks, schema, first, second, target=_whose(of), draws=draws, lengthscale=lengthscale, seed=seed
         )
 
     def goodness_of_fit(
@@ -103,17 +97,10 @@ class Comparisons:
             comparison = _against(self, distribution, lengthscale, seed)
             if not isinstance(comparison, AgainstSample):
                 raise ParameterError("goodness_of_fit: compare two releases by two_sample_test.")
-            return comparison.goodness(choice(Target, of, "of"), draws)
+            return comparison.goodness(_whose(of), draws)
         blocks, schema = reading(self).counts("goodness_of_fit with a column")
         return column_goodness(
-            blocks,
-            schema,
-            column,
-            distribution,
-            target=choice(Target, of, "of"),
-            draws=draws,
-            lengthscale=lengthscale,
-            seed=seed,
+            blocks, schema, column, distribution, target=_whose(of), draws=draws, lengthscale=lengthscale, seed=seed
         )
 
     def witness(
@@ -125,8 +112,12 @@ class Comparisons:
             blocks, schema = reading(self).counts("witness of two releases")
             others, theirs = reading(two).counts("witness of two releases")
             check_same_columns(schema, theirs)
-            return release_witness(blocks, others, schema, columns=columns, target=choice(Target, of, "of"))
-        return reading(self).witness(other, columns, choice(Target, of, "of"))
+            return release_witness(blocks, others, schema, columns=columns, target=_whose(of))
+        return reading(self).witness(other, columns, _whose(of))
+
+
+def _whose(of: Target | str) -> Target:
+    return choice(Target, of, "of")
 
 
 def _against(release: Released, other: Any, lengthscale: float, seed: int) -> "AgainstSample | AgainstRelease":

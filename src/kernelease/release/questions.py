@@ -131,7 +131,7 @@ class Among:
     by: str | tuple[str, ...] | None = None
     of: Target = Target.TABLE
 
-    def narrowed(self, where: Where, by: By, of: Whose) -> "Among":
+    def narrow(self, where: Where, by: By, of: Whose) -> "Among":
         """The rows of these that fulfil one more condition, in groups by more columns."""
         return replace(
             self,
@@ -146,7 +146,7 @@ class Among:
         return evidence_of(self.release, self.of)
 
     @property
-    def of_vectors(self) -> bool:
+    def about_vectors(self) -> bool:
         """Whether the question is about all rows of a release without a schema: its columns are x0, x1 and so on."""
         return self.release.schema is None and self.where is None and self.by is None
 
@@ -167,7 +167,7 @@ class Among:
             instead = f"One model with the groups as covariates needs pairs only: {model} {f'{formula} + {groups}'!r}."
         return modelled(self.evidence, sets, answer, what=what, instead=instead, where=self.where, by=self.by)
 
-    def generalised(self, formula: str, family: Family) -> Regression | RegressionGroups:
+    def fit(self, formula: str, family: Family) -> Regression | RegressionGroups:
         """A generalised linear model."""
 
         def answer(rows: Evidence) -> Regression:
@@ -240,15 +240,15 @@ class Questions(ABC, Generic[One, Model]):
 
     def where(self, condition: str) -> "SomeRows[One, Model]":
         """Questions about the rows for which one more condition is true."""
-        return SomeRows(self._among.narrowed(condition, None, None))
+        return SomeRows(self._among.narrow(condition, None, None))
 
     def by(self, *columns: str) -> "SomeRows[Groups, RegressionGroups]":
         """Questions about each group of rows with the same values of some columns."""
-        return SomeRows(self._among.narrowed(None, columns[0] if len(columns) == 1 else columns, None))
+        return SomeRows(self._among.narrow(None, columns[0] if len(columns) == 1 else columns, None))
 
     def of(self, whose: Target | str) -> "SomeRows[One, Model]":
         """Questions about the private "table", or about the "population" that it was drawn from."""
-        return SomeRows(self._among.narrowed(None, None, whose))
+        return SomeRows(self._among.narrow(None, None, whose))
 
     @overload
     def mean(self, column: str, **rows: Unpack[Rows]) -> One: ...
@@ -256,8 +256,8 @@ class Questions(ABC, Generic[One, Model]):
     def mean(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     def mean(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
-        among = self._among.narrowed(where, by, of)
-        if among.of_vectors:
+        among = self._among.narrow(where, by, of)
+        if among.about_vectors:
             return cast(One, among.expect(lambda vectors: vectors[column]))
         return cast(One, mean(among.evidence, column, where=among.where, by=among.by))
 
@@ -267,7 +267,7 @@ class Questions(ABC, Generic[One, Model]):
     def probability(self, event: str, **rows: Unpack[Grouped]) -> Groups: ...
     def probability(self, event: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The share of rows for which a condition is true."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(One, probability(among.evidence, event, where=among.where, by=among.by))
 
     @overload
@@ -276,7 +276,7 @@ class Questions(ABC, Generic[One, Model]):
     def count(self, where: Where = None, *, by: str | Sequence[str], of: Whose = None) -> Groups: ...
     def count(self, where: Where = None, *, by: By = None, of: Whose = None) -> One | Groups:
         """How many rows (or persons, where the schema has a unit) there are for which a condition is true."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(One, count(among.evidence, among.where, by=among.by))
 
     @overload
@@ -290,14 +290,14 @@ class Questions(ABC, Generic[One, Model]):
 
         Of a release of vectors, the columns are x0, x1 and so on.
         """
-        among = self._among.narrowed(where, by, of)
-        if among.of_vectors:
+        among = self._among.narrow(where, by, of)
+        if among.about_vectors:
             return cast(One, among.expect(function))
         return cast(One, expectation(among.evidence, function, where=among.where, by=among.by))
 
     def crosstab(self, first: str, second: str, *, where: Where = None, of: Whose = None) -> EstimateTable:
         """The share of rows in each cell of two columns. For a third, ask `histogram(second, by=[first, third])`."""
-        among = self._among.narrowed(where, None, of)
+        among = self._among.narrow(where, None, of)
         if among.by is not None:
             by = ", ".join(map(repr, [first, *names_of(among.by)]))
             raise ParameterError(f"crosstab: takes no by. Ask histogram({second!r}, by=[{by}]) instead.")
@@ -305,14 +305,14 @@ class Questions(ABC, Generic[One, Model]):
 
     def histogram(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> Groups:
         """The share of rows in each cell of a column, of each group with `by`: its `plot()` has error bars."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return shares(among.evidence, column, average, where=among.where, by=among.by)
 
     def survival(
         self, column: str, times: Sequence[float], *, where: Where = None, by: By = None, of: Whose = None
     ) -> Groups:
         """The share of rows whose number is beyond each of some times, among those that have one."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return survival(among.evidence, column, times, probability, where=among.where, by=among.by)
 
     @overload
@@ -323,7 +323,7 @@ class Questions(ABC, Generic[One, Model]):
         self, column: str, share: float, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(One, quantile(among.evidence, column, share, where=among.where, by=among.by))
 
     @overload
@@ -332,7 +332,7 @@ class Questions(ABC, Generic[One, Model]):
     def standard_deviation(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     def standard_deviation(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How far a number is from its mean, a root mean square."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(
             One, among.estimate([(column,)], lambda rows: standard_deviation(rows, column), "standard deviation")
         )
@@ -343,7 +343,7 @@ class Questions(ABC, Generic[One, Model]):
     def gini(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     def gini(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How unequal a number is among rows: 0 where all have the same, near 1 where one has it all."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(One, among.estimate([(column,)], lambda rows: gini(rows, column), "gini"))
 
     @overload
@@ -352,7 +352,7 @@ class Questions(ABC, Generic[One, Model]):
     def entropy(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     def entropy(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """How evenly rows are spread over the values of a column, in nats: 0 to log k."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(One, among.estimate([(column,)], lambda rows: entropy(rows, column), "entropy"))
 
     @overload
@@ -363,7 +363,7 @@ class Questions(ABC, Generic[One, Model]):
         self, first: str, second: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The correlation of two columns of numbers or booleans."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         return cast(
             One, among.estimate([(first, second)], lambda rows: correlation(rows, first, second), "correlation")
         )
@@ -374,7 +374,7 @@ class Questions(ABC, Generic[One, Model]):
     def trend(self, column: str, over: str, **rows: Unpack[Grouped]) -> Groups: ...
     def trend(self, column: str, over: str, *, where: Where = None, by: By = None, of: Whose = None) -> One | Groups:
         """The slope of a number, or of the share of true, over a number or (per year) a date."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
 
         def answer(rows: Evidence) -> Estimate:
             return judged_trend(rows, trend(rows, column, over), column, over)
@@ -389,7 +389,7 @@ class Questions(ABC, Generic[One, Model]):
         self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         pairs = list(itertools.combinations(_names(formula), 2))
         answer = partial(_least_squares, formula=formula)
         return cast(Model, among.model(formula, pairs, answer, "regression"))
@@ -402,8 +402,8 @@ class Questions(ABC, Generic[One, Model]):
         self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
-        among = self._among.narrowed(where, by, of)
-        return cast(Model, among.generalised(formula, Family.LOGISTIC))
+        among = self._among.narrow(where, by, of)
+        return cast(Model, among.fit(formula, Family.LOGISTIC))
 
     @overload
     def poisson(self, formula: str, **rows: Unpack[Rows]) -> Model: ...
@@ -413,8 +413,8 @@ class Questions(ABC, Generic[One, Model]):
         self, formula: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> Model | RegressionGroups:
         """A log-linear model of a number from 0 on: "visits ~ age + sex"."""
-        among = self._among.narrowed(where, by, of)
-        return cast(Model, among.generalised(formula, Family.POISSON))
+        among = self._among.narrow(where, by, of)
+        return cast(Model, among.fit(formula, Family.POISSON))
 
     @overload
     def risk_difference(self, event: str, exposure: str, **rows: Unpack[Rows]) -> One: ...
@@ -424,7 +424,7 @@ class Questions(ABC, Generic[One, Model]):
         self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """P(event given exposure) − P(event without it)."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         answer = partial(risk_difference, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -436,7 +436,7 @@ class Questions(ABC, Generic[One, Model]):
         self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """P(event given exposure) / P(event without it)."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         answer = partial(risk_ratio, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -448,7 +448,7 @@ class Questions(ABC, Generic[One, Model]):
         self, event: str, exposure: str, *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """The odds of an event with an exposure over those without it."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         answer = partial(odds_ratio, event=event, exposure=exposure, where=among.where)
         return cast(One, among.compare([event, exposure], answer))
 
@@ -460,7 +460,7 @@ class Questions(ABC, Generic[One, Model]):
         self, event: str, weights: Mapping[str, float], *, where: Where = None, by: By = None, of: Whose = None
     ) -> One | Groups:
         """Σ weight·P(event given a condition), for the weights of a standard: {"age < 40": 0.6, "age >= 40": 0.4}."""
-        among = self._among.narrowed(where, by, of)
+        among = self._among.narrow(where, by, of)
         answer = partial(standardised_rate, event=event, weights=weights, where=among.where)
         return cast(One, among.compare([event, *weights], answer))
 
