@@ -79,6 +79,6 @@ def test_so_are_the_data_sets_of_samples(monkeypatch: pytest.MonkeyPatch, forget
     _strayed(monkeypatch)
     if forgets:
         _forgotten(monkeypatch)
-    sets = release.samples(2, target="table", method=ke.Interactions(solver=MixtureSolver().quick()))
+    sets = release.samples(2, of="table", method=ke.Interactions(solver=MixtureSolver().quick()))
     farthest = max(apart(dataclasses.replace(release, table=table))["mean of wage"] for table in sets)
     assert (farthest > 2.0 * LIMIT) is forgets
