@@ -30,7 +30,7 @@ from unittest import mock
 
 from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
 from kernelease.cli import app
-from kernelease.cli import app as exits
+from kernelease.cli import command as exits
 from kernelease.errors import KerneleaseError
 from kernelease.privacy import Privacy, SystemNoise, noise
 from kernelease.privacy.ledger import Charge, MemoryLedger, Receipt

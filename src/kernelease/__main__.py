@@ -1,5 +1,5 @@
 """`python -m kernelease`."""
 
-from kernelease.cli.app import app
+from kernelease.cli.command import app
 
 app()

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.cli import app as exits
+from kernelease.cli import command as exits
 from kernelease.pipeline import fit, measure
 from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.release import container

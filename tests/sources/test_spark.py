@@ -16,7 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.cli.app import app
+from kernelease.cli.command import app
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.pipeline import weighting
 from kernelease.privacy.mechanisms import PrivacyFilter

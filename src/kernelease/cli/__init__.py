@@ -1,5 +1,5 @@
 """The command line. Presentation only: everything it does is a call of the library."""
 
-from kernelease.cli.app import app
+from kernelease.cli.command import app
 
 __all__ = ["app"]

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.app import FAILED
+from kernelease.cli.command import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
 from kernelease.cli.screen import Screen, check_free, write_new
 from kernelease.cli.writing import read_declared, takes_writing

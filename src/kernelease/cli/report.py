@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from kernelease.cli.app import FAILED
+from kernelease.cli.command import FAILED
 from kernelease.cli.options import Bundle, Json, Overwrite, Query, Quiet
 from kernelease.cli.screen import Screen, facts
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.app import FAILED
+from kernelease.cli.command import FAILED
 from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
 
