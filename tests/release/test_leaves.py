@@ -168,7 +168,8 @@ def test_a_bundle_of_leaves_is_small_and_verified(made: Release, tmp_path: Path)
     again = ke.load(path)
     assert again.measured.fingerprint == made.measured.fingerprint
     assert again.table == made.table
-    assert again.count(f"code == '{VALUES[7]}'").value == made.count(f"code == '{VALUES[7]}'").value
+    asked = f"code == '{VALUES[7]}'"  # sums of arrays elsewhere in memory round otherwise, in the last digit
+    assert again.count(asked).value == pytest.approx(made.count(asked).value, rel=1e-12)
     assert all(finding.holds for finding in ke.verify(path) if finding.check != "noise")
 
 
