@@ -189,6 +189,7 @@ def test_the_version_is_a_version() -> None:
     assert kernelease.__version__[0].isdigit()
 
 
+@pytest.mark.slow
 def test_importing_is_light_and_silent() -> None:
     """No optional engine is imported, and nothing is printed. (OpenDP itself imports polars where it finds it.)"""
     script = (

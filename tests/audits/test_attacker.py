@@ -31,6 +31,7 @@ def worlds(mu: float, trials: int) -> tuple[np.ndarray, np.ndarray]:
     return GENERATOR.normal(0.0, 1.0, trials), GENERATOR.normal(mu, 1.0, trials)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mu", [0.0, 0.24, 1.85, 5.0])
 def test_bounds_on_mu_lie_below_the_truth_and_near_it(mu: float) -> None:
     for trials in (300, 80_000):

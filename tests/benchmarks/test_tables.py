@@ -152,6 +152,7 @@ def test_stopwatch_counts_the_command_alone(tmp_path):
     assert 90 < large.megabytes < 200
 
 
+@pytest.mark.slow
 def test_stopwatch_ends_what_takes_too_long(tmp_path):
     script = "import subprocess, sys; p = subprocess.Popen(['sleep', '600']); print(p.pid, flush=True); p.wait()"
     for limit in (1.0, 4.0, 16.0, 64.0):  # a busy machine takes its time to start it
@@ -163,6 +164,7 @@ def test_stopwatch_ends_what_takes_too_long(tmp_path):
     assert not alive(int(late.words))
 
 
+@pytest.mark.slow
 def test_the_command_ends_with_its_starter(tmp_path):
     script = "import os, time; print(os.getpid(), flush=True); time.sleep(600)"
     starter = [sys.executable, "-S", "-E", stopwatch.__file__, "600", str(tmp_path / "report.json")]

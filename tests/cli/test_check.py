@@ -107,6 +107,7 @@ other = true
 ROWS = "17,f\n41,m\n" * 225
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["release", "measure"])
 @pytest.mark.parametrize(
     ("rows", "source", "words"),

@@ -34,6 +34,7 @@ def test_every_question_has_an_answer_in_both_languages(clinic, monkeypatch, run
         assert not any(one["says_little"] for one in groups if one.get("term") != "intercept"), line
 
 
+@pytest.mark.slow
 def test_both_languages_say_the_same(clinic, monkeypatch, run):
     monkeypatch.chdir(clinic)
     r = ke.load("clinic")

@@ -90,6 +90,7 @@ def _run(folder, command):
     return int(code), modules, done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("command", "said"),
     [
@@ -113,6 +114,7 @@ def test_a_refusal_loads_nothing_that_works_with_rows(here, command, said):
     assert [name for name in modules if name in WORK or name.startswith(PACKAGES)] == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("question", ["mean age", "count", "quantile age 0.5"])
 def test_a_question_loads_nothing_that_measures_draws_noise_or_compares(here, question):
     if not (here / "bundle").exists():

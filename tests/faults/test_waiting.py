@@ -90,6 +90,7 @@ def within(call: Call) -> list[Place]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TRIED)
 def test_no_signal_loses_what_was_charged(name: str) -> None:
     call = BY_NAME[name]
@@ -196,6 +197,7 @@ def sent(folder: Path, name: str, times: int, moment: str, out: str) -> Any:
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
 def test_a_signal_that_ends_the_process_ends_it_once_the_measurements_are_saved(tmp_path: Path, name: str) -> None:
     done = sent(tmp_path, name, 1, "noise", "out")
@@ -206,6 +208,7 @@ def test_a_signal_that_ends_the_process_ends_it_once_the_measurements_are_saved(
     assert load_measurements(tmp_path / "out").certificate.entry.number == 1
 
 
+@pytest.mark.slow
 def test_the_second_signal_says_what_waiting_buys(tmp_path: Path) -> None:
     done = sent(tmp_path, "SIGINT", 2, "noise", "out")
     first = done.stderr.split("\n")[1]
@@ -218,6 +221,7 @@ def test_the_second_signal_says_what_waiting_buys(tmp_path: Path) -> None:
     assert load_measurements(tmp_path / "out").certificate.entry.number == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["noise", "fit"])
 def test_measurements_in_memory_alone_are_saved_before_the_process_ends(tmp_path: Path, moment: str) -> None:
     done = sent(tmp_path, "SIGTERM", 1, moment, "")

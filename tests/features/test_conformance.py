@@ -19,6 +19,7 @@ GOOD = Fourier.random(Gaussian(lengthscale=1.0), features=16, dimension=3, seed=
 GENERATOR = np.random.default_rng(1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_map_conforms(case: Case) -> None:
     draws = [case.make(PublicSeed(seed)) for seed in range(1000, 1200)] if case.kernel else []

@@ -37,6 +37,7 @@ def _rows(cells: list[Any], columns: int) -> Rows:
     return rows
 
 
+@pytest.mark.slow
 @BY_NAME
 @given(cells=st.lists(CELLS, min_size=6, max_size=12))
 @settings(deadline=None)
@@ -54,6 +55,7 @@ def test_bounds_hold_in_integers_for_every_cell(index: int, cells: list[Any]) ->
         assert step * sum(abs(vector)) <= Fraction(bound_l1)
 
 
+@pytest.mark.slow
 @BY_NAME
 @given(cells=st.lists(CELLS, min_size=9, max_size=15))
 @settings(deadline=None)

@@ -92,6 +92,7 @@ def _wide(columns: int) -> Schema:
     return Schema.parse("\n".join(f"[columns.c{i}]\n{kinds[i % 3]}" for i in range(columns)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [None, "c1"])
 def test_pairs_that_are_alike_are_planned_for_once(target):
     """Other epsilons are compared by one pair of each kind, and say what a plan for them says of all of its pairs."""
@@ -127,6 +128,7 @@ def rows_of(schema: Schema, rows: int) -> pa.Table:
     return pa.table({name: generator.integers(0, 6, rows) for name in schema.names})
 
 
+@pytest.mark.slow
 def test_that_no_pair_is_measured_is_said_with_how_many_columns_would_do():
     schema = wide(66)
     (sentence,) = told(schema, rows_of(schema, 1629))
@@ -187,6 +189,7 @@ def test_a_column_that_is_lost_is_named_by_its_noisy_counts_alone(neighbours):
     assert not any("Column" in sentence for sentence in measure(table.slice(0, 30), **order).notices)
 
 
+@pytest.mark.slow
 def test_vectors_have_no_notices():
     array = np.random.default_rng(0).normal(size=(50, 2))
     assert measure(array, kernel=Gaussian(lengthscale=1.0), privacy=ONE, noise=SeededNoise(0)).notices == ()

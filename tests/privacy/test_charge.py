@@ -69,6 +69,7 @@ def test_what_names_no_data_set_is_not_charged_to_the_ledger_of_one(ledger: Any)
     assert entries(ledger) == []
 
 
+@pytest.mark.slow
 def test_vectors_are_charged_to_the_ledger_of_their_own_data_set_alone(tmp_path: Path) -> None:
     books = LedgerFile.create(tmp_path / "ledger", cap=CAP, dataset="census")
     order: dict[str, Any] = {"kernel": ke.Gaussian(lengthscale=1.0), "privacy": (0.5, 1e-7), "ledger": books.path}

@@ -255,6 +255,7 @@ def _race(path: Path, loss: Loss, processes: int) -> list[list[int]]:
     return numbers
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("trial", range(4))
 def test_of_two_that_race_for_the_last_of_the_budget_one_wins(path: Path, trial: int) -> None:
     ledger = LedgerFile.create(path, cap=CAP)

@@ -27,6 +27,7 @@ def cut(codes: np.ndarray, weights: np.ndarray | None, places: list[int]) -> lis
     return [(codes[:, a:b], None if weights is None else weights[a:b]) for a, b in itertools.pairwise(borders)]
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(
     rows=st.lists(st.tuples(*(st.integers(0, size - 1) for size in SIZES)), max_size=40),

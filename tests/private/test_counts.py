@@ -47,6 +47,7 @@ def measured(counts: ExactCounts, blocks: tuple[Block, ...], privacy: Privacy = 
     return joined(noisy, counts, privacy.relation)
 
 
+@pytest.mark.slow
 @given(tables, st.integers(1, 10))
 @settings(deadline=None)
 def test_counts_agree_with_counting_by_hand(rows: list[tuple[int, ...]], batch: int) -> None:
@@ -75,6 +76,7 @@ def test_weights_are_counted_in_units() -> None:
     assert noisy.rows == 2.0
 
 
+@pytest.mark.slow
 @given(tables)
 @settings(deadline=None)
 def test_three_columns_are_counted_in_cells_in_the_order_asked_for(rows: list[tuple[int, ...]]) -> None:
@@ -245,6 +247,7 @@ def test_what_three_columns_show_is_no_merit_of_four() -> None:
     assert scores_of_four(np.repeat(first, 2, axis=1), REPLACE).tolist() == [0, 16]
 
 
+@pytest.mark.slow
 @given(
     st.lists(st.tuples(*[st.integers(0, 1)] * 4), min_size=1, max_size=20),
     st.tuples(*[st.integers(0, 1)] * 4),
@@ -329,6 +332,7 @@ def test_a_set_that_cannot_be_counted_is_refused(many: bool) -> None:
         cover(sizes, frozenset(wanted))
 
 
+@pytest.mark.slow
 @given(tables)
 @settings(deadline=None)
 def test_an_interaction_is_counts_less_the_means_of_rows_and_columns(rows: list[tuple[int, ...]]) -> None:
@@ -342,6 +346,7 @@ def test_an_interaction_is_counts_less_the_means_of_rows_and_columns(rows: list[
     assert noisy.measurement.values.tolist() == np.rint(12 * less).ravel().tolist()
 
 
+@pytest.mark.slow
 @given(tables.filter(lambda rows: len(rows) > 1), st.integers(1, 3))
 @settings(deadline=None)
 def test_a_person_moves_an_interaction_no_farther_than_is_charged(rows: list[tuple[int, ...]], unit: int) -> None:
@@ -374,6 +379,7 @@ def test_a_block_of_no_column_is_the_number_of_rows(rows: list[tuple[int, ...]])
     assert noisy.values.shape == ()
 
 
+@pytest.mark.slow
 @given(tables.filter(lambda rows: len(rows) > 1), st.integers(1, 3))
 @settings(deadline=None)
 def test_a_person_moves_a_centred_column_no_farther_than_is_charged(rows: list[tuple[int, ...]], unit: int) -> None:

@@ -85,6 +85,7 @@ def chosen() -> dict[str, list[Change]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_changed_field_is_noticed(name: str) -> None:
     """A sample, the same every time: of each document a part."""
@@ -111,6 +112,7 @@ def test_every_changed_field_is_noticed(name: str) -> None:
     assert list(unnoticed(name, every)) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("checks", [("documents",), ("agreement", "measurements", "steps", "refit")], ids="-".join)
 def test_a_check_that_looks_away_is_found_out(checks: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: without some of its checks, `verify` misses changes that the sample holds."""

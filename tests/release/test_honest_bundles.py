@@ -32,6 +32,7 @@ def wrong(path: Path, key: Ed25519PrivateKey | None, *, refit: bool) -> list[str
     return [found.detail for found in ke.verify(path, trusted_key=trusted, refit=refit) if not found.holds]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_it_is_saved_opened_verified_fitted_again_exported_and_asked(
     name: str, key: Ed25519PrivateKey | None, tmp_path: Path

@@ -394,6 +394,7 @@ ke.release(np.zeros((50, 1)), kernel=my_kernels.Flat(height=1.0), method=ke.Subs
 """
 
 
+@pytest.mark.slow
 def test_verify_says_which_kind_is_missing_and_reads_it_once_it_is_imported(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

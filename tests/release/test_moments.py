@@ -30,6 +30,7 @@ def _fitted(measured: ke.Measurements) -> ke.Release:
     return ke.fit(measured, method=ke.Interactions(solver=MixtureSolver().quick()))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_skewed_rows_are_within_three_standard_errors_of_the_best_estimates(seed: int) -> None:
     measured = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=seed, noise=ke.SeededNoise(seed))
@@ -72,6 +73,7 @@ def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
     assert (max(apart(ke.fit(measured)).values()) > LIMIT) is forgets
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forgets", [False, True])
 def test_so_are_the_data_sets_of_samples(monkeypatch: pytest.MonkeyPatch, forgets: bool) -> None:
     """Each has the noise of the release and its own, so that it may be twice as far off."""

@@ -97,6 +97,7 @@ def test_every_question_is_asked_here():
     assert set(QUESTIONS) == {name for name in vars(Questions) if not name.startswith("_")} - unlike
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS, ids=" and ".join)
 @pytest.mark.parametrize("name", QUESTIONS)
 def test_rows_can_be_said_first_or_with_the_question(release, name, way):
@@ -217,6 +218,7 @@ def test_questions_about_the_same_rows_find_their_marginals(release):
     assert bare.marginals((0,)) is not smokers[0].marginals((0,))  # other measurements
 
 
+@pytest.mark.slow
 def test_only_the_last_marginals_of_chosen_rows_are_kept(release):
     evidence = release._among.evidence
     smokers = evidence.within(evidence.where("smoker == true"))
@@ -227,6 +229,7 @@ def test_only_the_last_marginals_of_chosen_rows_are_kept(release):
     assert smokers.marginals((0,)) is not before
 
 
+@pytest.mark.slow
 def test_a_deleted_release_is_freed():
     gc.collect()
     kinds = (ke.Release, Evidence, Tabulation)

@@ -13,6 +13,7 @@ from kernelease.sources import Source, open_source
 from tests.sources.catalogue import CASES, TABLE, Case
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("batch_rows", [2, 2**16])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_every_source_gives_the_same_rows(

@@ -18,6 +18,7 @@ FLOATS = [  # beyond 2⁵³ and below 1e-297, a float64 has no digits to spare
 columns = pytest.mark.parametrize("column", COLUMNS.values(), ids=COLUMNS)
 
 
+@pytest.mark.slow
 @columns
 def test_every_array_is_encoded_cell_by_cell(column: Column) -> None:
     for name, array in ARRAYS.items():
@@ -83,6 +84,7 @@ def test_what_is_decoded_is_what_may_be_released(column: Column) -> None:
     assert column.decodes_to(values.slice(0, 0))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", FLOATS, ids=lambda c: c.name)
 def test_no_number_carries_more_digits_than_are_released(column: Column) -> None:
     """One more bit in any cell, a sign of zero, a NaN: each could say something of the private rows."""
