@@ -19,7 +19,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-shapes bench-tables bench-public bench-prediction bench-other bench-first-minute bench-inference bench-thinning bench-replicates size clean bench-scale
+.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-embeddings bench-shapes bench-tables bench-public bench-prediction bench-other bench-first-minute bench-texture bench-inference bench-thinning bench-replicates bench-relational size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -79,6 +79,9 @@ bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the
 bench-vectors: .venv/.core  ## Adaptive on the paper's data, beside what it must not pass
 	$(BIN)/python benchmarks/vectors.py $(OPTIONS)
 
+bench-embeddings: .venv/.bench  ## vectors with classes: ours beside noisy class moments, DP-MERF and Private Evolution
+	$(BIN)/python benchmarks/embeddings.py $(OPTIONS)
+
 bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of many shapes
 	$(BIN)/python benchmarks/shapes.py $(OPTIONS)
 
@@ -106,13 +109,20 @@ bench-other: .venv/.bench  ## generated tables of many sizes, with defaults (OPT
 bench-first-minute: .venv/.bench  ## CPU seconds of demo, report, query, refusals and plan beside the release (OPTIONS=--quick)
 	$(BIN)/python benchmarks/first_minute.py --write $(OPTIONS)
 
+bench-texture: .venv/.bench  ## spikes, grids, maps, ranges and a classifier, on generated and public tables
+	$(BIN)/python benchmarks/texture.py --write $(OPTIONS)
+
 bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
 	$(BIN)/python benchmarks/inference.py $(OPTIONS)
+	$(BIN)/python benchmarks/inference.py --laws predictors --repeats 40 --results benchmarks/out/predictors.jsonl --page
 	$(BIN)/python benchmarks/inference_tests.py
 	$(BIN)/python benchmarks/power.py
 
 bench-thinning: .venv/.core  ## rows of equal weight: thinning beside independent draws
 	$(BIN)/python benchmarks/thinning.py
+
+bench-relational: .venv/.bench  ## two pairs of public tables: parents, numbers, children, siblings (OPTIONS=--help)
+	$(BIN)/python benchmarks/relational.py $(OPTIONS)
 
 bench-replicates: .venv/.core  ## whether intervals from replicate data sets cover
 	$(BIN)/python benchmarks/replicates.py

@@ -12,22 +12,25 @@ from audits.case import Case, Effort, Verdict
 from audits.methods import PRIVACY
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.private import EncodedRows
+from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block, Ramp
-from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, PrivacyFilter
+from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.moments import Moments
+from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, centred_sensitivity
-from kernelease.private.counts import ExactCounts
-from kernelease.private.encoded import EncodedRows
 
 SIZES = (8, 2)
 TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
 
 RAMP = Ramp(start=np.arange(8) * 3 - 10, slope=np.zeros(8, dtype=np.int64), limit=8)  # clamped at both ends
-MOMENT = Block(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
+MOMENT = Moments(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
 FROM_END_TO_END = ([(3, 0), (4, 1), (0, 0)], [(3, 0), (4, 1), (7, 0)])  # of the range, in one cell
 
-INTERACTION = Block(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0, centred=True)
-CENTRED = Block(columns=(0,), groups=(np.arange(8),), share=1.0, centred=True)
+INTERACTION = Contrasts(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0)
+CENTRED = Contrasts(columns=(0,), groups=(np.arange(8),), share=1.0)
 ONE_CELL_SHARED = ([(3, 0), (4, 1), (5, 0)], [(3, 0), (4, 1), (5, 1)])  # that of the column with more of them
 
 
@@ -57,8 +60,8 @@ def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
 
 def charged(block: Block, broken: Callable[..., Sensitivity]) -> Run:
     """A block whose noise is for another sensitivity than its own."""
-    kind = "centred" if block.centred else "moment"
-    return patched(measured(block), f"kernelease.measured.blocks.{kind}_sensitivity", broken)
+    module, rule = ("moments", "moment") if block.weighted else ("contrasts", "centred")
+    return patched(measured(block), f"kernelease.measured.{module}.{rule}_sensitivity", broken)
 
 
 def as_counts(neighbours: Any, *, unit: int = 1, **_: Any) -> Sensitivity:

@@ -20,10 +20,10 @@ from typing import Any
 from audits.case import Case, Effort, Verdict
 from audits.targets import SMALL, honest_files
 from audits.tracer import memory_disk
+from kernelease.bundle.container import read_bundle, write_bundle
+from kernelease.bundle.saving import checked_files, load
+from kernelease.bundle.verify import verify
 from kernelease.errors import BundleError, KerneleaseError
-from kernelease.release.bundle import checked_files, load
-from kernelease.release.container import read_bundle, write_bundle
-from kernelease.release.verify import verify
 
 MOST_MEMORY = 8 * SMALL.total_bytes
 MOST_SECONDS = 10.0

@@ -15,8 +15,8 @@ from typing import Any
 
 from audits.case import Case, Effort, Verdict
 from kernelease.errors import BudgetError, LedgerError
+from kernelease.ledger_file import LedgerFile
 from kernelease.privacy import Charge, Loss, Privacy
-from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import ROWS
 
 PROCESSES = 8

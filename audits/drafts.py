@@ -11,9 +11,10 @@ from audits.case import Case, Effort, Verdict
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise, QuietNoise
 from kernelease.arrays import Floats
-from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
-from kernelease.privacy import bounds as frequent_module
-from kernelease.privacy.bounds import NAMING_SHARE, frequent_values, private_bounds, threshold
+from kernelease.drafting import bounds as frequent_module
+from kernelease.drafting.bounds import NAMING_SHARE, frequent_values, private_bounds, threshold
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import NoiseSource, Privacy
 
 PURE = {Effort.FAST: Privacy(epsilon=1.0, delta=0.0), Effort.FULL: Privacy(epsilon=2.0, delta=0.0)}
 """Well below what so many trials can prove of a twin."""

@@ -8,12 +8,14 @@ import numpy as np
 from audits.case import Case
 from audits.methods import PRIVACY, normal_game, of_method
 from audits.transcript import Run
-from kernelease.features import FeatureMap, Fourier, KarKarnick
+from kernelease.exact.embedding import ExactEmbedding
+from kernelease.features import ClassMoments, FeatureMap, Fourier, KarKarnick
 from kernelease.fit import UniformPoints
-from kernelease.methods import RandomFeatures
-from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.kernels import LabelledSphere
+from kernelease.ledgers import MemoryLedger
+from kernelease.methods import ClassGaussians, RandomFeatures
+from kernelease.privacy import NoiseSource, PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
-from kernelease.private.embedding import ExactEmbedding
 from tests.features.broken_maps import Altered, OffsetCosines
 
 WAVE = Fourier(frequencies=np.array([[1.0]]), resolution=(2.0**-20,))
@@ -28,6 +30,11 @@ STEEP = KarKarnick(
     half_width=1.0,
     clip=0.5,
 )
+
+# Two classes of vectors in the plane; a vector that is far too long.
+SPHERE = LabelledSphere(dimension=2, classes=("one", "other"))
+MOMENTS = ClassMoments(kernel=SPHERE)
+LONG = 4.0
 
 
 def of_map(feature_map: FeatureMap) -> Run:
@@ -46,6 +53,14 @@ def of_map(feature_map: FeatureMap) -> Run:
 def _unclipped(rows: Any) -> Any:
     """What `STEEP` has before its clip, in the same integers."""
     return np.rint(STEEP.unclipped(rows) / STEEP.step).astype(np.int64)
+
+
+def _unscaled(rows: Any) -> Any:
+    """Counts, sums and second moments of vectors as they are, in the integers of `MOMENTS`."""
+    cells = np.asarray(rows, dtype=np.float64)
+    sizes = np.linalg.norm(cells[:, :-1], axis=1)
+    powers = np.array([0.0] * 2 + [1.0] * 4 + [2.0] * 6)
+    return np.rint(MOMENTS.integers(cells) * sizes[:, None] ** powers).astype(np.int64)
 
 
 CASES = (
@@ -74,6 +89,26 @@ CASES = (
             of_map(STEEP),
             ([[0.0], [1.0]], [[0.0], [-1.0]]),
             {"a clip that is computed and not used": of_map(Altered(inner=STEEP, changes={"integers": _unclipped}))},
+        ),
+    ),
+    Case(
+        name="moments of classes",
+        kind="audit",
+        claim="Counts, means and second moments of classes keep (ε, δ) for every vector, of any length and class.",
+        run=normal_game(
+            of_method(ClassGaussians(), kernel=SPHERE),
+            ([[1.0, 0.0, 0.0], [LONG, 0.0, 0.0]], [[1.0, 0.0, 0.0], [LONG, 0.0, 1.0]]),
+            {
+                "a row that leaves a class and joins another, charged once": of_map(
+                    Altered(inner=MOMENTS, changes={"diameter": MOMENTS.norm_bound})
+                ),
+                "vectors that are not scaled": of_map(
+                    Altered(
+                        inner=MOMENTS,
+                        changes={"integers": _unscaled, "total": lambda rows: _unscaled(rows).sum(axis=0)},
+                    )
+                ),
+            },
         ),
     ),
 )

@@ -14,17 +14,18 @@ import pyarrow as pa
 from audits.bundles import Attack, verdict
 from audits.case import Case, Effort, Verdict
 from audits.targets import SMALL
+from kernelease.answers.release import Release
+from kernelease.bundle.container import write_bundle
+from kernelease.bundle.saving import documents
+from kernelease.bundle.verify import verify
+from kernelease.certificate import Measurements
+from kernelease.exact.encode import UnitCap
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured import NoisyBlock, NoisyBlocks
 from kernelease.methods import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Neighbours, Privacy
-from kernelease.release.bundle import documents
-from kernelease.release.certificate import Measurements
-from kernelease.release.container import write_bundle
-from kernelease.release.release import Release
-from kernelease.release.verify import verify
-from kernelease.table import Schema, UnitCap
+from kernelease.table import Schema
 from kernelease.table.domains import TableDomain
 
 COMPARISONS = ("agreement", "measurements", "steps", "refit")
@@ -71,7 +72,7 @@ def forged(
 
 
 def _blocks(made: Release, change: Callable[[NoisyBlock], NoisyBlock], **others: Any) -> NoisyBlocks:
-    noisy = made.measured
+    noisy = made.measurements.measured
     assert isinstance(noisy, NoisyBlocks)
     return dataclasses.replace(noisy, blocks=tuple(map(change, noisy.blocks)), **others)
 
@@ -79,7 +80,7 @@ def _blocks(made: Release, change: Callable[[NoisyBlock], NoisyBlock], **others:
 def _as_replace_one() -> Release:
     """Noise for √2 less than replace-one asks for."""
     made = honest("add-remove")
-    rows = float(round(made.measured.rows))
+    rows = float(round(made.measurements.measured.rows))
     relation = Neighbours.REPLACE_ONE
     measured = _blocks(made, lambda block: block, neighbours=relation, rows=rows)
     return forged(made, schema={"neighbours": relation.value}, neighbours=relation, measured=measured, rows=rows)

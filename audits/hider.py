@@ -30,10 +30,10 @@ from audits.hiding_places import (
     in_seals,
 )
 from audits.tracer import memory_disk
+from kernelease.bundle import saving as bundle
+from kernelease.bundle.container import read_bundle, write_bundle
+from kernelease.bundle.verify import Finding, on_trust, verify
 from kernelease.errors import BundleError
-from kernelease.release import bundle
-from kernelease.release.container import read_bundle, write_bundle
-from kernelease.release.verify import Finding, on_trust, verify
 
 
 def places(effort: Effort) -> list[Place]:

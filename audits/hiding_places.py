@@ -26,15 +26,16 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audits.targets import SECRET
+from kernelease.answers.release import Release
+from kernelease.bundle import container, data_parquet
+from kernelease.bundle import saving as bundle
+from kernelease.bundle.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import NormalPoints
 from kernelease.kernels import Gaussian
 from kernelease.methods import Interactions, Subspace
 from kernelease.pipeline import release
 from kernelease.privacy import Privacy
-from kernelease.release import bundle, container, data_parquet
-from kernelease.release.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
-from kernelease.release.release import Release
 from kernelease.table import Schema
 
 Files = dict[str, bytes]
@@ -459,7 +460,7 @@ def _with_epsilon(made: Release) -> Release:
 
 
 def _with_noise(made: Release) -> Release:
-    noisy = made.measured
+    noisy = made.measurements.measured
     block = noisy.blocks[0]  # type: ignore[attr-defined]
     measurement = dataclasses.replace(block.measurement, integers=block.measurement.integers + NUMBER % 1000)
     blocks = (dataclasses.replace(block, measurement=measurement), *noisy.blocks[1:])  # type: ignore[attr-defined]

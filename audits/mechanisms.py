@@ -13,7 +13,8 @@ from audits.attacker import claimed_mu, curve_mu_bound, epsilon_bound, epsilon_o
 from audits.case import Case, Effort, Verdict
 from audits.twins import CoarseNoise, QuietNoise
 from kernelease.arrays import Floats
-from kernelease.privacy import Loss, MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Loss, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure, select
 from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.noise import SystemNoise

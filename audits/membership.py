@@ -14,13 +14,14 @@ from audits.attacker import epsilon_bound
 from audits.case import Case, Effort, Verdict
 from audits.twins import BulkNoise, NoNoise
 from kernelease import pipeline
+from kernelease.answers.release import Release
 from kernelease.arrays import Floats
+from kernelease.bundle.saving import load, save
+from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods import Interactions
 from kernelease.privacy import NoiseSource, Privacy
-from kernelease.release.bundle import load, save
-from kernelease.release.release import Release
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 PRIVACY = Privacy(epsilon=1.0, delta=1e-6)
 SCHEMA = Schema.parse("""
@@ -50,7 +51,7 @@ def look_alikes(bundle: Release) -> float:
 
 def noisy_counts(bundle: Release) -> float:
     """The likelihood ratio's statistic: what each noisy block has in the canary's cell, by the block's precision."""
-    blocks = bundle.measured
+    blocks = bundle.measurements.measured
     assert blocks is not None
     codes = Encoder(SCHEMA).encode(table(CANARY, OTHER))
     score = 0.0
@@ -66,7 +67,7 @@ def play(member: bool, noise: NoiseSource, folder: Path) -> tuple[float, float]:
     rows = table(*REST, CANARY if member else OTHER)
     target = folder / "bundle.zip"
     measured = pipeline.measure(rows, schema=SCHEMA, privacy=PRIVACY, method=QUICK, noise=noise)
-    save(pipeline.fit(measured, method=QUICK, rows=1_000), target, overwrite=True)  # more rows tell more
+    save(measured.fit(method=QUICK, rows=1_000), target, overwrite=True)  # more rows tell more
     bundle = load(target)
     return look_alikes(bundle), noisy_counts(bundle)
 

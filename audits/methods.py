@@ -6,7 +6,7 @@ as the declared sensitivity allows. Then the bound comes near the claim, and a s
 
 import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 from unittest import mock
 
@@ -18,14 +18,18 @@ from audits.case import Case, Effort, Verdict
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
+from kernelease.exact.bags import Bags as BagsOfPaths
+from kernelease.exact.rows import PrivateArray
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel
+from kernelease.ledgers import MemoryLedger
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
 from kernelease.methods.adaptive import Adaptive
-from kernelease.privacy import MemoryLedger, NoiseSource, Privacy, SystemNoise
-from kernelease.private.rows import PrivateArray
+from kernelease.methods.bags import Bags
+from kernelease.privacy import NoiseSource, Privacy, SystemNoise
+from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
 from kernelease.table.domains import VectorDomain
@@ -177,6 +181,25 @@ def answers(*more: str) -> pa.Table:
     return pa.table({name: [row[i] for row in rows] for i, name in enumerate("abcd")})
 
 
+AMOUNTS = Schema.parse('[table]\nneighbours = "add-remove"\n[columns.amount]\ntype = "integer"\nmin = 0\nmax = 99999')
+
+
+def amounts(*more: int) -> pa.Table:
+    """One number of many legal values, which is laid by looks: a spike, some rows in hundreds, and more rows."""
+    return pa.table({"amount": pa.array([*[0] * 40, *range(100, 2_000, 100), *more], pa.int64())})
+
+
+def laid_by_rows(table: Any, noise: NoiseSource) -> object:
+    """Cells begin at the values that rows have: the layout is read from private rows, not from noisy counts."""
+    values = sorted({0, *table["amount"].to_pylist()})
+
+    def lay(runs: Any) -> Any:
+        return np.array(values, dtype=np.int64)
+
+    with mock.patch("kernelease.methods.interactions.texture.lay", lay):
+        return of_table(AMOUNTS)(table, noise)
+
+
 def uncapped(table: Any, noise: NoiseSource) -> object:
     """The cap is declared and enters the sensitivity, but every row of a person counts as one of three."""
 
@@ -185,8 +208,77 @@ def uncapped(table: Any, noise: NoiseSource) -> object:
             codes = encoder.encode(batch)
             yield codes, np.full(len(codes), cap.total // cap.max_rows, dtype=np.int64)
 
-    with mock.patch("kernelease.table.encode.UnitCap.apply", apply):
+    with mock.patch("kernelease.exact.encode.UnitCap.apply", apply):
         return of_table(PERSONS)(table, noise)
+
+
+# Several tables.
+
+HOMES = Tables.parse(
+    """
+    [unit]
+    table = "homes"
+    [tables.homes]
+    key = "home"
+    [tables.homes.columns.ward]
+    type = "category"
+    values = ["north", "south"]
+    [tables.people]
+    parent = "homes"
+    foreign_key = "home"
+    max_rows = 3
+    [tables.people.columns.ill]
+    type = "boolean"
+    """
+)
+
+
+def homes(ward: str, ill: bool, people: int) -> dict[str, pa.Table]:
+    """Three homes, and one with so many people, all alike."""
+    wards, owners, others = ["north", "south", "north"], [1, 1, 2, 3], [True, False, True, False]
+    return {
+        "homes": pa.table({"home": [1, 2, 3, 9], "ward": [*wards, ward]}),
+        "people": pa.table({"home": [*owners, *[9] * people], "ill": [*others, *[ill] * people]}),
+    }
+
+
+def of_tables(tables: Tables) -> Run:
+    """A run of the whole pipeline on several tables."""
+    method = Bags(interactions=Interactions(solver=MixtureSolver(components=4, steps=4), triples=0))
+
+    def run(data: Any, noise: NoiseSource) -> object:
+        return pipeline.measure(data, schema=tables, privacy=PRIVACY, method=method, noise=noise)
+
+    return run
+
+
+def broken_paths(weigh: Callable[[Any, Any], Iterator[Any]]) -> Run:
+    """The same, where what is read of paths passes through a mistake."""
+    right = BagsOfPaths.paths
+
+    def run(data: Any, noise: NoiseSource) -> object:
+        with mock.patch.object(BagsOfPaths, "paths", lambda self, columns: weigh(self, right(self, columns))):
+            return of_tables(HOMES)(data, noise)
+
+    return run
+
+
+def without_cap(bags: Any, batches: Any) -> Iterator[Any]:
+    """Every record weighs as one of three, and all twelve are read: four times what a person may weigh."""
+    for codes, weights in batches:
+        yield codes, np.where(weights < WEIGHT, 4 * weights, weights)
+
+
+def undivided(bags: Any, batches: Any) -> Iterator[Any]:
+    """A weight is not divided: each path weighs as much as a person."""
+    for codes, weights in batches:
+        yield codes, np.full_like(weights, WEIGHT)
+
+
+def siblings_twice(bags: Any, batches: Any) -> Iterator[Any]:
+    """A record counts beside itself and beside both of its siblings, each time for the whole."""
+    for codes, weights in batches:
+        yield from [(codes, weights)] * 3
 
 
 CASES = (
@@ -241,10 +333,36 @@ CASES = (
         ),
     ),
     Case(
+        name="numbers that are laid by looks",
+        kind="audit",
+        claim="Looks at a number, cells that follow from their noisy counts, and what is counted in these keep (ε, δ).",
+        run=normal_game(
+            of_table(AMOUNTS),
+            (amounts(), amounts(77_777)),
+            {"cells that follow from the rows themselves": laid_by_rows},
+            adaptive=True,
+        ),
+    ),
+    Case(
         name="Interactions with sets of three",
         kind="audit",
         claim="Noisy counts, a selection made in sight of them, and what is measured after it keep (ε, δ) together.",
         run=normal_game(of_table(BINARY, triples=1), (answers(), answers("nnyy")), adaptive=True),
+    ),
+    Case(
+        name="persons with records in several tables",
+        kind="audit",
+        claim="With several tables the guarantee is for a person with all their records, whatever their number.",
+        run=normal_game(
+            of_tables(HOMES),
+            (homes("north", True, 12), homes("south", False, 12)),
+            {
+                "a cap that is not applied": broken_paths(without_cap),
+                "a weight that is not divided": broken_paths(undivided),
+                "a sibling that is counted twice": broken_paths(siblings_twice),
+            },
+            adaptive=True,
+        ),
     ),
     Case(
         name="persons with several rows",

@@ -21,8 +21,9 @@ from typer.testing import CliRunner
 from audits.case import Case, Effort, Verdict
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.cli import app
+from kernelease.noises import SeededNoise
 from kernelease.privacy import mechanisms
-from kernelease.privacy.noise import SeededNoise, SystemNoise
+from kernelease.privacy.noise import SystemNoise
 
 COLUMNS = """
 [columns.age]

@@ -11,7 +11,8 @@ from audits.attacker import epsilon_bound, judged
 from audits.case import Case, Effort, Verdict
 from audits.twins import BulkNoise, QuietNoise
 from kernelease.arrays import Floats
-from kernelease.privacy import MemoryLedger, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import exceed
 from kernelease.privacy.neighbours import ROWS
 from kernelease.private_tests import PermutedStatistics

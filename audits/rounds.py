@@ -13,12 +13,13 @@ from audits.methods import FAR, PRIVACY
 from audits.transcript import Run, log_ratios
 from audits.twins import BulkNoise
 from kernelease.arrays import Rows
+from kernelease.exact.embedding import ExactEmbedding
 from kernelease.features import Nystrom
 from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian
-from kernelease.privacy import MemoryLedger, NoiseSource, PrivacyFilter
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import NoiseSource, PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
-from kernelease.private.embedding import ExactEmbedding
 
 FIRST = Nystrom.spanning(Gaussian(lengthscale=1.0), np.zeros((1, 1)), tolerance=1e-3, reserve=0.01)
 TABLES = ([[0.0], [0.0], [0.0], [0.0]], [[0.0], [0.0], [0.0], [FAR]])  # the row moves one coordinate of each round

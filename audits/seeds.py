@@ -12,7 +12,8 @@ from audits.case import Case, Effort, Verdict
 from audits.methods import PRIVACY, REST, schema, table
 from kernelease import pipeline
 from kernelease.arrays import Floats
-from kernelease.privacy import NoiseSource, SeededNoise, SystemNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import NoiseSource, SystemNoise
 
 SEED = 20
 WORLDS = (table(*REST, ("north", 0)), table(*REST, ("south", 9)))
@@ -48,7 +49,8 @@ def rerun(effort: Effort) -> Verdict:
 
 PROGRAM = """
 import os
-from kernelease.privacy.noise import SeededNoise, SystemNoise
+from kernelease.privacy.noise import SystemNoise
+from kernelease.noises import SeededNoise
 source = {source}
 source.gaussian(2.0**40, 1)
 for _ in range({children}):

@@ -19,13 +19,13 @@ import pyarrow as pa
 
 from audits.case import Case, Effort, Verdict
 from audits.tracer import memory_disk
+from kernelease.bundle.saving import load
+from kernelease.bundle.verify import verify
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.ledger_file import LedgerFile
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Privacy
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.release.bundle import load
-from kernelease.release.verify import verify
 from kernelease.table import Schema
 
 ROUNDS = {Effort.FAST: 60, Effort.FULL: 500}

@@ -29,18 +29,19 @@ from typing import Any
 from unittest import mock
 
 from audits.tracer import Fault, Run, Unsupported, memory_disk, trace
+from kernelease.bundle import saving as bundle
+from kernelease.bundle import saving as keeping
+from kernelease.bundle.container import write_bundle
+from kernelease.bundle.verify import verify
 from kernelease.cli import app
 from kernelease.cli import command as exits
 from kernelease.errors import KerneleaseError
-from kernelease.privacy import Privacy, SystemNoise, noise
-from kernelease.privacy.ledger import Charge, MemoryLedger, Receipt
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Privacy, SystemNoise
+from kernelease.privacy.ledger import Charge, Receipt
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.neighbours import Subject
-from kernelease.release import bundle
-from kernelease.release import bundle as keeping
-from kernelease.release.container import write_bundle
-from kernelease.release.verify import verify
 
 __all__ = ["Found", "Plot", "play"]
 
@@ -345,7 +346,7 @@ def _load_late() -> None:
 
 def _ask_for_no_memory() -> None:
     """A release that finds out what can't be had when it needs it."""
-    for module in (keeping, noise, exits):
+    for module in (keeping, exits):
         mock.patch.object(module, "require_memory").start()
 
 

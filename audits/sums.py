@@ -7,9 +7,9 @@ import numpy as np
 
 from audits.case import Case, Effort, Verdict
 from kernelease.arrays import Floats, Rows
+from kernelease.exact.embedding import ExactEmbedding
 from kernelease.features import FeatureMap, KarKarnick, Nystrom
 from kernelease.kernels import Gaussian, Spectrum
-from kernelease.private.embedding import ExactEmbedding
 from kernelease.seeds import PublicSeed
 from tests.attacks import naive
 from tests.features.broken_maps import MatrixProductPhases

@@ -20,19 +20,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from kernelease.analysis.conditions import parse_condition
+from kernelease.analysis.estimands import parse_condition
+from kernelease.bundle.container import SEALS, Limits, read_bundle, write_bundle
+from kernelease.bundle.saving import load, load_measurements
+from kernelease.bundle.verify import verify
 from kernelease.errors import KerneleaseError
+from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.ledger_file import LedgerFile
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.pipeline import fit, release
+from kernelease.pipeline import release
 from kernelease.privacy import Charge, Loss, Privacy
-from kernelease.privacy.ledger_file import LedgerFile
 from kernelease.privacy.neighbours import ROWS
-from kernelease.release.bundle import load, load_measurements
-from kernelease.release.container import SEALS, Limits, read_bundle, write_bundle
-from kernelease.release.verify import verify
 from kernelease.sources import CsvFormat, Source, open_source
-from kernelease.table import Encoder, Records, Rule, Schema
+from kernelease.table import Records, Rule, Schema
 from kernelease.table.expressions.logic import Condition, parse
 
 SECRET = "Zaphod Beeblebrox"
@@ -231,7 +232,7 @@ def _open(path: Path) -> None:
         _ = str(opened.certificate), opened.weights, opened.certificate.spent, opened.certificate.attacker
         opened.sample(3)
     with suppress(KerneleaseError), np.errstate(all="ignore"):  # numbers from nowhere may overflow on their way to rows
-        fit(load_measurements(path, limits=SMALL), method=_METHOD, rows=3)
+        load_measurements(path, limits=SMALL).fit(method=_METHOD, rows=3)
 
 
 _METHOD = Interactions(solver=MixtureSolver(components=2, steps=2))

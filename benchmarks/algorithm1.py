@@ -27,12 +27,12 @@ _BLOCK = 256
 class Noise:
     """How σ follows from (ε, δ): the paper's way, or ours."""
 
-    calibration: ke.Calibration
+    calibration: ke.privacy.Calibration
     lemma: bool  # whether the diameter is the paper's 2, not √2
 
 
-PAPER = Noise(ke.Calibration.CLASSIC, lemma=True)
-OURS = Noise(ke.Calibration.ANALYTIC, lemma=False)
+PAPER = Noise(ke.privacy.Calibration.CLASSIC, lemma=True)
+OURS = Noise(ke.privacy.Calibration.ANALYTIC, lemma=False)
 
 
 @dataclass(frozen=True)

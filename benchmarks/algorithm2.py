@@ -13,9 +13,9 @@ from benchmarks import mixtures
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
+from kernelease.exact.embedding import ExactEmbedding
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
-from kernelease.private.embedding import ExactEmbedding
 
 FEATURES = 10_000
 COUNTS = (1, 3, 5, 10, 17, 31, 56, 100, 177, 316)  # the published numbers of points, up to 316
@@ -25,14 +25,14 @@ COUNTS = (1, 3, 5, 10, 17, 31, 56, 100, 177, 316)  # the published numbers of po
 class Fit:
     """One noisy embedding to fit, and where the greedy solver starts. All of it is public."""
 
-    noisy: ke.NoisyEmbedding
-    source: ke.NormalPoints
+    noisy: ke.measured.NoisyEmbedding
+    source: ke.fit.NormalPoints
     seed: ke.PublicSeed
     counts: tuple[int, ...]
 
     def path(self) -> tuple[Rows, list[Floats]]:
         """All points in the order they were placed, and the weights of the first M of them for each count."""
-        solver = ke.GreedyPreimages(points=self.counts[-1], constraint=ke.L1Ball(1.0), stop_at_noise=False)
+        solver = ke.fit.GreedyPreimages(points=self.counts[-1], constraint=ke.fit.L1Ball(1.0), stop_at_noise=False)
         sets = [synthetic for synthetic, _ in solver.path(self.noisy, self.noisy.mean, self.source, self.seed)]
         return sets[-1].points, [sets[count - 1].weights for count in self.counts]
 
@@ -48,7 +48,7 @@ def _fits(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...]) -> Itera
     source = mixtures.prior(rows.shape[1])
     for run in range(runs):
         seed = ke.PublicSeed(run)
-        feature_map = ke.Fourier.random(truth.kernel, features=FEATURES, dimension=source.dimension, seed=seed)
+        feature_map = ke.features.Fourier.random(truth.kernel, features=FEATURES, dimension=source.dimension, seed=seed)
         exact = ExactEmbedding.of(rows, feature_map, threads=os.cpu_count() or 1)
         for epsilon in EPSILONS:
             privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)

@@ -45,12 +45,12 @@ def distance() -> float:
 
 
 def _squared_distance(seed: int) -> float:
-    kernel = ke.Gaussian(lengthscale=1.0)
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
     rows = _rows(np.random.default_rng(seed))
     release = ke.release(
         rows,
         kernel=kernel,
-        method=ke.Adaptive(points=ke.NormalPoints(dimension=DIMENSION, scale=5.0), features=256, rank=128),
+        method=ke.Adaptive(points=ke.fit.NormalPoints(dimension=DIMENSION, scale=5.0), features=256, rank=128),
         privacy=ke.Privacy(epsilon=EPSILON, delta=1e-6),
         seed=seed,
         noise=ke.SeededNoise(seed),

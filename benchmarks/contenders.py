@@ -12,8 +12,8 @@ from benchmarks import mixtures
 from benchmarks.checks import Check
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import OfRows
+from kernelease.exact.rows import PrivateArray
 from kernelease.methods.method import Context
-from kernelease.private.rows import PrivateArray
 from kernelease.table.domains import VectorDomain
 
 PUBLISHED_ROWS = 1_000  # the paper's best over all M has up to ten times as many
@@ -24,25 +24,25 @@ MANY_ROWS = 10_000  # as many as the paper has at most
 class Contender:
     """What to compare: for a number of columns, methods that measure alike and fit differently, by name."""
 
-    methods: Callable[[int], dict[str, ke.Method]]
+    methods: Callable[[int], dict[str, ke.methods.Method]]
     published_rows: int = 0  # how many it is given
     slow: bool = False  # released once at each ε, not several times; left out of a quick run
     least_runs: int = 1
 
 
-def _subspace(points: ke.NormalPoints | ke.PublishedRows) -> dict[str, ke.Method]:
+def _subspace(points: ke.fit.NormalPoints | ke.fit.PublishedRows) -> dict[str, ke.methods.Method]:
     return {
         "Subspace, free weights": ke.Subspace(points=points),
-        "Subspace": ke.Subspace(points=points, constraint=ke.Simplex()),
+        "Subspace": ke.Subspace(points=points, constraint=ke.fit.Simplex()),
     }
 
 
-def _random_features(dimension: int) -> dict[str, ke.Method]:
-    solver = ke.GreedyPreimages(points=316, constraint=ke.Simplex())
+def _random_features(dimension: int) -> dict[str, ke.methods.Method]:
+    solver = ke.fit.GreedyPreimages(points=316, constraint=ke.fit.Simplex())
     return {"RandomFeatures": ke.RandomFeatures(start=mixtures.prior(dimension), features=10_000, solver=solver)}
 
 
-def _adaptive(points: ke.NormalPoints | ke.PublishedRows) -> dict[str, ke.Method]:
+def _adaptive(points: ke.fit.NormalPoints | ke.fit.PublishedRows) -> dict[str, ke.methods.Method]:
     return {"Adaptive": ke.Adaptive(points=points)}
 
 
@@ -50,9 +50,9 @@ def _adaptive(points: ke.NormalPoints | ke.PublishedRows) -> dict[str, ke.Method
 CONTENDERS = (
     Contender(lambda d: _subspace(mixtures.prior(d)), slow=True),
     Contender(_random_features),
-    Contender(lambda _: _subspace(ke.PublishedRows(PUBLISHED_ROWS)), published_rows=PUBLISHED_ROWS),
+    Contender(lambda _: _subspace(ke.fit.PublishedRows(PUBLISHED_ROWS)), published_rows=PUBLISHED_ROWS),
     Contender(lambda d: _adaptive(mixtures.prior(d)), least_runs=5),
-    Contender(lambda _: _adaptive(ke.PublishedRows(MANY_ROWS)), published_rows=MANY_ROWS, least_runs=5),
+    Contender(lambda _: _adaptive(ke.fit.PublishedRows(MANY_ROWS)), published_rows=MANY_ROWS, least_runs=5),
 )
 DRAWN = ("Subspace", "RandomFeatures", "Adaptive")  # in the figure
 

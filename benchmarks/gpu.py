@@ -20,23 +20,23 @@ import cupy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.cuda.sums import device_total
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.private import EncodedRows
+from kernelease.exact.rows import PrivateTable
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels.numeric import Gaussian
+from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context
+from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import ROWS as ROWS_OF_TABLE
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.noise import SeededNoise
-from kernelease.private.counts import ExactCounts
-from kernelease.private.encoded import EncodedRows
-from kernelease.private.rows import PrivateTable
 from kernelease.seeds import PublicSeed
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema

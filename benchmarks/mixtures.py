@@ -37,16 +37,16 @@ def random_points(dimension: int, count: int) -> Floats:
     return np.random.RandomState(0).normal(PRIOR_MEAN, PRIOR_SCALE, (count, dimension))
 
 
-def prior(dimension: int) -> ke.NormalPoints:
+def prior(dimension: int) -> ke.fit.NormalPoints:
     """The law of the random points, N(0, 500²) in each column."""
-    return ke.NormalPoints(dimension=dimension, mean=PRIOR_MEAN, scale=PRIOR_SCALE)
+    return ke.fit.NormalPoints(dimension=dimension, mean=PRIOR_MEAN, scale=PRIOR_SCALE)
 
 
-def kernel(dimension: int) -> ke.Gaussian:
+def kernel(dimension: int) -> ke.kernels.Gaussian:
     """exp(−γ‖x − y‖²) with γ = 10⁻⁴/D."""
     return gaussian(1e-4 / dimension, dimension)
 
 
-def gaussian(gamma: float, dimension: int) -> ke.Gaussian:
+def gaussian(gamma: float, dimension: int) -> ke.kernels.Gaussian:
     """exp(−γ‖x − y‖²), with one lengthscale per column: the bounds are tighter where their number is declared."""
-    return ke.Gaussian(lengthscale=(float(np.sqrt(0.5 / gamma)),) * dimension)
+    return ke.kernels.Gaussian(lengthscale=(float(np.sqrt(0.5 / gamma)),) * dimension)

@@ -18,7 +18,7 @@ def apart(release: ke.Release) -> dict[str, float]:
     for name in names:
         rows = np.asarray(release.rows.column(name).to_pandas(), dtype=np.float64)
         found[f"mean of {name}"] = _apart(np.nanmean(rows), release.mean(name))
-        found[f"deviation of {name}"] = _apart(np.nanstd(rows), release.standard_deviation(name))
+        found[f"deviation of {name}"] = _apart(np.nanstd(rows), release.ask.standard_deviation(name))
     return found
 
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 
 from kernelease import Privacy
 from kernelease.arrays import Floats, Integers
+from kernelease.exact.encode import Encoder
 from kernelease.privacy.calibration import gaussian_mu
-from kernelease.table import Encoder, Schema
-from kernelease.table.rows import lawful_rows
+from kernelease.table import Schema
+from kernelease.table.decode import lawful_rows
 
 
 def product_of_marginals(

@@ -43,8 +43,9 @@ from benchmarks.table_reports import markdown
 from benchmarks.tables_scores import trees_auc
 from kernelease import __version__
 from kernelease.arrays import Integers
+from kernelease.exact.encode import Encoder
 from kernelease.sources import open_source
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 DELTA = 1e-9
 TARGETS = {"br2000": ("c13", "1"), "stroke": ("rvisinf", "1"), "fire": ("als_unit", "1"), NIST: ("OWN_RENT", "2")}

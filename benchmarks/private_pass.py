@@ -30,12 +30,11 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import typer
 
-from kernelease import Interactions, Privacy
+from kernelease import Interactions, Privacy, spool
 from kernelease.methods.interactions.pairs import pair_blocks
 from kernelease.pipeline import measure
-from kernelease.private import encoded
 from kernelease.seeds import PublicSeed
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 from kernelease.sources.source import Source
 from kernelease.table import Category, Integer, Number, Schema
 
@@ -147,8 +146,8 @@ def _timed(function: Callable[[Any], float], data: Any) -> tuple[float, float]:
 def pass_with_codes(path: Path, where: str) -> float:
     """Seconds of the pass where codes are kept in "memory", on "disk", or are read again from the "source"."""
     room = {"memory": sys.maxsize, "disk": 0, "source": 0}[where]
-    spool = mock.Mock(side_effect=OSError) if where == "source" else encoded.Spool
-    with mock.patch.object(encoded, "MOST_KEPT", room), mock.patch.object(encoded, "Spool", spool):
+    made = mock.Mock(side_effect=OSError) if where == "source" else spool.Spool
+    with mock.patch.object(spool, "MOST_KEPT", room), mock.patch.object(spool, "Spool", made):
         return private_pass(path)
 
 

@@ -60,7 +60,7 @@ def _run(name: str, privacy: ke.Privacy, run: int) -> dict[str, float]:
     release = ke.release(rows, schema=schema, privacy=privacy, seed=run)
     seconds, memory = time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e3
     with tempfile.TemporaryDirectory() as folder:
-        scores = _scores(name, release.to_csv(Path(folder, "rows.csv"), weights=False))
+        scores = _scores(name, release.export(Path(folder, "rows.csv"), weights=False))
     away = apart(release)
     if away:
         scores |= {

@@ -35,7 +35,7 @@ class Subject:
     """An algorithm in a scenario: its method for D columns and N rows, and the rate that its theorem proves."""
 
     name: str
-    method: Callable[[int, int], ke.Method]
+    method: Callable[[int, int], ke.methods.Method]
     theorem: Callable[[int], float]
     points: int | None = None  # a cap that no theorem has, named in the table
 
@@ -51,13 +51,14 @@ def _subspace(points: int) -> Subject:
 
 WITH_ROWS = Subject(
     "Algorithm 1, 10 % published",
-    lambda d, n: ke.Subspace(points=ke.PublishedRows(max(1, int(PUBLISHED_SHARE * n)))),
+    lambda d, n: ke.Subspace(points=ke.fit.PublishedRows(max(1, int(PUBLISHED_SHARE * n)))),
     lambda d: -0.5,
 )
 FEATURES = Subject(
     "Algorithm 2",
     lambda d, n: ke.RandomFeatures(
-        start=mixtures.prior(d), solver=ke.GreedyPreimages(points=100, constraint=ke.Simplex(), stop_at_noise=False)
+        start=mixtures.prior(d),
+        solver=ke.fit.GreedyPreimages(points=100, constraint=ke.fit.Simplex(), stop_at_noise=False),
     ),
     lambda d: -1.0 / 3.0,
 )

@@ -53,7 +53,7 @@ def release(
             kernel=_kernel(kernel_gamma, rows.shape[1]),
             method=_method(
                 method,
-                prior=ke.NormalPoints(dimension=rows.shape[1], mean=prior_mean, scale=prior_scale),
+                prior=ke.fit.NormalPoints(dimension=rows.shape[1], mean=prior_mean, scale=prior_scale),
                 published_rows=published_rows,
                 points=points,
             ),
@@ -96,19 +96,21 @@ def write_points(path: Path, result: ke.Release) -> int:
     return int(used.sum())
 
 
-def _kernel(gamma: float, dimension: int) -> ke.Gaussian:
+def _kernel(gamma: float, dimension: int) -> ke.kernels.Gaussian:
     if not 0.0 < gamma < math.inf:
         raise InputError(f"--kernel-gamma: must be positive and finite, got {gamma!r}.")
     return gaussian(gamma, dimension)
 
 
-def _method(name: MethodName, *, prior: ke.NormalPoints, published_rows: int | None, points: int | None) -> ke.Method:
+def _method(
+    name: MethodName, *, prior: ke.fit.NormalPoints, published_rows: int | None, points: int | None
+) -> ke.methods.Method:
     """The algorithm with weights of a probability distribution: they leave much of the noise behind."""
     if name is MethodName.SUBSPACE:
-        source = prior if published_rows is None else ke.PublishedRows(published_rows)
-        return ke.Subspace(points=source, count=points, constraint=ke.Simplex())
+        source = prior if published_rows is None else ke.fit.PublishedRows(published_rows)
+        return ke.Subspace(points=source, count=points, constraint=ke.fit.Simplex())
     if published_rows is not None:
         raise InputError("--published-rows: only the method subspace makes use of published rows.")
     wanted = POINTS if points is None else points
-    solver = ke.GreedyPreimages(points=wanted, constraint=ke.Simplex(), stop_at_noise=False)
+    solver = ke.fit.GreedyPreimages(points=wanted, constraint=ke.fit.Simplex(), stop_at_noise=False)
     return ke.RandomFeatures(start=prior, features=FEATURES, solver=solver)

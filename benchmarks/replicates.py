@@ -24,7 +24,7 @@ from benchmarks.simulated import SCHEMA, people
 ROWS = 2_000
 REPLICATES = 8
 NORMAL = 1.6449  # of a 90 % interval
-METHOD = ke.Interactions(solver=ke.MixtureSolver(components=100), triples=0)
+METHOD = ke.Interactions(solver=ke.fit.MixtureSolver(components=100), triples=0)
 COLUMNS = SCHEMA.columns[0], SCHEMA.columns[2], SCHEMA.columns[3]
 STATISTICS = ("mean age", "share in the west", "share of smokers", "share over 60", "covariance of age and smoking")
 
@@ -52,7 +52,7 @@ def main(repeats: Annotated[int, typer.Option(help="Tables.", min=5)] = 40) -> N
             method=METHOD,
             noise=ke.SeededNoise(seed),
         )
-        samples = release.samples(REPLICATES, method=METHOD, seed=1000 * seed)
+        samples = release.forms.samples(REPLICATES, method=METHOD, seed=1000 * seed)
         value, deviation = statistics(release.rows)
         others = np.array([statistics(one)[0] for one in samples])
         estimates = [samples.combine(v, list(column)) for v, column in zip(value, others.T, strict=True)]

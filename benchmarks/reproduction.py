@@ -204,7 +204,7 @@ def _gains(paper: Floats, ours: Floats, projection: Floats) -> list[Check]:
 
 def _whole_releases(truth: OfRows, curve: Curve, errors: Floats) -> Check:
     """The product's own release, from rows to weights, evaluated point by point, against the curve above."""
-    method = ke.Subspace(points=ke.PublishedRows(WHOLE_RELEASE), order=Order.GIVEN, tolerance=TOLERANCE, lemma=True)
+    method = ke.Subspace(points=ke.fit.PublishedRows(WHOLE_RELEASE), order=Order.GIVEN, tolerance=TOLERANCE, lemma=True)
     at = int(np.searchsorted(curve.points, WHOLE_RELEASE))
     released = [_released_error(truth, method, epsilon) for epsilon in EPSILONS]
     scores = [float(deviations(errors[i][:, [at]], np.array([e]))[0]) for i, e in enumerate(released)]
@@ -218,8 +218,8 @@ def _whole_releases(truth: OfRows, curve: Curve, errors: Floats) -> Check:
     )
 
 
-def _released_error(truth: OfRows, method: ke.Method, epsilon: float) -> float:
-    privacy = ke.Privacy(epsilon=epsilon, delta=DELTA, calibration=ke.Calibration.CLASSIC)
+def _released_error(truth: OfRows, method: ke.methods.Method, epsilon: float) -> float:
+    privacy = ke.Privacy(epsilon=epsilon, delta=DELTA, calibration=ke.privacy.Calibration.CLASSIC)
     release = ke.release(truth.rows, kernel=truth.kernel, method=method, privacy=privacy)
     return truth.distance(release.points, release.weights)
 

@@ -26,7 +26,7 @@ from private_pass import SCHEMA
 
 from kernelease.methods.interactions.pairs import pair_blocks
 from kernelease.seeds import PublicSeed
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 
 PAGE = Path(__file__).parent.parent / "docs" / "scale.md"
 

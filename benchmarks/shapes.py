@@ -33,7 +33,7 @@ class Shape:
     """Rows, a kernel for them, and the spread of the public law of points."""
 
     rows: Callable[[np.random.Generator, int], Floats]
-    kernel: ke.Kernel
+    kernel: ke.kernels.Kernel
     scale: float
     count: int = ROWS
 
@@ -56,8 +56,8 @@ def _heavy_tails(generator: np.random.Generator, count: int) -> Floats:
     return generator.standard_t(1.5, (count, 2))
 
 
-def _gaussian(dimension: int) -> ke.Gaussian:
-    return ke.Gaussian(lengthscale=(float(np.sqrt(dimension / 2.0)),) * dimension)
+def _gaussian(dimension: int) -> ke.kernels.Gaussian:
+    return ke.kernels.Gaussian(lengthscale=(float(np.sqrt(dimension / 2.0)),) * dimension)
 
 
 SHAPES = {
@@ -68,9 +68,9 @@ SHAPES = {
     "ring in 3 columns": Shape(_ring, _gaussian(3), 5.0),
     "heavy tails, 2 columns": Shape(_heavy_tails, _gaussian(2), 10.0),
     "1,000 rows, 2 columns": Shape(_mixture(2), _gaussian(2), 5.0, count=1_000),
-    "Laplace kernel, 2 columns": Shape(_mixture(2), ke.Laplace(lengthscale=(2.0, 2.0)), 5.0),
-    "Matérn 3/2 kernel, 3 columns": Shape(_mixture(3), ke.Matern32(lengthscale=(1.5,) * 3), 5.0),
-    "rational quadratic, 2 columns": Shape(_mixture(2), ke.RationalQuadratic(lengthscale=(1.0, 1.0)), 5.0),
+    "Laplace kernel, 2 columns": Shape(_mixture(2), ke.kernels.Laplace(lengthscale=(2.0, 2.0)), 5.0),
+    "Matérn 3/2 kernel, 3 columns": Shape(_mixture(3), ke.kernels.Matern32(lengthscale=(1.5,) * 3), 5.0),
+    "rational quadratic, 2 columns": Shape(_mixture(2), ke.kernels.RationalQuadratic(lengthscale=(1.0, 1.0)), 5.0),
 }
 
 
@@ -88,7 +88,7 @@ def main(
         private = shape.rows(np.random.default_rng(0), min(shape.count, rows or shape.count))
         truth = OfRows(shape.kernel, private)
         for value in epsilon or (0.1, 1.0):
-            prior = ke.NormalPoints(dimension=private.shape[1], scale=shape.scale)
+            prior = ke.fit.NormalPoints(dimension=private.shape[1], scale=shape.scale)
             start = time.perf_counter()
             ours = _error(truth, ke.Adaptive(points=prior), value)
             seconds = time.perf_counter() - start
@@ -102,11 +102,11 @@ def main(
     print(f"{'PASS' if worst <= ALLOWED else 'miss'}  never above {ALLOWED:g} times the better algorithm: {worst:.2f}")
 
 
-def _algorithm_2(prior: ke.NormalPoints, points: int) -> ke.RandomFeatures:
-    return ke.RandomFeatures(start=prior, features=4096, solver=ke.GreedyPreimages(points=points))
+def _algorithm_2(prior: ke.fit.NormalPoints, points: int) -> ke.RandomFeatures:
+    return ke.RandomFeatures(start=prior, features=4096, solver=ke.fit.GreedyPreimages(points=points))
 
 
-def _error(truth: OfRows, method: ke.Method, epsilon: float) -> float:
+def _error(truth: OfRows, method: ke.methods.Method, epsilon: float) -> float:
     privacy = ke.Privacy(epsilon=epsilon, delta=DELTA)
     released = ke.release(truth.rows, kernel=truth.kernel, method=method, privacy=privacy)
     return truth.distance(released.points, released.weights)

@@ -7,11 +7,13 @@ import math
 import numpy as np
 import pyarrow as pa
 
+from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.counts import Counts
 from kernelease.privacy import Neighbours, Privacy
+from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.step import Law, Measurement, Step
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 _BITS = 40
 
@@ -67,7 +69,7 @@ def planned(schema: Schema) -> tuple[Block, ...]:
     chosen = [*((i,) for i in columns), *itertools.combinations(columns, 2)]
     shares = np.array([math.prod(schema.sizes[i] for i in block) ** (1 / 3) for block in chosen])
     return tuple(
-        Block(columns=block, groups=tuple(np.arange(schema.sizes[i]) for i in block), share=float(share))
+        Counts(columns=block, groups=tuple(np.arange(schema.sizes[i]) for i in block), share=float(share))
         for block, share in zip(chosen, shares / shares.sum(), strict=True)
     )
 

@@ -24,7 +24,7 @@ from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, people
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
 from kernelease.analysis.comparisons.tables import marginal_errors
-from kernelease.table import Encoder
+from kernelease.exact.encode import Encoder
 
 ROWS = 20_000
 SIZES = (100, 300, 1_000, 3_000)
@@ -60,8 +60,8 @@ class Losses:
     """Distances of a sample from the release that it was taken from."""
 
     def __init__(self, release: ke.Release) -> None:
-        assert release.measured is not None
-        (mean,) = common_coordinates([release.measured], SCHEMA.columns)
+        assert release.measurements.measured is not None
+        (mean,) = common_coordinates([release.measurements.measured], SCHEMA.columns)
         self._parts = [part.coordinates for part in mean.parts]
         self._codes = self._encode(release.rows)
         self._means = [part.features(self._codes).mean(axis=0) for part in self._parts]

@@ -34,7 +34,7 @@ def main(
     for columns in dimension or DIMENSIONS:
         truth = private_truth(columns)
         for rows in (False, True) if published is None else (published,):
-            points = ke.PublishedRows(MANY_ROWS) if rows else mixtures.prior(columns)
+            points = ke.fit.PublishedRows(MANY_ROWS) if rows else mixtures.prior(columns)
             contender = Contender(lambda _, points=points: {"Adaptive": ke.Adaptive(points=points)})
             for value, target in zip(EPSILONS, TARGETS[columns, rows], strict=True):
                 if epsilon and value not in epsilon:

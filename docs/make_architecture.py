@@ -26,10 +26,11 @@ ROLES = {
     "cli": "commands",
     "pipeline": "measure, fit, release",
     "sources": "files, databases, frames → batches",
-    "release": "bundles, certificates, verify",
+    "bundle": "files, signatures, verify",
+    "answers": "releases and questions",
     "analysis": "answers with errors",
     "methods": "what to measure",
-    "private": "exact counts and sums",
+    "exact": "cells → codes, exact sums",
     "fit": "rows from noisy numbers",
     "estimate": "best linear estimates",
     "measured": "noisy numbers",
@@ -39,7 +40,7 @@ ROLES = {
     "kernels": "how alike rows are",
     "foundations": "arrays, errors, kinds, machine, seeds",
 }
-_ON_THE_PRIVATE_SIDE = ("sources", "private")
+_ON_THE_PRIVATE_SIDE = ("sources", "exact")
 
 SCHEMA = """
 [columns.age]
@@ -132,8 +133,8 @@ def _line(generator: np.random.Generator) -> str:
 def walk_of_a_vector() -> Walk:
     """From an array to a bundle, by `Adaptive`."""
     rows = np.random.default_rng(0).normal(size=(500, 2))
-    method = ke.Adaptive(points=ke.NormalPoints(dimension=2), features=128, rank=64)
-    kernel, privacy = ke.Gaussian(lengthscale=1.0), ke.Privacy(epsilon=1.0, delta=1e-6)
+    method = ke.Adaptive(points=ke.fit.NormalPoints(dimension=2), features=128, rank=64)
+    kernel, privacy = ke.kernels.Gaussian(lengthscale=1.0), ke.Privacy(epsilon=1.0, delta=1e-6)
     with tempfile.TemporaryDirectory() as name:
         return Walk().of(
             lambda: ke.release(rows, kernel=kernel, method=method, privacy=privacy, out=Path(name) / "bundle")

@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 import kernelease as ke
-from kernelease.release.signing import load_private_key, make_key
+from kernelease.bundle.signing import load_private_key, make_key
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
@@ -41,7 +41,7 @@ type = "number"
 min = 0.0
 max = 1000.0
 """
-DECIDING = ("release", "strangers")  # what is read first: it decides what is refused
+DECIDING = ("bundle", "certificate", "strangers")  # what is read first: it decides what is refused
 
 
 def lines_of(path: str) -> int:
@@ -69,10 +69,10 @@ def walked() -> tuple[str, ...]:
     """The modules in which something runs while `verify` looks at a signed zip of a table, and at one of vectors."""
     privacy, found = ke.Privacy(epsilon=1.0, delta=1e-6), Walk()
     table = pa.table({"age": [20, 30, 40] * 20, "income": [1.5, 20.0, 300.25] * 20})
-    method = ke.Subspace(points=ke.NormalPoints(dimension=2), count=6)
+    method = ke.Subspace(points=ke.fit.NormalPoints(dimension=2), count=6)
     made = (
         ke.release(table, schema=ke.Schema.parse(SCHEMA), privacy=privacy),
-        ke.release(np.zeros((50, 2)), kernel=ke.Gaussian(lengthscale=1.0), method=method, privacy=privacy),
+        ke.release(np.zeros((50, 2)), kernel=ke.kernels.Gaussian(lengthscale=1.0), method=method, privacy=privacy),
     )
     with tempfile.TemporaryDirectory() as name:
         key = load_private_key(make_key(name).private)

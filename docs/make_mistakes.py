@@ -7,10 +7,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from typer.testing import CliRunner
 
+import kernelease as ke
 from kernelease.cli import app
 
 TARGET = Path(__file__).with_name("mistakes.md")
@@ -18,13 +20,15 @@ CELLS = ("Xyzzypril", "Plughumab", "4711", "1987-06-05")
 """What the private rows hold. None of it may show, but where the owner asks for a private look."""
 
 _OPENING = """\
-# Forty mistakes, and what is said about them
+# Eighty mistakes, and what is said about them
 
 <!-- Written by docs/make_mistakes.py, which makes each of them. Change the commands, not this file. -->
 
 Each was made as it stands here, on a small table of patients. A message says what was expected, what came, and what to
 do next; none shows a cell, and none depends on one. The private look at the end is the exception: it quotes cells,
 since it is for the owner's eyes alone; and a release that can't be read as declared stops, without quoting any.
+
+The last forty are an analyst's, on the command line and in Python, where `release` is a release of that table.
 """
 _SCHEMA = """\
 [table]
@@ -56,12 +60,13 @@ _RELEASE = "release patients.csv --schema patients.toml --epsilon 1 --delta 1e-6
 
 @dataclass(frozen=True, kw_only=True)
 class Mistake:
-    """A command that fails, after something was written wrongly."""
+    """A command, or a line of Python, that fails, after something was written wrongly."""
 
     title: str
     command: str
     change: Callable[[], object] = lambda: None
     private: bool = False
+    python: bool = False
 
 
 def schema(old: str, new: str) -> Callable[[], object]:
@@ -84,6 +89,15 @@ def ran(*commands: str) -> Callable[[], object]:
 
 def both(*changes: Callable[[], object]) -> Callable[[], object]:
     return lambda: [change() for change in changes]
+
+
+def asked(title: str, command: str) -> Mistake:
+    """A command about a bundle that is there."""
+    return Mistake(title=title, command=command, change=ran(_RELEASE))
+
+
+def python(title: str, code: str) -> Mistake:
+    return Mistake(title=title, command=code, python=True)
 
 
 _CHECK = "check patients.csv --schema patients.toml"
@@ -163,6 +177,53 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(title="A release of cells that can't be read", command=_RELEASE, private=True,
                 change=rows("age,drug,seen\n" + "n/a,Aspirin,1987-06-05\n" * 30)),
     ),
+    "An analyst's commands": (
+        asked("A question that there is not", "query bundle meen age"),
+        asked("A question about nothing", "query bundle mean"),
+        asked("A column in other letters", "query bundle mean Age"),
+        asked("The mean of words", "query bundle mean drug"),
+        asked("A comparison without groups", "query bundle mean age --minus Aspirin"),
+        asked("A text without quotes", 'query bundle probability "drug == Aspirin"'),
+        asked("A file of another kind", "export bundle --out rows.txt"),
+        Mistake(title="A table on the web", command=_RELEASE.replace("patients.csv", "https://example.org/patients.csv")),
+    ),
+    "A release in Python": tuple(python(title, code) for title, code in {
+        "Epsilon alone": "ke.release(epsilon=1)",
+        "No privacy": 'ke.release("patients.csv", schema="patients.toml")',
+        "A schema without its name": 'ke.release("patients.csv", "patients.toml", privacy=(1, 1e-6))',
+        "A misspelt option": 'ke.release("patients.csv", schema="patients.toml", privcy=(1, 1e-6))',
+        "One number for privacy": 'ke.release("patients.csv", schema="patients.toml", privacy=1)',
+        "A schema that is a dict": 'ke.release("patients.csv", schema={"age": int}, privacy=(1, 1e-6))',
+        "Rows without a fit": 'ke.measure("patients.csv", schema="patients.toml", privacy=(1, 1e-6), rows=9)',
+        "Nothing said about the columns": 'ke.Synthesizer(privacy=(1, 1e-6)).fit("patients.csv")',
+        "Bounds in a text": 'ke.Synthesizer(bounds={"age": "0-120"}, privacy=(1, 1e-6)).fit("patients.csv")',
+        "A setting that there is not": "ke.Synthesizer().set_params(epsilon=1)",
+        "A test with a delta": 'ke.private_independence_test("patients.csv", "age", "drug", schema="patients.toml", '
+        "privacy=(1, 1e-6))",
+    }.items()),
+    "Questions in Python": tuple(python(title, code) for title, code in {
+        "The first rows": "release.head()",
+        "A place in the rows": "release.iloc[0]",
+        "The largest value": 'release.max("age")',
+        "A sum": 'release.sum("age")',
+        "A variance": 'release.var("age")',
+        "A file by pandas' name": 'release.to_csv("rows.csv")',
+        "The mean of everything": "release.mean()",
+        "The mean of a list": 'release.mean(["age", "seen"])',
+        "Two columns for one": 'release.mean("age", "seen")',
+        "A keyword that there is not": 'release.mean("age", bye="drug")',
+        "A condition that is no text": 'release.mean("age", where=lambda row: row.age > 30)',
+        "A misspelt question": 'release.meen("age")',
+        "A question that is elsewhere": 'release.gini("age")',
+        "Groups where they are not taken": 'release.ask.gini("age", by="drug")',
+        "A column of groups": 'release.groupby("drug")["age"].mean()',
+        "All correlations at once": "release.corr()",
+        "A quantile of what": 'release.quantile("age")',
+        "Per cent for a share": 'release.quantile("age", 50)',
+        "Whose mean": 'release.of("everyone")',
+        "A column that there is not": 'release["Age"]',
+        "A sample that is a path": 'release.tests.two_sample("sample.csv")',
+    }.items()),
 }  # fmt: skip
 
 
@@ -172,11 +233,28 @@ def message(mistake: Mistake) -> str:
         Path("patients.toml").write_text(_SCHEMA, encoding="utf-8")
         Path("patients.csv").write_text(_ROWS, encoding="utf-8")
         mistake.change()
+        if mistake.python:
+            return python_message(mistake)
         result = CliRunner().invoke(app, shlex.split(mistake.command), env={"COLUMNS": "200", "NO_COLOR": "1"})
         said = result.stderr if not mistake.private else result.stdout + result.stderr
         if result.exit_code == 0 or (result.exception and not isinstance(result.exception, SystemExit)):
             raise AssertionError(f"{mistake.title}: must fail in words, and ended with {result.exit_code}: {said}")
         return _plain(said).replace(f"{os.path.realpath(folder)}/", "").strip()
+
+
+@cache
+def _release() -> ke.Release:
+    """A release of the same table: what is said about it does not depend on its numbers."""
+    return ke.release("patients.csv", schema="patients.toml", privacy=(1.0, 1e-6), noise=ke.SeededNoise(0), fast=True)
+
+
+def python_message(mistake: Mistake) -> str:
+    """What Python says, in its last line."""
+    try:
+        eval(mistake.command, {"ke": ke, "release": _release()})  # noqa: S307  # the lines above
+    except (ke.KerneleaseError, AttributeError) as error:
+        return f"{type(error).__name__}: {error}"
+    raise AssertionError(f"{mistake.title}: must fail in words, and did not.")
 
 
 def _plain(text: str) -> str:
@@ -195,7 +273,8 @@ def _sections() -> Iterator[str]:
         yield f"## {heading}\n"
         for mistake in mistakes:
             number += 1
-            yield f"### {number}. {mistake.title}\n\n```text\n$ kernelease {mistake.command}\n{message(mistake)}\n```\n"
+            sign = ">>>" if mistake.python else "$ kernelease"
+            yield f"### {number}. {mistake.title}\n\n```text\n{sign} {mistake.command}\n{message(mistake)}\n```\n"
 
 
 if __name__ == "__main__":

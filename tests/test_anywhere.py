@@ -8,7 +8,7 @@ import pytest
 import scipy.linalg
 
 from kernelease import PublicSeed
-from kernelease.privacy.noise import SeededNoise
+from kernelease.noises import SeededNoise
 from tests.anywhere import SETTINGS, Shift, main, other_linear_algebra, other_seeds
 
 RNG = np.random.default_rng(0)

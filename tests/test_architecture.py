@@ -7,15 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from docs import make_for_auditors
+from docs import house, make_for_auditors
 from docs.imports import MODULES, closure, imports_of, longest_chain
 from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, written
-from kernelease.release import codec
+from kernelease.bundle import codec
 
 DOCS = Path(__file__).parent.parent / "docs"
 LONGEST_CHAIN = 19  # modules, from the command line down to the errors
 NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
-MOST_MODULES, MOST_SWITCHES = 44, 26  # that a row or a vector passes
+MOST_MODULES, MOST_SWITCHES = 46, 26  # that a row or a vector passes
+# lines that an auditor reads, docstrings included: those of one table, and those of exact/bags.py for several
+MOST_OF_THE_BARRIER = 2_500 + 240
+MOST_UP_TO_THE_NOISE = 4_500  # lines of functions that run before the first noise, in the release of a CSV file
 
 
 def _flat(chain: tuple[str, ...]) -> tuple[str, ...]:
@@ -71,7 +74,7 @@ def test_walks_are_short_and_as_the_page_has_them(name: str, walked) -> None:
 @pytest.mark.slow
 def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
     walk = walk_of_a_row()
-    assert {"sources.csv.records", "table.encode", "private.counts", "privacy.noise", "release.container"} <= set(
+    assert {"sources.csv.records", "exact.encode", "exact.counts", "privacy.noise", "bundle.container"} <= set(
         walk.passed
     )
     assert "privacy.calibration" in walk.called
@@ -79,9 +82,9 @@ def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
 
 
 SECTIONS = re.split(r"^## ", (DOCS / "for-auditors.md").read_text(encoding="utf-8"), flags=re.MULTILINE)
-BARRIER = frozenset(name for name in MODULES if name.split(".")[0] in ("privacy", "private"))
+BARRIER = frozenset(name for name in MODULES if name.split(".")[0] in house.BARRIER)
 FRONTS = {name for name in BARRIER if MODULES[name].name == "__init__.py"}
-DOORS = {"privacy.mechanisms", "privacy.bounds"}
+DOORS = {"privacy.mechanisms"}
 
 
 def _section(title: str) -> str:
@@ -94,6 +97,26 @@ def _listed(title: str) -> set[str]:
 
 def _module(path: str) -> str:
     return path.replace("/", ".")
+
+
+def test_the_barrier_is_small() -> None:
+    assert house.lines(house.barrier()) <= MOST_OF_THE_BARRIER
+
+
+@pytest.mark.slow
+def test_little_runs_up_to_the_noise() -> None:
+    row = house.visits_of_a_row()
+    assert 1_000 < house.lines_of_functions(row.functions_before_noise) <= MOST_UP_TO_THE_NOISE
+
+
+ROOMS = ("cuda", "sources.spark", "sources.partial", "sources.pushdown", "sources.device_rows", "private_tests")
+
+
+@pytest.mark.parametrize("visits", [house.visits_of_a_row, house.visits_of_a_vector])
+def test_optional_engines_are_rooms_that_nobody_enters_who_did_not_ask(visits) -> None:
+    entered = visits().run
+    assert "exact.rows" in entered
+    assert {module for module in entered if module.startswith(ROOMS)} == set()
 
 
 def test_auditors_are_shown_the_whole_barrier() -> None:
@@ -109,7 +132,7 @@ def test_auditors_are_shown_all_that_the_barrier_imports() -> None:
 
 
 def test_auditors_are_shown_all_that_calls_the_barrier() -> None:
-    doors = DOORS | {name for name in BARRIER if name.startswith("private.")}
+    doors = DOORS | {name for name in BARRIER if name.startswith("exact.")} - {"exact.encode"}  # any rows
     assert _listed("What calls it") == {name for name in set(MODULES) - BARRIER if imports_of(name) & doors}
 
 
@@ -146,9 +169,9 @@ def test_auditors_of_bundles_are_shown_all_that_verify_runs() -> None:
     listed = _listed("What the auditor of `verify` reads")
     assert set(make_for_auditors.walked()) <= listed, "run: python docs/make_for_auditors.py"
     kinds = {module for module in MODULES if module.startswith(codec._HOMES)}  # what a bundle may hold, by its tag
-    assert listed <= closure(frozenset({"release.verify", "fronts", *kinds})), "run: python docs/make_for_auditors.py"
-    assert {"release.verify", "release.container", "release.data_parquet", "strangers"} <= listed
-    assert not {name for name in listed if name.split(".")[0] in ("private", "sources")}
+    assert listed <= closure(frozenset({"bundle.verify", "fronts", *kinds})), "run: python docs/make_for_auditors.py"
+    assert {"bundle.verify", "bundle.container", "bundle.data_parquet", "strangers"} <= listed
+    assert not {name for name in listed if name.split(".")[0] in ("exact", "sources")}
 
 
 def test_audits_that_auditors_are_sent_to_are_run() -> None:

@@ -30,31 +30,31 @@ def test_paths_and_pairs_stand_for_objects(schema_file, tmp_path):
     ke.LedgerFile.create(ledger, cap=ke.Privacy(epsilon=PAIR[0], delta=PAIR[1]))
     made = ke.release(people(), schema=str(schema_file), privacy=PAIR, ledger=ledger, target="employed")
     assert (made.certificate.epsilon, made.certificate.delta) == PAIR
-    assert made.method == ke.Interactions(target="employed")
+    assert made.measurements.method == ke.Interactions(target="employed")
     assert [entry.charge.asked.epsilon for entry in ke.LedgerFile.open(ledger).entries()] == [2.0]
-    with pytest.raises(ke.BudgetError, match="would pass the cap"):  # the second time, the file is there
+    with pytest.raises(ke.errors.BudgetError, match="would pass the cap"):  # the second time, the file is there
         ke.measure(people(), schema=schema_file, privacy=PAIR, ledger=str(ledger))
 
 
 def test_a_ledger_of_another_table_is_refused_by_its_path(schema_file, tmp_path):
     ke.LedgerFile.create(tmp_path / "ledger", cap=ke.Privacy(epsilon=9.0, delta=1e-6), dataset="cars")
-    with pytest.raises(ke.BudgetError, match="of the data set 'cars', the release is of 'people'"):
+    with pytest.raises(ke.errors.BudgetError, match="of the data set 'cars', the release is of 'people'"):
         ke.measure(people(), schema=schema_file, privacy=PAIR, ledger=tmp_path / "ledger")
 
 
 @pytest.mark.parametrize("given", [1.0, (1.0,), (1.0, "x"), "1", (True, 1e-6), None])
 def test_a_promise_is_whole(given):
-    with pytest.raises(ke.ParameterError, match=r"a pair \(epsilon, delta\)"):
+    with pytest.raises(ke.errors.ParameterError, match=r"a pair \(epsilon, delta\)"):
         privacy_of(given)
 
 
 def test_a_schema_is_a_schema_or_a_path():
-    with pytest.raises(ke.ParameterError, match="the path of its TOML file, got dict"):
+    with pytest.raises(ke.errors.ParameterError, match="the path of its TOML file, got dict"):
         schema_of({"age": 1})
 
 
 def test_target_and_method_are_one_choice(schema_file):
-    with pytest.raises(ke.ParameterError, match=r"give it to the method, Interactions\(target=…\)"):
+    with pytest.raises(ke.errors.ParameterError, match=r"give it to the method, Interactions\(target=…\)"):
         ke.release(people(), schema=schema_file, privacy=PAIR, method=ke.Interactions(), target="sex")
     with pytest.raises(KerneleaseError, match="'sexe'"):
         ke.release(people(), schema=schema_file, privacy=PAIR, target="sexe")
@@ -90,7 +90,7 @@ def test_a_public_table_gives_bounds():
 
 @pytest.mark.parametrize("given", [{}, {"metadata": {}, "public": pa.table({"a": [1]})}])
 def test_a_draft_is_of_one_thing(given):
-    with pytest.raises(ke.ParameterError, match="one of the three"):
+    with pytest.raises(ke.errors.ParameterError, match="one of the three"):
         ke.draft(**given)
 
 
@@ -113,5 +113,5 @@ def test_bars_only_where_somebody_watches():
 
 
 def test_a_progress_that_can_not_be_told_is_refused_before_anything_is_spent():
-    with pytest.raises(ke.ParameterError, match="must have the methods expect, stage and step"), shown("loud"):
+    with pytest.raises(ke.errors.ParameterError, match="must have the methods expect, stage and step"), shown("loud"):
         pass

@@ -14,43 +14,44 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease import (
-    CapacityError,
-    DotProduct,
-    FixedPoints,
-    Fourier,
-    Gaussian,
-    GreedyPreimages,
-    HashedNgrams,
-    Kernel,
     KerneleaseError,
-    Kronecker,
-    L1Ball,
-    Laplace,
     MemoryLedger,
-    Method,
     Neighbours,
-    NormalPoints,
-    Nystrom,
-    OnColumns,
-    ParameterError,
     Privacy,
-    Product,
-    PublicPoints,
     PublicSeed,
-    PublishedRows,
     RandomFeatures,
     Release,
-    Shrinkage,
-    Similarity,
-    Simplex,
     SmallDatabase,
-    Spectrum,
     Subspace,
-    SyntheticSet,
-    UniformPoints,
     release,
 )
 from kernelease.arrays import Rows
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.features import Fourier, HashedNgrams, Nystrom
+from kernelease.fit import (
+    FixedPoints,
+    GreedyPreimages,
+    L1Ball,
+    NormalPoints,
+    PublicPoints,
+    PublishedRows,
+    Shrinkage,
+    Simplex,
+    SyntheticSet,
+    UniformPoints,
+)
+from kernelease.kernels import (
+    DotProduct,
+    Gaussian,
+    Kernel,
+    Kronecker,
+    Laplace,
+    OnColumns,
+    Product,
+    Similarity,
+    Spectrum,
+)
+from kernelease.methods import Method
 from tests.methods.stand_ins import ScriptedNoise
 
 pytestmark = pytest.mark.slow
@@ -383,6 +384,6 @@ def test_any_row_moves_the_measurement_by_no_more_than_the_diameter(way: Any, ce
     replaced = data.draw(st.integers(0, len(cells) - 1))
     neighbour[replaced, 0], neighbour[replaced, 1] = data.draw(st.tuples(ANY_CELL, ANY_CELL))
     made = [_released(table, kernel, method, privacy) for table in (rows, neighbour)]
-    embeddings = [one.measured.embedding for one in made]
+    embeddings = [one.measurements.measured.embedding for one in made]
     moved = np.linalg.norm(embeddings[0].sum - embeddings[1].sum)
     assert moved <= embeddings[0].feature_map.diameter * (1 + 1e-12)

@@ -12,7 +12,7 @@ import random
 import sqlite3
 import traceback
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -28,12 +28,14 @@ import pyreadstat
 import pytest
 from typer.testing import CliRunner
 
-from kernelease import Gaussian, Kronecker, NormalPoints, Privacy, Subspace, measure, release
+from kernelease import Privacy, Subspace, measure, release
 from kernelease.cli import app
+from kernelease.drafting.measured_domain import draft_schema
 from kernelease.errors import KerneleaseError, SchemaError
+from kernelease.fit import NormalPoints
+from kernelease.kernels import Gaussian, Kronecker
 from kernelease.sources import open_source
-from kernelease.sources.drafting import draft_schema
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 # Put together here, so that a line of source in a traceback doesn't hold them.
 WORD, NUMBER = "Ca" + "nary", int("8" + "27364519")
@@ -326,30 +328,30 @@ def test_commands(kind: str, command: str, tmp_path: Path) -> None:
         assert str(NUMBER) not in said
 
 
-def suggesting(self: Encoder, source: pa.Schema) -> None:
+def suggesting(self: Schema, names: Sequence[str]) -> None:
     """The broken twin: a message that suggests a name of the source."""
-    for name in self.schema.names:
-        if name not in source.names:
-            raise SchemaError(f"There is no column {name}. Did you mean {source.names[-1]}?")
+    for name in self.names:
+        if name not in names:
+            raise SchemaError(f"There is no column {name}. Did you mean {names[-1]}?")
 
 
-def chained(self: Encoder, source: pa.Schema) -> None:
+def chained(self: Schema, names: Sequence[str]) -> None:
     """Another: a message without a cell, that came of one with it."""
     try:
-        int(source.names[-1])
+        int(names[-1])
     except ValueError as error:
         raise SchemaError("There is no such column.") from error
 
 
-def warned(self: Encoder, source: pa.Schema) -> None:
+def warned(self: Schema, names: Sequence[str]) -> None:
     """Another: only a warning."""
-    warnings.warn(f"{source.names[-1]} is ignored", stacklevel=2)
+    warnings.warn(f"{names[-1]} is ignored", stacklevel=2)
 
 
 @pytest.mark.parametrize("twin", [suggesting, chained, warned], ids=lambda twin: twin.__name__)
 def test_the_search_finds_what_it_looks_for(twin: Any, tmp_path: Path) -> None:
     path, schema = FILES["csv without a header"](tmp_path), Schema.parse(SCHEMAS["a column that is not there"])
-    with mock.patch.object(Encoder, "check", twin):
+    with mock.patch.object(Schema, "check_source", twin):
         assert WORD in all_said(lambda: read(path, None, schema))
-    with mock.patch.object(Encoder, "check", suggesting):
+    with mock.patch.object(Schema, "check_source", suggesting):
         assert WORD in run(COMMANDS["measure"], path, "a column that is not there", tmp_path)

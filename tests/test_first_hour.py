@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from kernelease.check.findings import PRIVATE
 from kernelease.cli import app
+from kernelease.drafting.findings import PRIVATE
 from kernelease.table.draft import MARK
 
 NAMES = "patient_id;alter;größe;geschlecht;visite;kosten;weight"

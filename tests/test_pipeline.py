@@ -10,25 +10,14 @@ import numpy as np
 import pytest
 
 from kernelease import (
-    BudgetError,
-    Gaussian,
-    GreedyPreimages,
     Interactions,
-    Kronecker,
-    Laplace,
     MemoryLedger,
-    Method,
     Neighbours,
-    NormalPoints,
-    ParameterError,
     Privacy,
-    PublicPoints,
-    PublishedRows,
     RandomFeatures,
     Release,
     Schema,
     SeededNoise,
-    Simplex,
     SmallDatabase,
     Subspace,
     release,
@@ -36,6 +25,10 @@ from kernelease import (
     verify,
 )
 from kernelease.arrays import Integers
+from kernelease.errors import BudgetError, ParameterError
+from kernelease.fit import GreedyPreimages, NormalPoints, PublicPoints, PublishedRows, Simplex
+from kernelease.kernels import Gaussian, Kronecker, Laplace
+from kernelease.methods import Method
 from kernelease.privacy import Charge, Loss, Receipt
 from tests.methods.stand_ins import STRONG, ScriptedNoise
 from tests.methods.test_add_remove import noise_to_one_result
@@ -147,7 +140,9 @@ def test_the_certificate_says_what_was_done(method: Method, privacy: Privacy) ->
     assert certificate.seed == 12
     assert len(certificate.choices) >= 1
     assert certificate.spent.delta(privacy.epsilon * (1 + 1e-9)) <= privacy.delta
-    assert certificate.rows == (200.0 if privacy.relation is Neighbours.REPLACE_ONE else made.measured.embedding.rows)
+    assert certificate.rows == (
+        200.0 if privacy.relation is Neighbours.REPLACE_ONE else made.measurements.measured.embedding.rows
+    )
 
 
 def test_published_rows_are_named() -> None:
@@ -171,7 +166,10 @@ def test_seeds_decide_everything(method: Method) -> None:
     assert first.table.equals(second.table)
     other_noise = _release(method=method, noise=SeededNoise(6), seed=3)
     assert not np.array_equal(first.weights, other_noise.weights)
-    points = [made.feature_map.evaluate(ROWS) for made in (first.measured.embedding, other_noise.measured.embedding)]
+    points = [
+        made.feature_map.evaluate(ROWS)
+        for made in (first.measurements.measured.embedding, other_noise.measurements.measured.embedding)
+    ]
     assert (points[0] == points[1]).all()  # the noise has no say in what is public
 
 
@@ -253,7 +251,9 @@ def test_equal_noisy_numbers_are_saved_as_equal_bytes(method: Method, counts: tu
     for index, noise in enumerate(noise_to_one_result(method, tables, ADD_REMOVE)):
         made = _release(tables[index], method, ADD_REMOVE, noise=noise)
         saved.append(_bytes(save(made, tmp_path / str(index))))
-        said.append((repr(made), str(made.certificate), str(made.solution), repr(made.measured.embedding)))
+        said.append(
+            (repr(made), str(made.certificate), str(made.forms.solution), repr(made.measurements.measured.embedding))
+        )
     assert saved[0] == saved[1]
     assert said[0] == said[1]
     assert len(saved[0]) >= 3

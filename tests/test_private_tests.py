@@ -42,12 +42,12 @@ def people(seed, count=ROWS, *, link=0.0, older=0.0):
 
 
 def two_sample(one, other, **options):
-    settings = {"schema": SCHEMA, "epsilon": 1.0, "draws": DRAWS, **options}
+    settings = {"schema": SCHEMA, "privacy": (1.0, 0.0), "draws": DRAWS, **options}
     return ke.private_two_sample_test(one, other, **settings)
 
 
 def independence(rows, first="age", second="hours", **options):
-    settings = {"schema": SCHEMA, "epsilon": 1.0, "draws": DRAWS, **options}
+    settings = {"schema": SCHEMA, "privacy": (1.0, 0.0), "draws": DRAWS, **options}
     return ke.private_independence_test(rows, first, second, **settings)
 
 
@@ -69,10 +69,10 @@ def test_levels_are_kept(epsilon):
                 people(2 * seed, 120),
                 people(2 * seed + 1, 80),
                 columns=["age", "ward"],
-                epsilon=epsilon,
+                privacy=(epsilon, 0.0),
                 noise=ke.SeededNoise(seed),
             ).rejected,
-            independence(people(seed, 120), epsilon=epsilon, noise=ke.SeededNoise(seed)).rejected,
+            independence(people(seed, 120), privacy=(epsilon, 0.0), noise=ke.SeededNoise(seed)).rejected,
         )
         for seed in range(REPEATS)
     ]
@@ -84,7 +84,10 @@ def test_power_grows_with_epsilon():
     """60 tables: from hardly more than the level to nearly all; the bounds are five standard errors away."""
     found = {
         epsilon: np.mean(
-            [independence(people(s, link=0.25), epsilon=epsilon, noise=ke.SeededNoise(s)).rejected for s in range(60)]
+            [
+                independence(people(s, link=0.25), privacy=(epsilon, 0.0), noise=ke.SeededNoise(s)).rejected
+                for s in range(60)
+            ]
         )
         for epsilon in (0.02, 5.0)
     }
@@ -94,7 +97,7 @@ def test_power_grows_with_epsilon():
 
 def test_the_result_says_what_was_tested_spent_and_promised(tmp_path):
     path = ke.LedgerFile.create(tmp_path / "ledger", cap=ke.Privacy(epsilon=0.5, delta=0.0), dataset="people").path
-    result = independence(people(1), ledger=path, epsilon=0.5, level=0.1)
+    result = independence(people(1), ledger=path, privacy=(0.5, 0.0), level=0.1)
     assert (result.level, result.epsilon, result.entry, result.private) == (0.1, 0.5, 1, True)
     assert result.rejected == (result.margin > 0.0)
     assert "ε = 0.5 and δ = 0" in result.statement
@@ -104,13 +107,13 @@ def test_the_result_says_what_was_tested_spent_and_promised(tmp_path):
     ledger = ke.LedgerFile.open(path)
     assert ledger.spent().pure_epsilon == 0.5
     assert ledger.subject.dataset == "people"
-    with pytest.raises(ke.BudgetError):
-        independence(people(1), ledger=path, epsilon=0.5)
+    with pytest.raises(ke.errors.BudgetError):
+        independence(people(1), ledger=path, privacy=(0.5, 0.0))
 
 
 def test_words_of_both_outcomes():
     others = people(1), people(2, older=40.0)
-    found = [two_sample(people(1), other, noise=ke.SeededNoise(1), epsilon=5.0, seed=1) for other in others]
+    found = [two_sample(people(1), other, noise=ke.SeededNoise(1), privacy=(5.0, 0.0), seed=1) for other in others]
     assert [result.rejected for result in found] == [False, True]
     assert "No evidence against" in str(found[0])
     assert "below its critical value" in str(found[0])
@@ -140,7 +143,8 @@ REFUSED = {
     "level": (lambda: independence(people(1), level=1.0), "level must be between 0 and 1"),
     "too few draws": (lambda: independence(people(1), level=0.001), "draws must be from 999"),
     "too many draws": (lambda: independence(people(1), draws=10**6), "draws must be from 19"),
-    "epsilon": (lambda: independence(people(1), epsilon=0.0), "psilon"),
+    "epsilon": (lambda: independence(people(1), privacy=(0.0, 0.0)), "psilon"),
+    "delta": (lambda: independence(people(1), privacy=(1.0, 1e-6)), "delta must be 0"),
     "empty": (lambda: independence(people(1).slice(0, 0)), "empty"),
     "private number": (
         lambda: independence(people(1), schema=ke.Schema(SCHEMA.columns, neighbours="add-remove")),
@@ -163,11 +167,11 @@ def test_refusals(case):
 
 def test_nothing_is_charged_for_what_is_refused():
     ledger = ke.MemoryLedger(ke.Privacy(epsilon=2.0, delta=0.0), dataset="people")
-    with pytest.raises(ke.ParameterError):
+    with pytest.raises(ke.errors.ParameterError):
         independence(people(1).slice(0, 0), ledger=ledger)
     assert ledger.entries == []
-    with pytest.raises(ke.BudgetError):
-        independence(people(1), ledger=ledger, epsilon=3.0)
+    with pytest.raises(ke.errors.BudgetError):
+        independence(people(1), ledger=ledger, privacy=(3.0, 0.0))
     assert ledger.entries == []
 
 

@@ -4,13 +4,15 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from kernelease.answers.release import Release
+from kernelease.bundle.saving import load, save
+from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.exact.encode import Encoder
+from kernelease.ledgers import MemoryLedger
 from kernelease.pipeline import PUBLIC_POINTS, rehearse, release, weighting
-from kernelease.privacy import MemoryLedger, Privacy
-from kernelease.release.bundle import load, save
-from kernelease.release.release import Release
-from kernelease.release.verify import verify
-from kernelease.table import Encoder, Schema
+from kernelease.privacy import Privacy
+from kernelease.table import Schema
 
 PRIVACY = Privacy(epsilon=5.0, delta=1e-6)
 TEXT = """

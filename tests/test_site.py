@@ -59,7 +59,7 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path: Path
     asked = {url for one in pages for url in ASKED_FOR.findall(one.read_text())}
     assert not asked
     reference = (tmp_path / "site" / "api.html").read_text()
-    assert "kernelease.release.release.Release" in reference
+    assert "kernelease.answers.release.Release" in reference
     demo = (tmp_path / "site" / "demo.html").read_text(encoding="utf-8")
     data = json.loads(DATA.search(demo)[1])
     assert page(data) == demo

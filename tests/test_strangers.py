@@ -9,17 +9,17 @@ from typing import Any
 import pytest
 
 import kernelease as ke
-from kernelease.drafts import SdvTable
+from kernelease import ledger_file
+from kernelease.bundle.saving import documents, measurements_of
+from kernelease.bundle.signing import load_public_key, parse_public_key
+from kernelease.drafting.drafts import SdvTable
 from kernelease.errors import KerneleaseError
-from kernelease.privacy import ledger_file
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.release.bundle import documents, measurements_of
-from kernelease.release.signing import load_public_key, parse_public_key
+from kernelease.ledger_file import LedgerFile
 from kernelease.strangers import DEEPEST, MOST_VALUES, check_depth, parse_json, parse_toml, read_text
 from kernelease.table.dictionaries import read_dictionary
 from kernelease.table.expressions.logic import parse
 from kernelease.table.toml import locate
-from tests.release.every_bundle import honest
+from tests.bundle.every_bundle import honest
 
 DEEP = "[" * 900 + "]" * 900  # Python's parser holds it; what walks through it did not
 DEEPER = "[" * 10**6 + "]" * 10**6

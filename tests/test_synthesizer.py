@@ -7,7 +7,7 @@ import pytest
 from sklearn.base import clone
 
 import kernelease as ke
-from kernelease.synthesizer import bounded
+from kernelease.synthesizer import bounds_schema
 from tests.cli.conftest import people
 
 BOUNDS = {"age": (18, 99), "sex": ["female", "male"], "hours": (0.0, 80.0), "employed": bool}
@@ -15,7 +15,7 @@ BOUNDS = {"age": (18, 99), "sex": ["female", "male"], "hours": (0.0, 80.0), "emp
 
 @pytest.fixture(scope="module")
 def fitted():
-    return ke.Synthesizer(bounds=BOUNDS, epsilon=3.0, delta=1e-6).fit(people().to_pandas())
+    return ke.Synthesizer(bounds=BOUNDS, privacy=(3.0, 1e-6)).fit(people().to_pandas())
 
 
 @pytest.mark.slow
@@ -38,63 +38,64 @@ def test_any_number_of_rows_is_free(fitted):
 def test_a_schema_in_place_of_bounds_and_arrow_in_place_of_a_frame(tmp_path):
     (tmp_path / "s.toml").write_text('[columns.sex]\ntype = "category"\nvalues = ["female", "male"]\n')
     ke.LedgerFile.create(tmp_path / "books", cap=ke.Privacy(epsilon=2.0, delta=1e-6))
-    made = ke.Synthesizer(schema=tmp_path / "s.toml", epsilon=2, delta=1e-6, ledger=str(tmp_path / "books"))
+    made = ke.Synthesizer(schema=tmp_path / "s.toml", privacy=(2, 1e-6), ledger=str(tmp_path / "books"))
     assert made.fit_sample(people(), 10).column_names == ["sex"]
-    with pytest.raises(ke.BudgetError):  # each fit is a release of its own
+    with pytest.raises(ke.errors.BudgetError):  # each fit is a release of its own
         made.fit(people())
 
 
 def test_columns_without_bounds_are_not_released():
-    made = ke.Synthesizer(bounds={"sex": ["female", "male"]}, delta=1e-6).fit(people())
+    with pytest.warns(UserWarning, match="not released, since bounds don't name them: age, "):
+        made = ke.Synthesizer(bounds={"sex": ["female", "male"]}, privacy=(1, 1e-6)).fit(people())
     assert made.schema_.names == ("sex",)
 
 
 def test_columns_keep_the_order_of_the_data(fitted):
     turned = dict(reversed(BOUNDS.items()))
-    assert ke.Synthesizer(bounds=turned)._declared(people()).names == tuple(BOUNDS)
+    assert ke.Synthesizer(bounds=turned)._schema_of(people()).names == tuple(BOUNDS)
 
 
 def test_scikit_learn_can_clone_it():
-    made = ke.Synthesizer(bounds=BOUNDS, epsilon=0.5, delta=1e-6, target="employed")
+    made = ke.Synthesizer(bounds=BOUNDS, privacy=(0.5, 1e-6), target="employed")
     again = clone(made)
     assert again is not made
     assert again.get_params() == made.get_params()
-    assert again.set_params(epsilon=2.0).epsilon == 2.0
-    with pytest.raises(ke.ParameterError, match="there is no setting 'epsilom'"):
+    assert again.set_params(privacy=(2.0, 1e-6)).privacy == (2.0, 1e-6)
+    with pytest.raises(ke.errors.ParameterError, match="there is no setting 'epsilom'"):
         made.set_params(epsilom=1.0)
 
 
 def test_what_is_public_must_be_said():
-    with pytest.raises(ke.ParameterError, match="say what is public about the columns"):
-        ke.Synthesizer(delta=1e-6).fit(people())
-    with pytest.raises(ke.ParameterError, match="one of the two"):
-        ke.Synthesizer(schema="x.toml", bounds=BOUNDS, delta=1e-6).fit(people())
-    with pytest.raises(ke.ParameterError, match="say delta, too"):
+    with pytest.raises(ke.errors.ParameterError, match="say what is public about the columns"):
+        ke.Synthesizer(privacy=(1, 1e-6)).fit(people())
+    with pytest.raises(ke.errors.ParameterError, match="one of the two"):
+        ke.Synthesizer(schema="x.toml", bounds=BOUNDS, privacy=(1, 1e-6)).fit(people())
+    with pytest.raises(ke.errors.ParameterError, match="needs privacy"):
         ke.Synthesizer(bounds=BOUNDS).fit(people())
 
 
 def test_refusals(fitted):
-    with pytest.raises(ke.ParameterError, match="call fit first"):
-        ke.Synthesizer(bounds=BOUNDS, delta=1e-6).sample(3)
-    with pytest.raises(ke.ParameterError, match="y must be a column of X"):
-        ke.Synthesizer(bounds=BOUNDS, delta=1e-6).fit(people(), y=[1])
+    with pytest.raises(ke.errors.ParameterError, match="call fit first"):
+        ke.Synthesizer(bounds=BOUNDS, privacy=(1, 1e-6)).sample(3)
+    with pytest.raises(ke.errors.ParameterError, match="y must be a column of X"):
+        ke.Synthesizer(bounds=BOUNDS, privacy=(1, 1e-6)).fit(people(), y=[1])
 
 
 def test_bounds_of_every_kind():
     day = datetime.date(2020, 1, 1)
-    schema = bounded(
+    schema = bounds_schema(
         {"d": (day, datetime.date(2021, 1, 1)), "t": (datetime.datetime(2020, 1, 1), datetime.datetime(2021, 1, 1))}
     )
     assert [column.tag for column in schema] == ["date", "datetime"]
-    assert [column.tag for column in bounded({"x": (0, 1.5)})] == ["number"]
+    assert [column.tag for column in bounds_schema({"x": (0, 1.5)})] == ["number"]
 
 
 @pytest.mark.parametrize("bound", [(1,), 3, (True, False), ("a", "b"), None])
 def test_bounds_of_no_kind(bound):
-    with pytest.raises(ke.ParameterError, match="bounds of 'x' must be"):
-        bounded({"x": bound})
+    with pytest.raises(ke.errors.ParameterError, match="bounds of 'x' must be"):
+        bounds_schema({"x": bound})
 
 
 def test_bounds_of_nothing():
-    with pytest.raises(ke.ParameterError, match="at least one column"):
-        bounded({})
+    with pytest.raises(ke.errors.ParameterError, match="at least one column"):
+        bounds_schema({})

@@ -22,7 +22,7 @@ def main(job: Job) -> None:
     schema = ke.Schema.load(job.schema)
     privacy = ke.Privacy(epsilon=job.epsilon, delta=job.delta)
     measurements = ke.measure(job.train, schema=schema, privacy=privacy, method=chosen, seed=job.seed)
-    release = ke.fit(measurements, method=chosen, rows=job.rows)
+    release = measurements.fit(method=chosen, rows=job.rows)
     rows = release.rows if release.table.num_rows == job.rows else release.sample(job.rows, seed=job.seed)
     pyarrow.csv.write_csv(rows, job.out)
 

@@ -9,9 +9,9 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
+from kernelease.bundle.saving import load, save
+from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.demo import demo
-from kernelease.release.bundle import load, save
-from kernelease.release.signing import load_private_key, make_key
 from kernelease.report.page import report_bundle
 
 _DOCS = Path(__file__).resolve().parent.parent

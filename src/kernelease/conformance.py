@@ -1,4 +1,4 @@
-"""What every kernel, feature map, solver and source must satisfy, as checks for those who write one."""
+"""What every kernel, feature map, solver, source and kind of block must satisfy, as checks for those who write one."""
 
 import decimal
 import math
@@ -19,7 +19,9 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.fit.solver import Outcome, PointSolver, PointSource, Solution
 from kernelease.fit.weights import Constraint, WeightSolver
 from kernelease.kernels.kernel import Kernel
+from kernelease.measured.blocks import Block
 from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.privacy.neighbours import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
 from kernelease.table.reading import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants
@@ -399,10 +401,10 @@ def check_solver(
 
 def _solved(solver: PointSolver, noisy: NoisyEmbedding, target: Floats, source: PointSource) -> Solution:
     """The solution, the second time."""
-    given, total = target.copy(), noisy.sum.copy()
+    given, total = target.copy(), noisy.measurement.integers.copy()
     first, second = (solver.solve(noisy, given, source, PublicSeed(1)) for _ in range(2))
     _require(np.array_equal(given, target), "The target must not be changed.")
-    _require(np.array_equal(noisy.sum, total), "The noisy embedding must not be changed.")
+    _require(np.array_equal(noisy.measurement.integers, total), "The noisy embedding must not be changed.")
     _require(
         np.array_equal(first.synthetic.points, second.synthetic.points)
         and np.array_equal(first.synthetic.weights, second.synthetic.weights)
@@ -576,3 +578,76 @@ def _value(cell: object, kind: pa.DataType) -> object:
 def _require_of_source(holds: bool, source: Source, sentence: str) -> None:
     if not holds:
         raise AssertionError(f"{type(source).__name__}: {sentence}.")
+
+
+# --------------------
+# What every kind of block must satisfy.
+
+
+_ROUNDING = 1e-9  # of float64, after a few sums
+
+
+def check_block(block: Block) -> None:
+    """Raise an `AssertionError` that says which claim of a block of counts or weights fails: try it with few cells.
+
+    A row in any cell of its table, and any two that are exchanged, move its integers no farther than it says. What is
+    left of them without noise is what it says of the table (`seen`), of which `spread` is the transpose; views without
+    noise agree with the counts that they are of.
+
+    >>> from kernelease.measured.counts import Counts
+    >>> check_block(Counts(columns=(0, 1), groups=(np.arange(2), np.arange(3)), share=0.1))
+    """
+    _check_moves(block)
+    if not block.ramps:  # sums of weights say nothing of counts
+        table = np.random.default_rng(0).integers(0, 50, block.grid)
+        _check_seen(block, table)
+        _check_views(block, table.astype(np.float64))
+
+
+def _check_moves(block: Block) -> None:
+    most = block.whole if block.ramps else 1  # that a row can add to a cell of the table
+    ends = (most, -most) if block.ramps else (most,)
+    alone = [_one_row(block, place, end) for place in range(math.prod(block.grid)) for end in ends]
+    pairs = [(one, other) for one in alone for other in alone]
+    moves = {Neighbours.ADD_REMOVE: alone, Neighbours.REPLACE_ONE: [one - other for one, other in pairs]}
+    _require(all(one.shape == (block.cells,) for one in alone), "exact must give integers in the block's shape.")
+    for neighbours, moved in moves.items():
+        allowed = block.sensitivity(neighbours, 1)
+        _require(max(np.abs(one).sum() for one in moved) <= allowed.l1, f"{neighbours.value} moves it farther in L1.")
+        squared = max((one * one).sum() for one in moved)
+        _require(math.sqrt(squared) <= allowed.l2, f"{neighbours.value} moves it farther in L2 than it says.")
+
+
+def _one_row(block: Block, place: int, weight: int) -> BigIntegers:
+    table = np.zeros(math.prod(block.grid), dtype=object)
+    table[place] = weight
+    return np.asarray(block.exact(table.reshape(block.grid)), dtype=object).ravel()
+
+
+def _check_seen(block: Block, table: Integers) -> None:
+    counts, exact = table.astype(np.float64), np.asarray(block.exact(table.astype(object)), dtype=np.float64)
+    seen = block.seen(counts)
+    _require(_near(block.values(exact.reshape(block.shape) / block.whole), seen), "seen must be what values are.")
+    asked = np.random.default_rng(1).normal(size=block.shape)
+    _require(_near(np.vdot(seen, asked), np.vdot(counts, block.spread(asked))), "spread must be the transpose of seen.")
+    _require(block.adds_up == _near(seen.sum(), counts.sum()), "adds_up must say whether it adds up to all rows.")
+    margins = [counts.sum(axis=tuple(j for j in range(counts.ndim) if j != i)) for i in range(counts.ndim)]
+    whole = block.complete(seen, margins, float(counts.sum())) if margins else counts
+    _require(whole.shape == block.grid and _near(block.seen(whole), seen), "complete must keep what is seen.")
+
+
+def _check_views(block: Block, counts: Floats) -> None:
+    if not block.tells(block.columns) or not block.columns:
+        return
+    view = block.view(block.seen(counts), 2.0, block.columns, block.groups)
+    told = np.zeros(counts.size)
+    for term in view.terms:
+        told += (term.weights * np.bincount(term.index, counts.ravel(), minlength=len(term.weights)))[term.index]
+    _require(_near(view.weighted, told), "a view without noise must agree with the counts.")
+    multipliers = np.random.default_rng(2).normal(size=counts.size)
+    weights = block.coefficients(2.0, block.columns, block.groups, multipliers)
+    _require(_near(weights @ block.seen(counts).ravel(), multipliers @ told), "coefficients must be those of the view.")
+
+
+def _near(one: Any, other: Any) -> bool:
+    return bool(np.allclose(one, other, rtol=_ROUNDING, atol=_ROUNDING))

@@ -14,7 +14,7 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     """The functions `__getattr__` and `__dir__` of a package.
 
     `homes` has, for each module that defines something on offer, the names, with blanks between them. The module is
-    named from the package: `"accounting": "Loss Privacy"`.
+    named from the package: `"accounting": "Loss Privacy"`. A module that is on offer itself is its own home.
 
     >>> look_up, _ = front_door("kernelease", {"seeds": "PublicSeed", "errors": "ParameterError PrivacyError"})
     >>> look_up("PublicSeed")(7)
@@ -25,7 +25,8 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     def look_up(name: str) -> Any:
         if name not in home_of:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        found = getattr(importlib.import_module(f"{package}.{home_of[name]}"), name)
+        home = importlib.import_module(f"{package}.{home_of[name]}")
+        found = home if name == home_of[name] else getattr(home, name)
         setattr(sys.modules[package], name, found)  # next time it is there
         return found
 

@@ -1,13 +1,17 @@
-"""What the machine has: cores to work on, threads that start, memory that can be had. Nothing here looks at a row."""
+"""What the machine has: cores, threads that start, memory, and what rounds its floats. Nothing here looks at a row."""
 
+import ctypes
 import errno
 import math
 import mmap
 import os
+import platform
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import version
 from typing import Any, TypeVar, final
 
 from kernelease.errors import CapacityError, ResourceError
@@ -135,3 +139,71 @@ def spread(work: Callable[[S], T], items: Iterable[S], threads: int) -> Iterator
         finally:
             for future in waiting:
                 future.cancel()
+
+
+def lent(tools: Sequence[S], use: Callable[[S, T], None]) -> Callable[[T], None]:
+    """Work for `spread` that needs one of some tools, which no two threads may use at a time: one for each thread.
+
+    >>> sums = [[0], [0]]
+    >>> _ = list(spread(lent(sums, lambda own, item: own.append(item)), [1, 2, 3], 2))
+    >>> sum(map(sum, sums))
+    6
+    """
+    idle = list(tools)
+
+    def work(item: T) -> None:
+        own = idle.pop()  # a list's pop and append are atomic, and there are no more tasks at a time than threads
+        use(own, item)
+        idle.append(own)
+
+    return work
+
+
+# --------------------
+# Which machine this is: whether what was computed on two of them must be the same to the bit.
+
+
+ROUNDING = 1e-6  # relative: what another order of additions does to a fit, and far below what matters
+EXACT = 0.0  # nothing: the same program on the same kind of machine adds in the same order
+_LONGEST = 160  # characters in which a kind of machine is named
+_BLAS = ("scipy_openblas_get_{}64_", "scipy_openblas_get_{}", "openblas_get_{}64_", "openblas_get_{}")
+
+
+@cache
+def this_machine() -> str:
+    """What decides how floats are rounded here: processor, linear algebra and its threads, NumPy, SciPy, C library.
+
+    Two machines of which this is the same give the same bits. Where NumPy has another linear algebra than OpenBLAS,
+    or a C library does not say its name, it stays unnamed.
+    """
+    import numpy as np  # noqa: PLC0415  # whoever asks for cores and memory alone need not wait for it
+
+    core = np._core._multiarray_umath  # type: ignore[attr-defined]  # NumPy's own switches have no public name
+    widest = [name for name in core.__cpu_dispatch__ if core.__cpu_features__.get(name)]
+    blas = _ask_blas(core.__file__)
+    libc = "" if "CS_GNU_LIBC_VERSION" not in os.confstr_names else os.confstr("CS_GNU_LIBC_VERSION") or ""
+    parts = [platform.machine(), *widest[-1:], blas, libc, f"numpy {np.__version__}", f"scipy {version('scipy')}"]
+    return ", ".join(part for part in parts if part)[:_LONGEST]
+
+
+def _ask_blas(library: str) -> str:
+    """The processor that OpenBLAS takes this one for, and on how many threads it works."""
+    try:
+        loaded = ctypes.CDLL(library)
+        name = next(name for name in _BLAS if hasattr(loaded, name.format("corename")))
+        core = getattr(loaded, name.format("corename"))
+        core.restype = ctypes.c_char_p
+        threads = int(getattr(loaded, name.format("num_threads"))())
+        return f"OpenBLAS {core().decode()} × {threads}"
+    except (OSError, StopIteration, AttributeError, UnicodeDecodeError):
+        return ""
+
+
+def is_machine(text: str) -> bool:
+    """Whether a text can be the name of a kind of machine: one line, not long."""
+    return len(text) <= _LONGEST and text.isprintable()
+
+
+def rounding_since(machine: str) -> float:
+    """How far numbers may be off that were made on some kind of machine: not at all, if it is this one."""
+    return EXACT if machine == this_machine() else ROUNDING

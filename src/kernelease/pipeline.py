@@ -1,49 +1,53 @@
-"""The whole product as a few short functions: measure (private, charged), fit (public, free), release (both)."""
+"""The whole product as a few short functions: measure (private, charged) and release, which fits rows as well."""
 
 import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, final
+from typing import Any, Concatenate, ParamSpec, TypeVar, cast, final
 
 import numpy as np
 import pyarrow as pa
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
-from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of, method_of, privacy_of, schema_of
-from kernelease.arrays import as_rows, check_integer
-from kernelease.cuda.device import on_device
-from kernelease.errors import ParameterError
+from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of, schema_of
+from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
+from kernelease.bundle.saving import Bought, Watched
+from kernelease.certificate import Certificate, Measurements
+from kernelease.errors import ParameterError, nearest
+from kernelease.exact.encode import Encoder
+from kernelease.exact.rows import PrivateRows
 from kernelease.fit.solver import NormalPoints, PublicPoints
 from kernelease.fit.weights import Simplex
+from kernelease.kernels.discrete import Kronecker
+from kernelease.kernels.dot_product import UNDECLARED, LabelledSphere
 from kernelease.kernels.kernel import Kernel
 from kernelease.kernels.numeric import ShiftInvariant
+from kernelease.ledgers import MemoryLedger
 from kernelease.machine import cores
 from kernelease.methods.adaptive import Adaptive
-from kernelease.methods.interactions.interactions import Interactions
+from kernelease.methods.bags import Bags
+from kernelease.methods.class_gaussians import ClassGaussians
+from kernelease.methods.interactions.interactions import Interactions, with_analyses
 from kernelease.methods.interactions.plan import Plan
 from kernelease.methods.interactions.plan import plan as plan_table
 from kernelease.methods.method import Context, Method
 from kernelease.methods.subspace import Subspace
+from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.ledger import MemoryLedger
 from kernelease.privacy.neighbours import Neighbours, Subject
-from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise
-from kernelease.private.rows import PrivateArray, PrivateRows
+from kernelease.privacy.noise import SystemNoise
 from kernelease.progress import Progress, shown
-from kernelease.release.bundle import Bought, Watched
-from kernelease.release.certificate import Certificate, Measurements
-from kernelease.release.release import FitSettings, Release
+from kernelease.relational.domain import TablesDomain
+from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
-from kernelease.sources.device_rows import DeviceRows
-from kernelease.sources.opening import open_source
-from kernelease.sources.partitioned import Partitioned, distant_vectors
-from kernelease.sources.private_table import private_table
-from kernelease.sources.spark import is_spark_frame
+from kernelease.sources.partitioned import Partitioned, is_spark_frame
+from kernelease.sources.private_rows import private_table, private_vectors
+from kernelease.sources.several import private_tables
+from kernelease.table.decode import decode_lawfully
 from kernelease.table.domain import Domain
-from kernelease.table.domains import TableDomain, VectorDomain
-from kernelease.table.encode import Encoder
-from kernelease.table.rows import decode_lawfully
+from kernelease.table.domains import TableDomain, vector_domain
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written
 
@@ -55,13 +59,16 @@ REACH = 10.0  # lengthscales around 0 to look for rows in. convention: where not
 
 
 def method_for(domain: Domain, dimension: int) -> Method:
-    """`Interactions` for tables; `Adaptive` for vectors, looking for them within some ten lengthscales around 0.
+    """`Interactions` for tables, `ClassGaussians` for vectors with classes, `Adaptive` for others.
 
-    Nothing is read from the rows. Whoever knows where they lie gives `Adaptive(points=…)` and gets a better release.
+    The last looks for them within some ten lengthscales around 0. Nothing is read from the rows. Whoever knows where
+    they lie gives `Adaptive(points=…)` and gets a better release.
     """
     if domain.schema is not None:
         return Interactions()
     kernel = domain.kernel
+    if isinstance(kernel, LabelledSphere):
+        return ClassGaussians()
     if not isinstance(kernel, ShiftInvariant):
         raise ParameterError(
             f"release: {type(kernel).__name__} needs a method with public points to use, "
@@ -78,116 +85,89 @@ def method_for(domain: Domain, dimension: int) -> Method:
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB
 
 
-def release(
-    data: Any,
-    *,
-    privacy: PrivacyLike,
-    schema: SchemaLike | None = None,
-    kernel: Kernel | None = None,
-    method: Method | None = None,
-    target: str | None = None,
-    ledger: LedgerLike | None = None,
-    dataset: str | None = None,
-    seed: int = 0,
-    noise: NoiseSource | None = None,
-    push_down: bool = False,
-    device: str | None = None,
-    rows: int | None = None,
-    fast: bool = False,
-    out: str | Path | None = None,
-    key: Ed25519PrivateKey | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-) -> Release:
+Result = TypeVar("Result")
+Options = ParamSpec("Options")
+
+
+def takes_options(
+    order: Callable[Options, Order],
+) -> Callable[[Callable[[Any, Order], Result]], Callable[Concatenate[Any, Options], Result]]:
+    """A function of data and an `Order` as one of data and keywords: those of the order, and refused in its words."""
+
+    def decorate(work: Callable[[Any, Order], Result]) -> Callable[Concatenate[Any, Options], Result]:
+        fields = list(inspect.signature(order).parameters.values())
+        data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+        signature = inspect.signature(work).replace(parameters=[data, *fields])
+
+        @functools.wraps(work)
+        def call(*given: Any, **options: Any) -> Result:
+            try:
+                bound = signature.bind(*given, **options)
+            except TypeError:
+                raise ParameterError(_misuse(work.__name__, given, options)) from None
+            return work(bound.arguments.pop("data"), Order(**bound.arguments))
+
+        call.__signature__ = signature  # type: ignore[attr-defined]  # what `help` shows
+        return call
+
+    return decorate
+
+
+def _misuse(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> str:
+    """What is wrong with a call that does not fit, and what to write."""
+    known = [field.name for field in dataclasses.fields(Order)]
+    strange = [option for option in options if option not in (*known, "data")]
+    whole = f"{name}(data, schema=…, privacy=(1.0, 1e-6))"
+    if {"epsilon", "delta"} & {*strange}:
+        return f"{name}: needs epsilon and delta together, as privacy: {whole}."
+    if strange:
+        return f"{name}: there is no option {strange[0]!r}.{nearest(strange[0], known)} There are {', '.join(known)}."
+    if len(given) > 1:
+        return f"{name}: takes the data alone without a name, and needs names for all else: {whole}."
+    if not given and "data" not in options:
+        return f"{name}: needs the data first, a table or the path of a file: {whole}."
+    if given and "data" in options:
+        return f"{name}: got data twice. Leave one of the two out."
+    return f"{name}: needs privacy, epsilon and delta in a pair: {whole}."
+
+
+@takes_options(Order)
+def release(data: Any, order: Order) -> Any:
     """Publishable synthetic rows in place of private `data`, with the guarantee that `privacy` asks for.
 
     With a `schema`, `data` is a table: a file, a folder, a database, a data frame, anything that `open_source` takes.
-    Without one it is a two-dimensional array of numbers or objects, and `kernel` says how alike two rows are; its
-    lengthscale must come from public knowledge. `method` is how to describe the rows (None: the one that suits them);
-    in its place, `target` names a column of a table that people will want to predict.
+    Without one it is a two-dimensional array of numbers or objects, with a `kernel` or `labels`. All options are of
+    `kernelease.arguments.Order`, as keywords: `ke.release("people.csv", schema="people.toml", privacy=(1.0, 1e-6))`.
 
-    `privacy` may be a pair (epsilon, delta), `schema` and `ledger` paths of files (`LedgerFile.create` makes a ledger,
-    with the cap that you choose). `dataset` names an array's data set, as a ledger of it does; a table has its schema's
-    name. `progress` None: bars where somebody may watch, on a terminal or in a notebook.
-
-    With `device="cuda"` sums over vectors run on a GPU, as they do without being told where the array lives on one: the
-    same integers, sooner.
-
-    The budget is charged to `ledger` before any noise is drawn (None: a ledger in memory that allows this release
-    alone). `seed` drives public randomness only; noise comes from the operating system unless `noise` says otherwise,
-    and then the release is marked NOT PRIVATE. `rows` is how many to make, where rows are drawn. With `fast`, rows of a
-    table are fitted coarsely, for a first look: the measurements are the same, and `fit` makes better ones of them.
-
-    With `out`, the measurements are written there before the fit begins, and the release in their place when it has
-    ended; `key` signs both, and with `overwrite` they may replace an older bundle. What fails after the charge says
-    what was spent, and where the measurements are: without `out`, they are saved in a temporary folder then.
+    With a schema of several tables, `data` is a mapping from their names to tables, or a folder with a file for each;
+    what comes back is a `TablesRelease`.
     """
-    bought = Bought(out, key=key, overwrite=overwrite)
-    asked = _asked(
-        data,
-        privacy=privacy,
-        schema=schema,
-        kernel=kernel,
-        method=method_of(method, target),
-        ledger=ledger,
-        dataset=dataset,
-        seed=seed,
-        noise=noise,
-        push_down=push_down,
-        device=device,
-    )
-    _check_rows(rows, asked.method)
-    fitting = _quick(asked.method) if fast else asked.method
-    with asked.books.told_if_spent(bought), shown(progress) as watching:
-        return bought.complete(fit(asked.kept(watching), method=fitting, rows=rows, progress=watching))
+    bought = Bought(order.out, key=order.key, overwrite=order.overwrite)
+    request = _check(data, order)
+    _check_rows(order.rows, request.method)
+    fitting = _quick(request.method) if order.fast else request.method
+    with request.books.told_if_spent(bought), shown(order.progress) as watching:
+        return bought.complete(request.keep(watching).fit(method=fitting, rows=order.rows, progress=watching))
 
 
-def measure(
-    data: Any,
-    *,
-    privacy: PrivacyLike,
-    schema: SchemaLike | None = None,
-    kernel: Kernel | None = None,
-    method: Method | None = None,
-    target: str | None = None,
-    ledger: LedgerLike | None = None,
-    dataset: str | None = None,
-    seed: int = 0,
-    noise: NoiseSource | None = None,
-    push_down: bool = False,
-    device: str | None = None,
-    out: str | Path | None = None,
-    key: Ed25519PrivateKey | None = None,
-    overwrite: bool = False,
-    progress: Progress | None = None,
-) -> Measurements:
-    """The private half of a release: read the rows, charge the ledger, add noise.
+@takes_options(Order)
+def measure(data: Any, order: Order) -> Measurements:
+    """The private half of a release: read the rows, charge the ledger, add noise. It takes the options of `release`.
 
     What comes back is public: save it (with `out`, that is done at once), and fit it as often as you like. The
-    neighbour relation of a table is its schema's. With `push_down` a database counts by itself and its rows never
-    leave it.
+    neighbour relation of a table is its schema's.
     """
-    bought = Bought(out, key=key, overwrite=overwrite)
-    asked = _asked(
-        data,
-        privacy=privacy,
-        schema=schema,
-        kernel=kernel,
-        method=method_of(method, target),
-        ledger=ledger,
-        dataset=dataset,
-        seed=seed,
-        noise=noise,
-        push_down=push_down,
-        device=device,
-    )
-    with asked.books.told_if_spent(bought), shown(progress) as watching:
-        return asked.kept(watching)
+    if order.rows is not None or order.fast:
+        raise ParameterError("measure: makes no rows. Leave out rows and fast, or give rows to the fit afterwards.")
+    bought = Bought(order.out, key=order.key, overwrite=order.overwrite)
+    request = _check(data, order)
+    with request.books.told_if_spent(bought), shown(order.progress) as watching:
+        return request.keep(watching)
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
+class _Request:
     """What is about to be measured: all that can be refused was refused, and nothing is charged yet."""
 
     rows: PrivateRows
@@ -195,7 +175,7 @@ class _Asked:
     context: Context
     books: Watched
 
-    def measurements(self, progress: Progress) -> Measurements:
+    def measure(self, progress: Progress) -> Measurements:
         """Charge, then add noise."""
         progress.stage("reading rows")
         context = dataclasses.replace(self.context, progress=progress)
@@ -205,57 +185,80 @@ class _Asked:
         )
         return Measurements(certificate=certificate, domain=context.domain, method=self.method, measured=measured)
 
-    def kept(self, progress: Progress) -> Measurements:
+    def keep(self, progress: Progress) -> Measurements:
         """The same, saved; then the warning that needs the number of rows, by the noisy count where N is private."""
-        measurements = self.books.keep(self.measurements(progress))
+        measurements = self.books.keep(self.measure(progress))
         if self.context.privacy.relation is Neighbours.ADD_REMOVE:
             self.context.privacy.warn_if_weak(measurements.measured.rows)
         return measurements
 
 
-def _asked(
-    data: Any,
-    *,
-    privacy: PrivacyLike,
-    schema: SchemaLike | None,
-    kernel: Kernel | None,
-    method: Method | None,
-    ledger: LedgerLike | None,
-    dataset: str | None,
-    seed: int,
-    noise: NoiseSource | None,
-    push_down: bool,
-    device: str | None,
-) -> _Asked:
-    declared, asked = None if schema is None else schema_of(schema), privacy_of(privacy)
+def _check(data: Any, order: Order) -> _Request:
+    """Refuse what can be refused before rows are read and budget is spent."""
+    declared = None if order.schema is None else declared_of(order.schema)
+    promise, method, seed = privacy_of(order.privacy), order.chosen_method, order.seed
+    if isinstance(declared, Tables):
+        return _check_tables(data, order, declared)
+    labels, kernel = _labels_of(order.labels, order.classes, order.public), order.kernel
+    if labels is not None:
+        data, kernel, method = labels.joined(data, declared, kernel, method)
     domain, public = _domain(declared, kernel), PublicSeed(seed)
-    promised = asked.under(asked.relation if declared is None else Neighbours(declared.neighbours))
-    subject = _subject(declared, dataset)
+    promised = promise.under(promise.relation if declared is None else Neighbours(declared.neighbours))
+    subject = _subject(declared, order.dataset)
     if method is not None:
         if not isinstance(method, Method):
             raise ParameterError(f"method must be a Method, got {type(method).__name__}.")
+        method = with_analyses(method, declared)
         method.check(domain)
-    rows = _rows(data, domain, public, push_down, device, None if method is None else method.dimension)
-    source = SystemNoise() if noise is None else noise
+    rows = _rows(data, domain, public, order.push_down, order.device, None if method is None else method.dimension)
+    chosen = with_analyses(method_for(domain, rows.width), declared) if method is None else method
+    return _request(rows, chosen, order, domain, promised, subject)
+
+
+def _check_tables(data: Any, order: Order, tables: Tables) -> _Request:
+    """The same for several tables."""
+    for option in ("kernel", "labels", "classes", "public", "device", "target", "analyses"):
+        if getattr(order, option) not in (None, ()):
+            raise ParameterError(f"{option}: is for one table or an array. Several tables have none: leave it out.")
+    if order.push_down:
+        raise ParameterError("push_down: a database counts one table. Leave it out: several are read here.")
+    method: Any = Bags() if order.method is None else order.method
+    if isinstance(method, Interactions):
+        method = Bags(interactions=method)
+    if not isinstance(method, Bags):
+        raise ParameterError(f"method: several tables are measured by Bags, got {type(method).__name__}.")
+    domain, promise = TablesDomain(tables), privacy_of(order.privacy)
+    method.check(domain)
+    promised = promise.under(Neighbours(tables.neighbours))
+    if order.dataset not in (None, tables.name):
+        raise ParameterError(f"dataset: the tables have their schema's name, {tables.name!r}. Leave dataset out.")
+    rows = private_tables(data, tables, seed=PublicSeed(order.seed))
+    return _request(rows, method, order, domain, promised, Subject(dataset=tables.name, unit=domain.unit))
+
+
+def _request(
+    rows: PrivateRows, method: Method, order: Order, domain: Domain, promised: Privacy, subject: Subject
+) -> _Request:
+    source = SystemNoise() if order.noise is None else order.noise
     books = Watched(
         MemoryLedger.for_one(promised, subject)
-        if ledger is None
-        else ledger_of(ledger, subject=subject, promised=promised),
+        if order.ledger is None
+        else ledger_of(order.ledger, subject=subject, promised=promised),
         source,
-        given=ledger is not None,
+        given=order.ledger is not None,
     )
     context = Context(
         domain=domain,
         privacy=promised,
         ledger=books,
         noise=source,
-        seed=public,
+        seed=PublicSeed(order.seed),
         subject=subject,
         threads=cores(),
     )
-    chosen = method_for(domain, rows.width) if method is None else method
-    Bought.check(domain, chosen)
-    return _Asked(rows=rows, method=chosen, context=context, books=books)
+    method.check(domain)
+    Bought.check(domain, method)
+    return _Request(rows=rows, method=method, context=context, books=books)
 
 
 def _subject(schema: Schema | None, dataset: str | None) -> Subject:
@@ -273,41 +276,35 @@ def _check_rows(rows: int | None, method: Method) -> None:
         return
     check_integer("rows", rows, 1, 2**62)
     if not method.draws_rows:
-        raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
+        raise ParameterError(
+            "rows: points are weighted, not drawn. `release.forms.uniform` and `release.sample` make any number."
+        )
 
 
 def _quick(method: Method) -> Method:
+    if isinstance(method, Bags):
+        return dataclasses.replace(method, interactions=cast("Interactions", _quick(method.interactions)))
     if not isinstance(method, Interactions):
         raise ParameterError(f"fast: {type(method).__name__} fits no mixture, and has no coarser fit. Leave it out.")
     return dataclasses.replace(method, solver=method.solver.quick())
 
 
-def fit(
-    measurements: Measurements,
+def plan(
+    schema: SchemaLike,
     *,
-    method: Method | None = None,
-    rows: int | None = None,
-    seed: int | None = None,
-    progress: Progress | None = None,
-) -> Release:
-    """The public half: synthetic rows from noisy numbers. Free, and repeatable with another solver, seed or size.
+    privacy: PrivacyLike,
+    rows: int,
+    target: str | None = None,
+    analyses: Sequence[str] = (),
+) -> Plan:
+    """What a release of so many rows would be like: noise, attackers, time, memory, size. No data are touched.
 
-    `rows` is how many to make, where rows are drawn (None: as many as the table has, by its public or noisy count).
+    Of each promised analysis it says how far off its answers would be.
     """
-    settings = FitSettings(
-        method=measurements.method if method is None else method,
-        seed=PublicSeed(measurements.certificate.seed if seed is None else seed),
-        rows=rows,
-    )
-    with shown(progress) as watching:
-        return Release.fitted(measurements, settings, watching)
-
-
-def plan(schema: SchemaLike, *, privacy: PrivacyLike, rows: int, target: str | None = None) -> Plan:
-    """What a release of so many rows would be like: noise, attackers, time, memory, size. No data are touched."""
     promised = privacy_of(privacy)
     promised.warn_if_weak(rows)
-    return plan_table(schema_of(schema), privacy=promised, rows=rows, method=Interactions(target=target))
+    method = Interactions(target=target, analyses=tuple(analyses))
+    return plan_table(schema_of(schema), privacy=promised, rows=rows, method=method)
 
 
 def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int = 0) -> Subspace:
@@ -342,7 +339,7 @@ def rehearse(
     The noise comes from a seed, and the release is thrown away.
     """
     encoder = Encoder(schema)
-    encoder.check(public.schema)
+    schema.check_source(public.schema.names)
     if public.num_rows == 0:
         raise ParameterError("The public table is empty: there is nothing to rehearse on.")
     drawn = PublicSeed(seed).generator("rehearsal").integers(0, public.num_rows, rows)
@@ -356,8 +353,59 @@ def _domain(schema: Schema | None, kernel: Kernel | None) -> Domain:
     if schema is not None and kernel is None:
         return TableDomain(schema)
     if kernel is not None and schema is None:
-        return VectorDomain(kernel)
+        return vector_domain(kernel)
     raise ParameterError("Give a schema for a table, or a kernel for an array of rows: one of the two.")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Labels:
+    """The classes of private vectors, one for each row, and the declared list of them."""
+
+    labels: Any
+    classes: tuple[Hashable, ...]
+    public: tuple[Any, Any] | None
+
+    def joined(
+        self, data: Any, schema: Schema | None, kernel: Kernel | None, method: Method | None
+    ) -> tuple[Rows, Kernel, Method | None]:
+        """Vectors beside the places of their classes, the kernel of such rows, and the method if public rows ask."""
+        if schema is not None or kernel is not None:
+            raise ParameterError("labels: vectors with labels have a kernel of their own. Leave schema and kernel out.")
+        if isinstance(data, Partitioned) or is_spark_frame(data) or hasattr(data, "__cuda_array_interface__"):
+            raise ParameterError("labels: give vectors as an array in memory.")
+        rows = self._rows(data, self.labels, "labels")
+        sphere = LabelledSphere(dimension=rows.shape[1] - 1, classes=self.classes)
+        if self.public is not None:
+            if method is not None:
+                raise ParameterError("public: a method has public points of its own. Leave one of the two out.")
+            method = ClassGaussians(points=PublicPoints(self._rows(*self.public, "public")))
+        return rows, sphere, method
+
+    def _rows(self, vectors: Any, labels: Any, name: str) -> Floats:
+        cells = as_rows(vectors)
+        column = np.asarray(labels)
+        if column.ndim != 1 or len(column) != len(cells):  # both are the owner's, and say nothing of one another's rows
+            raise ParameterError(f"{name}: needs one label for each row of vectors.")
+        codes = Kronecker(values=self.classes).codes(column[:, None])
+        known = np.where(codes < len(self.classes), codes.astype(np.float64), UNDECLARED)
+        return np.column_stack([finite_numbers(cells), known])
+
+
+def _labels_of(labels: Any, classes: Iterable[Hashable] | None, public: tuple[Any, Any] | None) -> _Labels | None:
+    if labels is None:
+        if classes is not None or public is not None:
+            raise ParameterError("classes, public: are about vectors with labels. Give labels, or leave them out.")
+        return None
+    if classes is None:
+        if np.asarray(labels).dtype == np.bool_:
+            classes = (False, True)
+        else:
+            raise ParameterError(
+                "classes: name the classes that labels may have, for example classes=range(10). A list that is "
+                "collected from private labels would give away whoever is alone in a class."
+            )
+    return _Labels(labels=labels, classes=tuple(classes), public=public)
 
 
 def _rows(
@@ -371,9 +419,4 @@ def _rows(
         return private_table(data, domain.schema, seed=seed, push_down=push_down)
     if push_down:
         raise ParameterError("push_down: only tables are counted in a database.")
-    if device == "cuda" or on_device(data):
-        return DeviceRows(data if on_device(data) else as_rows(data, columns=columns))
-    if isinstance(data, Partitioned) or is_spark_frame(data):
-        source = open_source(data)
-        return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
-    return PrivateArray(as_rows(data, columns=columns))
+    return private_vectors(data, columns=columns, device=device)

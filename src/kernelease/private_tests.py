@@ -1,6 +1,5 @@
 """One test on private rows, in place of a release: dpMMD and dpHSIC (Kim & Schrab 2023), charged to the ledger."""
 
-import html
 import math
 import secrets
 from collections.abc import Iterator, Sequence
@@ -9,21 +8,21 @@ from typing import Any, final
 
 import numpy as np
 
-from kernelease.analysis.inference import DRAWS, SIGNIFICANCE
-from kernelease.arguments import LedgerLike, SchemaLike, ledger_of, schema_of
+from kernelease.analysis.inference import DRAWS, SIGNIFICANCE, PrivateTest
+from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of, privacy_of, schema_of
 from kernelease.arrays import Floats, Integers, block_slices
+from kernelease.bundle.saving import Bought, Watched
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.ledger import Ledger, MemoryLedger
+from kernelease.exact.private import Private
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy.accounting import Measurement, Privacy
+from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, exceed
 from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.sensitivity import Sensitivity, covariance_sensitivity, mean_distance_sensitivity
-from kernelease.privacy.step import Measurement
-from kernelease.private.private import Private
-from kernelease.release.bundle import Bought, Watched
 from kernelease.seeds import PublicSeed
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
@@ -59,7 +58,7 @@ class PermutedStatistics(Private):
         cls, first: Integers, second: Integers, features: PairFeatures, *, draws: int, generator: np.random.Generator
     ) -> "PermutedStatistics":
         """n·m·MMD of two tables of atom codes, (n, columns) and (m, columns), and of random halves of their rows."""
-        sizes = _checked(len(first)), _checked(len(second))
+        sizes = _check_size(len(first)), _check_size(len(second))
         rows = np.concatenate([first, second])
         squares = np.zeros(draws + 1, dtype=object)
         for place in block_slices(draws + 1, max(1, _AT_ONCE // len(rows))):
@@ -79,7 +78,7 @@ class PermutedStatistics(Private):
         cls, codes: Integers, columns: tuple[AtomFeatures, AtomFeatures], *, draws: int, generator: np.random.Generator
     ) -> "PermutedStatistics":
         """n²·√HSIC of two columns of atom codes, (n, 2), and of the same with the second in random orders."""
-        count, (one, other) = _checked(len(codes)), columns
+        count, (one, other) = _check_size(len(codes)), columns
         if one.size * other.size > MOST_PRODUCTS:
             raise CapacityError(
                 f"The two columns have {one.size} and {other.size} features; a test takes a product of at most "
@@ -106,7 +105,7 @@ class PermutedStatistics(Private):
         return exceed(self._observed, self._others, rank, self._sensitivity, budget=budget, noise=noise, label=label)
 
 
-def _checked(count: int) -> int:
+def _check_size(count: int) -> int:
     if count > MOST_ROWS:
         raise CapacityError(f"A test on rows takes at most {MOST_ROWS:,} of them: take a random part.")
     return count
@@ -148,68 +147,12 @@ def _squares(vectors: Integers) -> Integers:
 MOST_DRAWS = 2**16  # orders of the rows: more tell a level apart that nobody asks for
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PrivateTest:
-    """What a test on private rows tells: whether the hypothesis is rejected at a level that was chosen before.
-
-    `margin` is how far the noisy statistic lies above its noisy critical value, in the measure of the kernel; the test
-    rejects where it is above 0. `noise` is the standard deviation of the noise in the statistic. There is no p-value:
-    with so little noise it would say more of a row than ε allows (docs/proofs/permutation-tests.md).
-    """
-
-    hypothesis: str
-    level: float
-    margin: float
-    noise: float
-    epsilon: float
-    protected: str
-    entry: int | None  # of the ledger that was given
-    private: bool
-
-    @property
-    def rejected(self) -> bool:
-        """Whether the hypothesis is rejected: wrongly with a probability of at most `level`."""
-        return self.margin > 0.0
-
-    @property
-    def statement(self) -> str:
-        """What was spent, and on whom."""
-        if not self.private:
-            return "NOT PRIVATE: the noise came from a seed."
-        books = "no ledger was given: count it yourself" if self.entry is None else f"entry {self.entry} of the ledger"
-        return (
-            f"This answer is ε-differentially private with ε = {self.epsilon:g} and δ = 0: it protects "
-            f"{self.protected}, under replace-one ({books})."
-        )
-
-    @property
-    def words(self) -> str:
-        """The result in a few sentences."""
-        found = (
-            f"Evidence against: {self.hypothesis}."
-            if self.rejected
-            else f"No evidence against: {self.hypothesis}. That does not prove it."
-        )
-        side = "above" if self.rejected else "below"
-        return (
-            f"{found} Level {self.level:g}; the statistic is {abs(self.margin):.3g} {side} its critical value, with "
-            f"noise of {self.noise:.3g}. {self.statement}"
-        )
-
-    def __str__(self) -> str:
-        return self.words
-
-    def _repr_html_(self) -> str:
-        return f"<p>{html.escape(self.words)}</p>"
-
-
 def private_two_sample_test(
     first: Any,
     second: Any,
     *,
     schema: SchemaLike,
-    epsilon: float,
+    privacy: PrivacyLike,
     columns: Sequence[str] | None = None,
     level: float = SIGNIFICANCE,
     ledger: LedgerLike | None = None,
@@ -219,12 +162,13 @@ def private_two_sample_test(
 ) -> PrivateTest:
     """Whether two private tables come from one distribution, by a permutation test of their MMD with Laplace noise.
 
-    The tables have the same declared columns, of which `columns` may name some. Each row of either is protected, and
-    the sizes of both are public (replace-one). `level` has to be chosen before: it decides what is published. `draws`
-    is the number of random orders. Give a `seed` only where these have to be the same again.
+    `privacy` is (epsilon, 0): a test is pure. The tables have the same declared columns, of which `columns` names some.
+    Each row of either is protected, and the sizes of both are public (replace-one). `level` has to be chosen before: it
+    decides what is published. `draws` is the number of random orders. Give a `seed` only where these have to be the
+    same again.
     """
-    declared = _declared(schema, columns)
-    request = _Request.of(declared, epsilon, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
+    declared = _columns_of(schema, columns)
+    request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
     features = PairFeatures.of(declared.columns)
     statistics = PermutedStatistics.distances(
         _codes(first, declared), _codes(second, declared), features, draws=draws, generator=request.generator()
@@ -238,7 +182,7 @@ def private_independence_test(
     second: str,
     *,
     schema: SchemaLike,
-    epsilon: float,
+    privacy: PrivacyLike,
     level: float = SIGNIFICANCE,
     ledger: LedgerLike | None = None,
     draws: int = DRAWS,
@@ -252,8 +196,8 @@ def private_independence_test(
     """
     if first == second:
         raise ParameterError(f"private_independence_test: needs two columns, got {first!r} twice.")
-    declared = _declared(schema, (first, second))
-    request = _Request.of(declared, epsilon, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
+    declared = _columns_of(schema, (first, second))
+    request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
     one, other = (AtomFeatures.of(column) for column in declared.columns)
     statistics = PermutedStatistics.covariances(
         _codes(data, declared), (one, other), draws=draws, generator=request.generator()
@@ -278,7 +222,7 @@ class _Request:
     def of(
         cls,
         schema: Schema,
-        epsilon: float,
+        privacy: PrivacyLike,
         *,
         level: float,
         draws: int,
@@ -287,14 +231,14 @@ class _Request:
         noise: NoiseSource | None,
     ) -> "_Request":
         _check_level(level, draws)
-        privacy = Privacy(epsilon=epsilon, delta=0.0, neighbours=Neighbours.REPLACE_ONE)
+        promised = _pure(privacy)
         subject = Subject(dataset=schema.name, unit=schema.unit)
         return cls(
-            privacy=privacy,
+            privacy=promised,
             subject=subject,
-            ledger=MemoryLedger.for_one(privacy, subject)
+            ledger=MemoryLedger.for_one(promised, subject)
             if ledger is None
-            else ledger_of(ledger, subject=subject, promised=privacy),
+            else ledger_of(ledger, subject=subject, promised=promised),
             given=ledger is not None,
             level=level,
             seed=PublicSeed(secrets.randbits(63) if seed is None else seed),
@@ -327,6 +271,14 @@ class _Request:
         return test
 
 
+def _pure(privacy: PrivacyLike) -> Privacy:
+    """The promise of a test: ε alone, of rows whose number is public."""
+    promised = privacy_of(privacy)
+    if promised.delta != 0.0:
+        raise ParameterError(f"privacy: a test on rows is pure, so delta must be 0: ({promised.epsilon:g}, 0).")
+    return promised.under(Neighbours.REPLACE_ONE)
+
+
 def _check_level(level: float, draws: int) -> None:
     if not 0.0 < level < 1.0:
         raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
@@ -337,7 +289,7 @@ def _check_level(level: float, draws: int) -> None:
         )
 
 
-def _declared(schema: SchemaLike, columns: Sequence[str] | None) -> Schema:
+def _columns_of(schema: SchemaLike, columns: Sequence[str] | None) -> Schema:
     """The schema of the columns that are tested; refused where rows are not what is protected, or not counted."""
     declared = schema_of(schema)
     if Neighbours(declared.neighbours) is not Neighbours.REPLACE_ONE:

@@ -2,17 +2,17 @@
 
 import dataclasses
 import datetime
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias, final
 
-from kernelease.arguments import LedgerLike, SchemaLike, schema_of
+from kernelease.answers.frames import pandas_frame
+from kernelease.answers.release import Release
+from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, schema_of
 from kernelease.errors import ParameterError
-from kernelease.pipeline import fit, release
-from kernelease.privacy.accounting import UNSAID, Privacy
-from kernelease.release.frames import pandas_frame
-from kernelease.release.release import Release
+from kernelease.pipeline import release
 from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
 from kernelease.table.columns.column import Column
@@ -22,31 +22,32 @@ from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.schema import Schema
 
 Bound: TypeAlias = Sequence[Any] | type[bool]
+_MOST_TOLD = 10  # columns that a warning names. convention: a line
 
 
 @final
 @dataclass(kw_only=True, eq=False)
 class Synthesizer:
-    """Synthetic rows by `fit` and `sample`, with a guarantee: `Synthesizer(schema=…, epsilon=1, delta=1e-6)`.
+    """Synthetic rows by `fit` and `sample`, with a guarantee: `Synthesizer(schema=…, privacy=(1, 1e-6))`.
 
     What is public must be said, and is never read off the rows: a `schema` (or the path of one), or `bounds` of every
     column to release: (low, high) of two integers, numbers, dates or datetimes; a list of the values of a category; or
-    `bool`. Columns with bounds may hold NULL; columns without are not released.
+    `bool`. Columns with bounds may hold NULL; columns without are not released, and a
+    warning names them.
 
     Each `fit` is a release of its own, and costs (ε, δ): without a `ledger`, nobody adds them up. `release_` is the
     release itself, for intervals, certificate and bundle.
 
     >>> import pyarrow as pa
     >>> table = pa.table({"age": [30, 41, 52] * 40, "sex": ["f", "m", "f"] * 40})
-    >>> made = Synthesizer(bounds={"age": (0, 110), "sex": ["f", "m"]}, epsilon=1, delta=1e-6).fit(table)
+    >>> made = Synthesizer(bounds={"age": (0, 110), "sex": ["f", "m"]}, privacy=(1, 1e-6)).fit(table)
     >>> made.sample(5).num_rows, made.schema_.names
     (5, ('age', 'sex'))
     """
 
     schema: SchemaLike | None = None
     bounds: Mapping[str, Bound] | None = None
-    epsilon: float = 1.0
-    delta: float = UNSAID
+    privacy: PrivacyLike | None = None  # scikit-learn makes one before it sets it; `fit` needs it
     target: str | None = None
     ledger: LedgerLike | None = None
     seed: int = 0
@@ -57,11 +58,11 @@ class Synthesizer:
         """Release `X`: a data frame, or whatever else is a table. Spends the budget once."""
         if y is not None:
             raise ParameterError("fit: y must be a column of X; name it with Synthesizer(target=…).")
-        declared = self._declared(X)
+        declared = self._schema_of(X)
         self.release_ = release(
             X,
             schema=declared,
-            privacy=Privacy(epsilon=self.epsilon, delta=self.delta),
+            privacy=self._promise(),
             target=self.target,
             ledger=self.ledger,
             seed=self.seed,
@@ -71,14 +72,14 @@ class Synthesizer:
 
     def sample(self, n: int | None = None, *, seed: int = 0) -> Any:
         """`n` synthetic rows (None: as many as were fitted): a pandas data frame if `fit` had one, else Arrow. Free."""
-        made = self._fitted
+        made = self._release
         if n is None or n == len(made):
             rows = made.rows
         elif n < len(made):
             rows = made.sample(n, seed=seed)
         else:
-            rows = fit(made.measurements, rows=n, seed=seed).rows
-        return pandas_frame(rows, made.domain) if self._pandas else rows
+            rows = made.measurements.fit(rows=n, seed=seed).rows
+        return pandas_frame(rows, made.measurements.domain) if self._pandas else rows
 
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """`fit`, then `sample`."""
@@ -87,7 +88,7 @@ class Synthesizer:
     @property
     def schema_(self) -> Schema:
         """What was declared."""
-        declared = self._fitted.schema
+        declared = self._release.schema
         assert declared is not None  # `fit` always has one
         return declared
 
@@ -100,18 +101,23 @@ class Synthesizer:
         for name, value in settings.items():
             if name not in self.get_params():
                 raise ParameterError(
-                    f"set_params: there is no setting {name!r}; there are {', '.join(self.get_params())}."
+                    f"set_params: there is no setting {name!r}. Use one of {', '.join(self.get_params())}."
                 )
             setattr(self, name, value)
         return self
 
     @property
-    def _fitted(self) -> Release:
+    def _release(self) -> Release:
         if self.release_ is None:
             raise ParameterError("Synthesizer: call fit first.")
         return self.release_
 
-    def _declared(self, data: Any) -> Schema:
+    def _promise(self) -> PrivacyLike:
+        if self.privacy is None:
+            raise ParameterError("Synthesizer: needs privacy, epsilon and delta in a pair: privacy=(1.0, 1e-6).")
+        return self.privacy
+
+    def _schema_of(self, data: Any) -> Schema:
         if (self.schema is None) == (self.bounds is None):
             raise ParameterError(
                 "Synthesizer: say what is public about the columns, with schema= or with bounds=, one of the two: "
@@ -122,15 +128,23 @@ class Synthesizer:
             return schema_of(self.schema)
         bounds = dict(self.bounds or {})
         if isinstance(data, str | Path) or not bounds:
-            return bounded(bounds)
+            return bounds_schema(bounds)
         names = open_source(data).names()
-        return bounded({name: bounds.pop(name) for name in names if name in bounds} | bounds)
+        left_out = [name for name in names if name not in bounds]
+        if left_out:
+            told = ", ".join(left_out[:_MOST_TOLD]) + (
+                f" and {len(left_out) - _MOST_TOLD} more" * (len(left_out) > _MOST_TOLD)
+            )
+            warnings.warn(
+                f"Synthesizer: not released, since bounds don't name them: {told}.", UserWarning, stacklevel=3
+            )
+        return bounds_schema({name: bounds.pop(name) for name in names if name in bounds} | bounds)
 
 
-def bounded(bounds: Mapping[str, Bound]) -> Schema:
+def bounds_schema(bounds: Mapping[str, Bound]) -> Schema:
     """The schema that bounds declare, every column nullable.
 
-    >>> [column.tag for column in bounded({"age": (0, 9), "weight": (0.5, 9.5), "sex": ["f", "m"], "ill": bool})]
+    >>> [column.tag for column in bounds_schema({"age": (0, 9), "weight": (0.5, 9.5), "sex": ["f", "m"], "ill": bool})]
     ['integer', 'number', 'category', 'boolean']
     """
     if not bounds:

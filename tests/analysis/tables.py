@@ -7,10 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.evidence import Evidence
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.exact.encode import Encoder
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.counts import Counts
+from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Law, Measurement, Step
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 BITS = 20
 
@@ -65,7 +67,7 @@ def exact_blocks(table, schema=SCHEMA, *, sets=None, cells=None, share=0.1):
     for columns in sets:
         most = dict.fromkeys(columns, cells) if cells and len(columns) > 1 else {}
         groups = tuple(_grouping(schema.columns[index], most.get(index)) for index in columns)
-        block = Block(columns=columns, groups=groups, share=share)
+        block = Counts(columns=columns, groups=groups, share=share)
         joint = np.ravel_multi_index([g[codes[:, c]] for g, c in zip(groups, columns, strict=True)], block.shape)
         blocks.append((block, np.bincount(joint, minlength=block.cells).astype(float)))
     return blocks
@@ -89,7 +91,7 @@ def noisy_blocks(exact, rows, sigma, generator, *, neighbours=Neighbours.REPLACE
         else:
             width = scale / math.sqrt(2.0)
             noise = generator.laplace(0.0, width, len(counts))
-        whole = block.cells if block.centred else 1  # what a row adds, in integers
+        whole = block.whole  # what a row adds, in integers
         integers = np.array([int(value) for value in np.rint((counts + noise) * whole * 2**BITS)], dtype=object)
         step = Step(law=law, coordinates=len(counts), sensitivity=1.0, scale=width * whole, bits=BITS)
         measurement = Measurement(integers=integers, step=step, private=False)

@@ -11,9 +11,9 @@ from scipy.stats import binom
 from kernelease.analysis.averages import count, mean, probability
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.quantile import quantile
+from kernelease.answers.questions import odds_ratio, risk_difference, risk_ratio, standardised_rate
 from kernelease.errors import ParameterError
-from kernelease.privacy.step import Law
-from kernelease.release.questions import odds_ratio, risk_difference, risk_ratio, standardised_rate
+from kernelease.privacy.accounting import Law
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
 
 FALSE_ALARMS = 1e-4  # of each statistical test here

@@ -9,8 +9,8 @@ from kernelease.analysis.averages import count, crosstab, expectation, mean, pro
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.privacy.accounting import Law
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Law
 from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 3_000

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.analysis.conditions import parse_condition
+from kernelease.analysis.estimands import parse_condition
 from kernelease.errors import KerneleaseError, ParameterError
 from kernelease.table import Schema
 from kernelease.table.expressions.logic import DEEPEST

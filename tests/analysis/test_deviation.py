@@ -50,12 +50,12 @@ def test_intervals_hold_the_truth() -> None:
 
 @pytest.mark.slow
 def test_groups_and_conditions() -> None:
-    release = ke.fit(_told(2, 8.0))
-    groups = release.standard_deviation("age", by="sex")
+    release = _told(2, 8.0).fit()
+    groups = release.by("sex").standard_deviation("age")
     for label, chosen in (("F", FEMALE), ("M", ~FEMALE)):
         low, high = groups[label].interval(0.999)
         assert low <= T["age"][chosen].std() <= high
-    one = release.standard_deviation("age", where="sex == 'F'")
+    one = release.where("sex == 'F'").standard_deviation("age")
     assert float(one) == pytest.approx(float(groups["F"]))
     assert one.about == "standard deviation of age where sex == 'F'"
 

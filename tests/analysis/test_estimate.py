@@ -1,6 +1,7 @@
 """How an estimate prints, rounds and converts."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -58,7 +59,7 @@ def test_a_share_of_which_more_than_half_is_in_doubt_says_little():
     assert not share(0.03, 0.014).says_little
     assert not share(0.0, 0.0).says_little
     assert not share(0.03, 0.016, within=(-1.0, 1.0)).says_little  # near 0, but as well below it: a correlation
-    assert not share(math.nan, 0.016).says_little
+    assert share(math.nan, 0.016).says_little
 
 
 def test_more_noise_never_makes_an_answer_say_more():
@@ -70,3 +71,24 @@ def test_html_is_escaped():
     estimate = Estimate.normal(1.0, noise=1.0, about='<script>"&')
     assert "<script>" not in estimate._repr_html_()
     assert "&lt;script&gt;" in estimate._repr_html_()
+
+
+def test_what_is_computed_is_judged_by_its_parts():
+    """A difference of differences of shares widens what is possible, and is judged as each share is."""
+    clear, vague = (Estimate.normal(0.5, noise=error, within=(0.0, 1.0)) for error in (0.01, 0.2))
+    assert vague.says_little
+    assert (clear - vague).says_little
+    assert (clear / vague).says_little
+    assert not (clear - clear).says_little
+    assert not (clear * clear).says_little
+    wide = [Estimate.normal(0.5, noise=0.1, within=(0.0, 1.0)) for _ in range(4)]
+    assert not any(one.says_little for one in wide)
+    assert ((wide[0] - wide[1]) - (wide[2] - wide[3])).says_little
+    assert not (clear + 1e-3 * vague).says_little  # a stratum that hardly counts
+
+
+def test_a_difference_of_means_is_judged_by_the_spread_of_the_column():
+    ages = [Estimate.normal(40.0, noise=5.0, within=(0.0, 1000.0)) for _ in range(2)]
+    assert not (ages[0] - ages[1]).says_little
+    ages = [replace(one, spread=20.0) for one in ages]
+    assert (ages[0] - ages[1]).says_little

@@ -9,7 +9,7 @@ from kernelease.pipeline import weighting
 from tests.analysis.tables import SCHEMA, people
 
 GENERATOR = np.random.default_rng(5)
-BOX = ke.UniformPoints(low=(-3.0, -3.0), high=(3.0, 3.0))
+BOX = ke.fit.UniformPoints(low=(-3.0, -3.0), high=(3.0, 3.0))
 POINTS = np.concatenate([GENERATOR.normal(-1.0, 0.6, (3_000, 2)), GENERATOR.normal(1.0, 0.4, (2_000, 2))])
 
 
@@ -17,8 +17,8 @@ POINTS = np.concatenate([GENERATOR.normal(-1.0, 0.6, (3_000, 2)), GENERATOR.norm
 def vectors(request):
     return ke.release(
         POINTS,
-        kernel=ke.Gaussian(lengthscale=1.0),
-        method=ke.Subspace(points=BOX, count=150, constraint=ke.Simplex()),
+        kernel=ke.kernels.Gaussian(lengthscale=1.0),
+        method=ke.Subspace(points=BOX, count=150, constraint=ke.fit.Simplex()),
         privacy=ke.Privacy(epsilon=2.0, delta=1e-6, neighbours=ke.Neighbours(request.param)),
         noise=ke.SeededNoise(3),
     )
@@ -35,15 +35,15 @@ FUNCTIONS = {
 def test_intervals_of_functions_of_vectors(vectors, name):
     function = FUNCTIONS[name]
     truth = function({"x0": POINTS[:, 0], "x1": POINTS[:, 1]}).mean()
-    estimate = vectors.expectation(function)
+    estimate = vectors.ask.expectation(function)
     low, high = estimate.interval(0.999)
     assert low < truth < high
     assert "points at hand" in estimate.remark
 
 
 def test_a_function_in_the_span_has_a_short_interval(vectors):
-    assert vectors.expectation(FUNCTIONS["wave"]).margin() < 0.3
-    assert vectors.expectation(lambda t: (t["x0"] > 0.123).astype(float)).margin() > 0.3  # a step is not smooth
+    assert vectors.ask.expectation(FUNCTIONS["wave"]).margin() < 0.3
+    assert vectors.ask.expectation(lambda t: (t["x0"] > 0.123).astype(float)).margin() > 0.3  # a step is not smooth
 
 
 def test_the_mean_of_a_coordinate(vectors):
@@ -52,7 +52,7 @@ def test_the_mean_of_a_coordinate(vectors):
 
 
 def test_the_population_adds_sampling(vectors):
-    estimate = vectors.expectation(FUNCTIONS["wave"], of="population")
+    estimate = vectors.of("population").expectation(FUNCTIONS["wave"])
     assert estimate.parts.sampling == pytest.approx(np.cos(POINTS[:, 0]).std() / np.sqrt(5_000), rel=0.3)
 
 
@@ -62,11 +62,11 @@ def test_what_vectors_do_not_answer(vectors):
     with pytest.raises(ParameterError, match="no schema"):
         vectors.mean("x0", where="x1 > 0")
     with pytest.raises(ParameterError, match="no schema"):
-        vectors.expectation(FUNCTIONS["wave"], where="x0 > 1")
+        vectors.where("x0 > 1").expectation(FUNCTIONS["wave"])
     with pytest.raises(ParameterError, match="NaN"):
-        vectors.expectation(lambda t: np.log(t["x0"]))
+        vectors.ask.expectation(lambda t: np.log(t["x0"]))
     with pytest.raises(ParameterError, match="of must be"):
-        vectors.expectation(FUNCTIONS["wave"], of="everyone")
+        vectors.of("everyone").expectation(FUNCTIONS["wave"])
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_a_table_of_public_rows_answers_with_wide_intervals(weighted):
 def test_a_selected_database_has_no_noisy_numbers_to_answer_from():
     release = ke.release(
         np.eye(2)[[0, 1, 1, 1]],
-        kernel=ke.Gaussian(lengthscale=1.0),
+        kernel=ke.kernels.Gaussian(lengthscale=1.0),
         privacy=ke.Privacy(epsilon=1.0, delta=0.0),
         method=ke.SmallDatabase(domain=np.eye(2), size=2),
     )

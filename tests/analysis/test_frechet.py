@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.averages import count, expectation, mean, probability
-from kernelease.analysis.conditions import parse_condition
+from kernelease.analysis.estimands import parse_condition
 from kernelease.analysis.frechet import atom_classes
 from kernelease.errors import CapacityError
 from kernelease.table import Schema

@@ -8,7 +8,8 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.glm import Family, generalised_regression, trend
+from kernelease.analysis.glm import Family, generalised_regression
+from kernelease.analysis.regression import regression, trend
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, simple
@@ -120,7 +121,7 @@ def test_interactions_where_three_columns_were_measured():
     age, man = rows.age.to_numpy(float) - 40, (rows.sex == "M").to_numpy(float)
     exact = best(Family.LOGISTIC, np.column_stack([np.ones(6000), age, man, age * man]), rows.ill.to_numpy(float))
     assert abs(found["age:sex[M]"].value - exact[3]) < 4.0 * found["age:sex[M]"].standard_error < 0.01
-    assert "holds within cells" in found["age"].remark
+    assert "to first order" in found["age"].remark
 
 
 def test_what_was_not_measured_together_is_refused_with_the_alternative():
@@ -161,7 +162,11 @@ def test_odds_that_no_table_shows_are_no_solution(monkeypatch):
     [
         ("ill", Family.LOGISTIC, "can't read"),
         ("age ~ sex", Family.LOGISTIC, "must be boolean"),
-        ("ill ~ age * sex * day", Family.LOGISTIC, "no product of two"),
+        ("ill ~ age * sex * day", Family.LOGISTIC, "not measured together"),
+        ("ill ~ age * age", Family.LOGISTIC, "no product of two"),
+        ("ill ~ I(age**9)", Family.LOGISTIC, "no power"),
+        ("ill ~ log(sex)", Family.LOGISTIC, "needs a column of numbers"),
+        ("ill ~ log(visits)", Family.LOGISTIC, "log\\(visits \\+ 1\\)"),
         ("ill ~ age + ill", Family.LOGISTIC, "response can't be"),
         ("ill ~ agee", Family.LOGISTIC, "Did you mean age"),
     ],
@@ -182,3 +187,56 @@ def test_a_population_needs_rows():
     evidence = simple(patients(2000), 1.0, schema=SCHEMA, sets=PAIRS, target=Target.POPULATION)
     with pytest.raises(ParameterError, match="needs synthetic rows"):
         generalised_regression(evidence, "ill ~ age", Family.LOGISTIC)
+
+
+def skewed(rows, seed=0):
+    """A number that is 0 for most and far out for few, in wide cells; who is far out is ill."""
+    generator = np.random.default_rng(seed)
+    far = generator.random(rows) < 0.1
+    gain = np.where(far, np.minimum(np.exp(generator.normal(8.0, 1.2, rows)), 99_999.0), 0.0).astype(np.int64)
+    ill = generator.random(rows) < expit(-1.2 + 2e-4 * gain)
+    return pa.table({"gain": gain, "ill": ill})
+
+
+SKEWED = Schema.parse(
+    '[columns.gain]\ntype = "integer"\nmin = 0\nmax = 99_999\ncells = 24\n[columns.ill]\ntype = "boolean"'
+)
+
+
+@pytest.mark.statistical
+def test_intervals_over_a_skewed_number_hold_or_say_little():
+    """60 noises: fails where 95 % intervals that say something hold less often, wrongly once in 10,000 times.
+
+    The first-order interval of before held in about a half of them.
+    """
+    table, generator, held = skewed(20_000), np.random.default_rng(5), []
+    gain, ill = table.column("gain").to_numpy().astype(float), table.column("ill").to_numpy(zero_copy_only=False)
+    design = np.column_stack([np.ones(len(gain)), gain / 1e4])
+    truth = best(Family.LOGISTIC, design, ill.astype(float))[1] / 1e4
+    exact = exact_blocks(table, SKEWED, sets=[(0, 1)])
+    for _ in range(60):
+        evidence = evidence_of(noisy_blocks(exact, 20_000, 25.0, generator), SKEWED)
+        found = generalised_regression(evidence, "ill ~ gain", Family.LOGISTIC)["gain"]
+        low, high = found.interval()
+        held.append(found.says_little or low <= truth <= high)
+    assert sum(held) >= binom.ppf(1e-4, 60, 0.95)
+
+
+def test_formulas_have_functions_and_products_for_all_models():
+    table = patients(4000)
+    rows = table.to_pandas()
+    age, man = rows.age.to_numpy(float), (rows.sex == "M").to_numpy(float)
+    told = simple(table, 1e-6, schema=SCHEMA, sets=[*PAIRS, (0, 1, 2)])
+    found = generalised_regression(told, "ill ~ I(age**2) + log(age):sex", Family.LOGISTIC)
+    assert list(found) == ["intercept", "I(age**2)", "log(age):sex[M]"]
+    scale = np.array([1.0, 1e-3, 0.1])
+    exact = best(
+        Family.LOGISTIC, np.column_stack([np.ones(4000), age**2, np.log(age) * man]) * scale, rows.ill.to_numpy(float)
+    )
+    assert [one.value for one in found.values()] == pytest.approx((exact * scale).tolist(), rel=1e-3)
+    found = regression(told, "ill ~ age * sex")
+    wanted = np.linalg.lstsq(
+        np.column_stack([np.ones(4000), age, man, age * man]), rows.ill.to_numpy(float), rcond=None
+    )[0]
+    assert [one.value for one in found.values()] == pytest.approx(wanted.tolist(), abs=1e-5)
+    assert len(regression(told, "ill ~ C(age)")) == 40

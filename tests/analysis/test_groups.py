@@ -8,10 +8,9 @@ import pyarrow as pa
 import pytest
 from scipy.stats import binom
 
-from kernelease.analysis.asking import MOST_GROUPS
 from kernelease.analysis.averages import count, crosstab, mean, probability
-from kernelease.analysis.estimands import Calendar
-from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.estimate import Calendar, Estimate
+from kernelease.analysis.groups import MOST_GROUPS
 from kernelease.analysis.quantile import quantile
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.table import Schema

@@ -14,7 +14,7 @@ from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.regression import regression
 from kernelease.analysis.spread import correlation
-from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.column import Celled
 
 ROWS, REPEATS = 4_000, 40
 SCHEMA = ke.Schema.parse(
@@ -159,9 +159,11 @@ def test_a_difference_has_the_noise_of_both_means() -> None:
 
 
 def test_noise_in_an_empty_tail_is_no_sampling_error() -> None:
-    noisy = mean(evidence(0, 2.0, Target.POPULATION), "wage")
-    assert isinstance(noisy, Estimate)
-    assert noisy.parts.sampling == pytest.approx(T["wage"].std() / math.sqrt(ROWS), rel=0.4)
+    """Of one release it may be off by half; its mean over eight, whose standard deviation is a tenth, is not."""
+    told = [mean(evidence(seed, 2.0, Target.POPULATION), "wage") for seed in range(8)]
+    sampling = [noisy.parts.sampling for noisy in told if isinstance(noisy, Estimate)]
+    assert len(sampling) == 8
+    assert np.mean(sampling) == pytest.approx(T["wage"].std() / math.sqrt(ROWS), rel=0.4)
 
 
 def test_a_population_adds_the_errors_of_sampling() -> None:

@@ -27,7 +27,7 @@ def differences(cells: int) -> Witness:
 def test_histograms():
     assert X.plot().to_dict()["mark"]["type"] == "bar"
     assert RandomVariable.of(np.array(["a"] * 30, dtype=object), ROWS).plot().to_dict()
-    with pytest.raises(ke.ParameterError, match="one column"):
+    with pytest.raises(ke.errors.ParameterError, match="one column"):
         RandomVariable.of(np.column_stack([NUMBERS, NUMBERS]), ROWS).plot()
 
 
@@ -41,5 +41,5 @@ def test_of_many_differences_the_clearest_are_shown(cells, shown):
 def test_plots_need_altair(monkeypatch):
     monkeypatch.setitem(sys.modules, "altair", None)
     for plot in (X.plot, differences(3).plot):
-        with pytest.raises(ke.ParameterError, match=r"kernelease\[plot\]"):
+        with pytest.raises(ke.errors.ParameterError, match=r"kernelease\[plot\]"):
             plot()

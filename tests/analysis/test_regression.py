@@ -80,8 +80,9 @@ def test_regression_in_the_noise_has_no_interval():
         (lambda: regression(CLEAR, "kids age"), "can't read"),
         (lambda: regression(CLEAR, "sex ~ age"), "is of type category"),
         (lambda: regression(CLEAR, "kids ~ agee"), "Did you mean age?"),
-        (lambda: regression(CLEAR, "kids ~ age + kids"), "once"),
-        (lambda: regression(CLEAR, "kids ~ age * sex"), "is not a column"),
+        (lambda: regression(CLEAR, "kids ~ age + kids"), "response can't be"),
+        (lambda: regression(CLEAR, "kids ~ age * sex"), "not measured together"),
+        (lambda: regression(CLEAR, "kids ~ age^sex"), "is not a column"),
         (lambda: regression(simple(TABLE, sets=[(i,) for i in range(5)]), "kids ~ age"), "not measured together"),
     ],
 )
@@ -91,7 +92,7 @@ def test_what_is_refused(ask, message):
 
 
 def test_variables_that_determine_each_other(monkeypatch):
-    monkeypatch.setattr("kernelease.estimate.views.LARGEST", 0)  # so that the count of an empty cell is exactly 0
+    monkeypatch.setattr("kernelease.estimate.equations.LARGEST", 0)  # so that the count of an empty cell is exactly 0
     schema = Schema(columns=tuple(SCHEMA.columns[:2]))
     constant = TABLE.select(["age", "sex"]).set_column(1, "sex", [["F"] * ROWS])
     evidence = simple(constant, 1e-9, schema=schema, sets=[(0,), (1,), (0, 1)])

@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelease.analysis.conditions import parse_condition
+from kernelease.analysis.estimands import parse_condition
 from kernelease.analysis.representatives import representatives, weighted
 from kernelease.table import Schema
 

@@ -8,14 +8,13 @@ import pyarrow.compute as pc
 import pytest
 from scipy.stats import binom
 
-from kernelease.analysis.asking import ALONE, REMARK, doubted, estimated, modelled
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import APART, Estimate, Target, deviations
 from kernelease.analysis.evidence import EVERYBODY
-from kernelease.analysis.glm import Family, generalised_regression, trend
-from kernelease.analysis.groups import Groups, RegressionGroups
+from kernelease.analysis.glm import Family, generalised_regression
+from kernelease.analysis.groups import ALONE, REMARK, Groups, RegressionGroups, doubted, estimated, modelled
 from kernelease.analysis.quantile import quantile, survival
-from kernelease.analysis.regression import judged, judged_trend, regression
+from kernelease.analysis.regression import judged, judged_trend, regression, trend
 from kernelease.analysis.spread import correlation, entropy, gini
 from kernelease.errors import ParameterError
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple

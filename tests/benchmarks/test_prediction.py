@@ -10,7 +10,8 @@ from benchmarks import prediction
 from benchmarks.prediction import Split
 from benchmarks.table_contenders import KEPT, Outcome, kept
 from benchmarks.tables_scores import trees_auc
-from kernelease.table import Encoder, Schema
+from kernelease.exact.encode import Encoder
+from kernelease.table import Schema
 
 NAME = "br2000"
 SCHEMA = Schema.parse(

@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelease.cli import app
-from kernelease.private import counts
+from kernelease.exact import counts
 
 SCHEMA = """\
 [table]

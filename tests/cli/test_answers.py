@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelease.release.bundle import load
+from kernelease.bundle.saving import load
 
 
 def test_it_gives_the_library_s_numbers(bundle, run):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.ledger_file import LedgerFile
 
 CREATE = ("budget", "create", "ledger", "--dataset", "census", "--epsilon", "1", "--delta", "1e-6")
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from kernelease.check.findings import PRIVATE
+from kernelease.drafting.findings import PRIVATE
 from tests.cli.conftest import PROMISE
 
 

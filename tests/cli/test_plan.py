@@ -6,8 +6,8 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
+from kernelease.bundle.saving import load
 from kernelease.methods.interactions.singles import FIRST
-from kernelease.release.bundle import load
 from tests.cli.conftest import PROMISE, SCHEMA, people
 
 PLAN = ("plan", "--schema", "people.toml", "--rows", "400", *PROMISE)
@@ -17,7 +17,7 @@ LARGE = ("plan", "--schema", "people.toml", "--rows", "40000", *PROMISE)  # so m
 def test_the_plan_is_what_a_release_has(bundle, run):
     planned = run.json(*PLAN)
     release = load(bundle)
-    single = [block.sigma for block in release.measured.blocks if len(block.block.columns) == 1]
+    single = [block.sigma for block in release.measurements.measured.blocks if len(block.block.columns) == 1]
     looks = np.array(single).reshape(2, -1)  # at each column: what both say together has less noise than either
     counts = [item["count"] for item in planned["noise"]][: looks.shape[1]]
     assert counts == pytest.approx(math.sqrt(FIRST) * looks[0])

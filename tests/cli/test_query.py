@@ -8,8 +8,8 @@ import pytest
 
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
+from kernelease.bundle.saving import load
 from kernelease.cli.work.estimates import show
-from kernelease.release.bundle import load
 
 
 @pytest.fixture
@@ -42,12 +42,14 @@ QUESTIONS = {
     ("mean", "age", "--of", "population"): lambda r: r.mean("age", of="population"),
     ("quantile", "hours", "0.9"): lambda r: r.quantile("hours", 0.9),
     ("correlation", "age", "hours"): lambda r: r.correlation("age", "hours"),
-    ("gini", "age"): lambda r: r.gini("age"),
-    ("entropy", "sex", "--where", "employed == true"): lambda r: r.entropy("sex", where="employed == true"),
-    ("trend", "employed", "age"): lambda r: r.trend("employed", "age"),
-    ("risk-ratio", "employed == true", "sex == 'male'"): lambda r: r.risk_ratio("employed == true", "sex == 'male'"),
-    ("standardised-rate", "employed == true", "sex == 'male': 1", "sex == 'female': 3"): lambda r: r.standardised_rate(
-        "employed == true", {"sex == 'male'": 1.0, "sex == 'female'": 3.0}
+    ("gini", "age"): lambda r: r.ask.gini("age"),
+    ("entropy", "sex", "--where", "employed == true"): lambda r: r.where("employed == true").entropy("sex"),
+    ("trend", "employed", "age"): lambda r: r.ask.trend("employed", "age"),
+    ("risk-ratio", "employed == true", "sex == 'male'"): lambda r: r.ask.risk_ratio(
+        "employed == true", "sex == 'male'"
+    ),
+    ("standardised-rate", "employed == true", "sex == 'male': 1", "sex == 'female': 3"): lambda r: (
+        r.ask.standardised_rate("employed == true", {"sex == 'male'": 1.0, "sex == 'female'": 3.0})
     ),
     ("mean", "hours", "--where", "employed == true and sex == 'male'"): lambda r: r.mean(
         "hours", where="employed == true and sex == 'male'"

@@ -40,8 +40,8 @@ def test_both_languages_say_the_same(clinic, monkeypatch, run):
     r = ke.load("clinic")
     for line, estimate in (
         ("probability 'ward is null'", r.probability("ward is null")),
-        ("trend ill day", r.trend("ill", over="day")),
-        ("gini stay", r.gini("stay")),
+        ("trend ill day", r.ask.trend("ill", over="day")),
+        ("gini stay", r.ask.gini("stay")),
         ("mean stay --by ward --minus north", r.mean("stay", by="ward").minus("north")["south"]),
     ):
         found = run.json("query", "clinic", *shlex.split(line))["groups"][0]

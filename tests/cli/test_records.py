@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from kernelease.release.bundle import load, load_measurements
+from kernelease.bundle.saving import load, load_measurements
 from tests.cli.conftest import PROMISE, SCHEMA, people
 
 pytestmark = pytest.mark.slow

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
+from kernelease.bundle.saving import load, load_measurements
 from kernelease.cli import app
-from kernelease.release.bundle import load, load_measurements
 from kernelease.table import Schema
 from tests.cli.conftest import PROMISE, SCHEMA, people, write_people
 
@@ -255,7 +255,7 @@ def test_an_exported_csv_can_be_released_again(bundle, run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("--out", "synth.xlsx"), "must end in .csv"),
+        (("--out", "synth.pdf"), "must end in .csv"),
         (("--out", "people.csv"), "already exists"),
         (("--out", "missing/synth.csv"), "could not be written"),
         (("--out", "synth.csv", "--rows", "5", "--weights"), "leave out --rows"),

@@ -6,11 +6,11 @@ import sys
 import pytest
 
 import kernelease
+from kernelease import risk
 from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
 from kernelease.cli import options as choices
 from kernelease.cli.options import RISK_DELTA, RecordEnd, Relation, Whose
-from kernelease.privacy import accounting
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.written import Records
 
@@ -140,7 +140,7 @@ def test_the_words_of_options_are_those_that_are_meant(words, meaning):
 
 
 def test_help_states_the_delta_of_a_risk():
-    assert RISK_DELTA == accounting.RISK_DELTA
+    assert RISK_DELTA == risk.DELTA
 
 
 def test_the_level_of_tests_is_the_one_that_is_meant():

@@ -13,12 +13,15 @@ from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.frechet import FrechetLimits
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.estimate.equations import CorrectedEquations, IteratedEquations, WholeEquations
 from kernelease.estimate.marginal import REMEMBERED, MeasuredMarginal, tabulation
-from kernelease.estimate.views import CorrectedEquations, IteratedEquations, WholeEquations, common_coarsening
-from kernelease.measured.blocks import Block
+from kernelease.measured.contrasts import Contrasts, NoisyContrasts
+from kernelease.measured.counts import Counts
+from kernelease.measured.views import common_coarsening
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
+from tests.measured.kinds import as_contrasts
 
 ROWS = 500
 WAYS = [WholeEquations, CorrectedEquations, IteratedEquations]
@@ -26,7 +29,7 @@ WAYS = [WholeEquations, CorrectedEquations, IteratedEquations]
 
 def solve_by(way, monkeypatch):
     """Solve the equations in one way, whatever their size."""
-    monkeypatch.setattr("kernelease.estimate.views._cheapest", lambda diagonal, sums: way)
+    monkeypatch.setattr("kernelease.estimate.equations._cheapest", lambda diagonal, sums: way)
 
 
 def dense(evidence, columns):
@@ -40,7 +43,7 @@ def dense(evidence, columns):
         if set(block.columns) <= set(columns):
             places = [g[atoms[columns.index(c)]] for g, c in zip(block.groups, block.columns, strict=True)]
             joint = np.ravel_multi_index(places, block.shape) if places else np.zeros(atoms.shape[1], dtype=int)
-            sides = [np.eye(size) - block.centred / size for size in block.shape]
+            sides = [np.eye(size) - isinstance(block, Contrasts) / size for size in block.shape]
             matrix.append(functools.reduce(np.kron, sides, np.eye(1))[:, joint])
             data.append(noisy.values.ravel())
             variances.append(np.full(block.cells, noisy.sigma**2))
@@ -49,8 +52,8 @@ def dense(evidence, columns):
 
 def centred(exact):
     """The number of rows, then the same blocks without their means."""
-    count = Block(columns=(), groups=(), share=0.1), np.array([float(ROWS)])
-    return [count, *((replace(block, centred=True), counts) for block, counts in exact)]
+    count = Counts(columns=(), groups=(), share=0.1), np.array([float(ROWS)])
+    return [count, *((as_contrasts(block), counts) for block, counts in exact)]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -87,7 +90,7 @@ def test_centred_columns_and_the_number_of_rows_are_generalised_least_squares(co
 
 def as_interactions(exact):
     """The same blocks with every pair as an interaction."""
-    return [(replace(block, centred=len(block.columns) == 2), counts) for block, counts in exact]
+    return [(as_contrasts(block) if len(block.columns) == 2 else block, counts) for block, counts in exact]
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -144,7 +147,7 @@ def test_an_interaction_in_few_cells_is_one_more_measurement(known, way, monkeyp
     noisy = noisy_blocks(exact, ROWS, sigmas, np.random.default_rng(6), neighbours=neighbours)
     (marginal,) = evidence_of(noisy).marginals((0, 2))
     assert len(marginal.views) == 4
-    assert marginal.contrasts.values.shape == marginal.shape
+    assert marginal.finest.values.shape == marginal.shape
     m, n = marginal.shape
     cells = np.eye(2)[:, np.minimum(np.arange(m), 3) // 2]  # (2, m)
     own = np.eye(m)[:, exact[2][0].groups[0]]  # (m, atoms)
@@ -181,7 +184,7 @@ def test_an_interaction_says_nothing_about_its_columns_alone():
     noisy = noisy_blocks(exact, ROWS, [3.0, 7.0, 5.0], np.random.default_rng(5))
     (alone,) = evidence_of(noisy).marginals((1,))
     assert [part.block.columns for _, part in alone.sources] == [(1,)]
-    assert alone.contrasts is None
+    assert not any(isinstance(view, NoisyContrasts) for view in alone.views)
 
 
 @pytest.mark.parametrize("way", WAYS)

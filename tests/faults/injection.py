@@ -19,24 +19,25 @@ import kernelease
 ROOT = os.path.dirname(kernelease.__file__) + os.sep
 BY_LINE = (
     "pipeline.py",
-    "cli/request.py",
-    "privacy/ledger_file.py",
-    "release/container.py",
-    "release/bundle.py",
+    "cli/work/request.py",
+    "ledger_file.py",
+    "bundle/container.py",
+    "bundle/saving.py",
 )
-EVERY_TURN = ("privacy/mechanisms.py", "privacy/noise.py", "release/container.py", "release/bundle.py")
+EVERY_TURN = ("privacy/mechanisms.py", "privacy/noise.py", "bundle/container.py", "bundle/saving.py")
 MOST_TURNS = 12
 PHASES = ("before", "charged", "measured", "saved")
 BEGINS = {
-    ("privacy/ledger_file.py", "LedgerFile.charge", "return"): "charged",
-    ("release/bundle.py", "save", "call"): "measured",  # whoever saves or fits has something in hand
-    ("pipeline.py", "fit", "call"): "measured",
-    ("release/container.py", "write_bundle", "return"): "saved",
+    ("ledger_file.py", "LedgerFile.charge", "return"): "charged",
+    ("bundle/saving.py", "save", "call"): "measured",  # whoever saves or fits has something in hand
+    ("certificate.py", "Measurements.fit", "call"): "measured",
+    ("bundle/container.py", "write_bundle", "return"): "saved",
 }
 ENDS = {  # beyond the last place where anyone could say a word
     ("pipeline.py", "release"),
     ("pipeline.py", "measure"),
-    ("release/bundle.py", "Watched.told_if_spent"),
+    ("pipeline.py", "takes_options.<locals>.decorate.<locals>.call"),
+    ("bundle/saving.py", "Watched.told_if_spent"),
 }
 
 

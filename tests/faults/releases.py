@@ -19,16 +19,15 @@ import pyarrow.csv
 
 import kernelease as ke
 from audits.tracer import memory_disk
+from kernelease import spool
+from kernelease.bundle import container
+from kernelease.bundle.container import write_bundle
+from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.errors import BudgetError, CapacityError, KerneleaseError, LedgerError, ParameterError, SourceError
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.pipeline import fit, measure, weighting
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.private import encoded
-from kernelease.private import encoded as spool
-from kernelease.release import container
-from kernelease.release.bundle import load_measurements
-from kernelease.release.container import write_bundle
+from kernelease.ledger_file import LedgerFile
+from kernelease.pipeline import measure, weighting
 from tests.faults.injection import Place, failing_at, places, traced
 
 SCHEMA = """\
@@ -58,8 +57,8 @@ PEOPLE = pa.table(
     }
 )
 VECTORS = GENERATOR.normal(size=(60, 2))
-KERNEL = ke.Gaussian(lengthscale=1.0)
-NORMAL = ke.NormalPoints(dimension=2, scale=2.0)
+KERNEL = ke.kernels.Gaussian(lengthscale=1.0)
+NORMAL = ke.fit.NormalPoints(dimension=2, scale=2.0)
 PROMISE = ke.Privacy(epsilon=2.0, delta=1e-6)
 CAP = ke.Privacy(epsilon=10.0, delta=1e-5)
 COUNTS = ke.Interactions(solver=MixtureSolver(components=4, steps=4), triples=1)
@@ -71,7 +70,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "Subspace": {**ARRAY, "method": ke.Subspace(points=NORMAL, count=12)},
     "RandomFeatures": {
         **ARRAY,
-        "method": ke.RandomFeatures(start=NORMAL, features=12, solver=ke.GreedyPreimages(points=3)),
+        "method": ke.RandomFeatures(start=NORMAL, features=12, solver=ke.fit.GreedyPreimages(points=3)),
     },
     "Adaptive": {**ARRAY, "method": ke.Adaptive(points=NORMAL, features=16, rank=8, rounds=2)},
     "SmallDatabase": {
@@ -133,7 +132,7 @@ class Call:
                 write_bundle(folder / self.out, {"README.md": b"an older bundle"})
             changes.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "refuge")))
             if self.later_pass:
-                changes.enter_context(mock.patch.object(encoded, "MOST_KEPT", 0))
+                changes.enter_context(mock.patch.object(spool, "MOST_KEPT", 0))
                 changes.enter_context(mock.patch.object(spool, "MOST_OF_DISK", 0.0))
             if not self.exchanges:
                 changes.enter_context(mock.patch.object(container, "exchange", return_value=False))
@@ -217,7 +216,7 @@ FAULTS: tuple[Callable[[], BaseException], ...] = (
     lambda: RuntimeError("a fault: a defect"),
     lambda: ParameterError("a fault: out of range."),
 )
-_CHARGING = ("privacy/ledger_file.py", "release/bundle.py")  # a ledger's own refusals say what they have done
+_CHARGING = ("ledger_file.py", "bundle/saving.py")  # a ledger's own refusals say what they have done
 
 
 def fault_for(place: Place, number: int) -> BaseException:
@@ -273,7 +272,7 @@ def _losses(call: Call, place: Place, outcome: Outcome) -> Iterator[str]:
 
 def _can_be_fitted(path: Path) -> Iterator[str]:
     try:
-        fit(load_measurements(path))
+        load_measurements(path).fit()
     except KerneleaseError as error:
         yield f"what was rescued can't be fitted: {error}"
 
@@ -286,7 +285,7 @@ def deaths(call: Call) -> list[str]:
     with call.stage() as folder:
 
         def look(place: Place) -> None:
-            if place.function == "Release.fitted":
+            if place.function == "fit_release":
                 fitting.append(place)
             if fitting and not lost and not _whole(folder / str(call.out)):
                 lost.append(f"killed at {place}, it leaves nothing")

@@ -18,11 +18,11 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease.bundle import container
+from kernelease.bundle.saving import Watched, load_measurements, save
 from kernelease.cli import command as exits
-from kernelease.pipeline import fit, measure
-from kernelease.privacy.ledger_file import LedgerFile
-from kernelease.release import container
-from kernelease.release.bundle import Watched, load_measurements, save
+from kernelease.ledger_file import LedgerFile
+from kernelease.pipeline import measure
 from tests.faults.injection import PHASES, Place
 from tests.faults.releases import CALLS, Call, break_off, deaths, fault_for
 
@@ -75,7 +75,7 @@ def test_a_call_comes_through_all_phases() -> None:
 
 def fits_first(data: Any, *, out: Path, overwrite: bool, **given: Any) -> None:
     """The order of writes that loses what was paid for."""
-    save(fit(measure(data, **given)), out, overwrite=overwrite)
+    save(measure(data, **given).fit(), out, overwrite=overwrite)
 
 
 def places_in(call: Call, phase: str) -> list[Place]:
@@ -86,7 +86,7 @@ def test_a_pipeline_that_fits_before_it_saves_is_noticed() -> None:
     twin = dataclasses.replace(BY_NAME["ke.release, SmallDatabase"], function=fits_first)
     assert "it leaves nothing" in deaths(twin)[0]
     after = places_in(twin, "measured")[:8]  # in the fit
-    assert after[0].function == "fit"
+    assert after[0].function == "Measurements.fit"
     assert all("what was measured is lost" in break_off(twin, place, RuntimeError()) for place in after)
 
 
@@ -103,10 +103,10 @@ def test_a_pipeline_that_swallows_its_note_is_noticed(monkeypatch: pytest.Monkey
 def test_a_command_that_swallows_its_note_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     call = BY_NAME["kernelease measure"]
     place = places_in(call, "charged")[-1]
-    fault = ke.BudgetError("a fault: more than is left. Nothing was drawn.")
+    fault = ke.errors.BudgetError("a fault: more than is left. Nothing was drawn.")
     assert break_off(call, place, fault) == []
     monkeypatch.setattr(exits, "notes", lambda error: [])
-    found = break_off(call, place, ke.BudgetError("a fault: more than is left. Nothing was drawn."))
+    found = break_off(call, place, ke.errors.BudgetError("a fault: more than is left. Nothing was drawn."))
     assert "the budget is spent, but the exit code says that it is not" in found
 
 
@@ -115,10 +115,10 @@ def test_a_command_that_swallows_its_note_is_noticed(monkeypatch: pytest.MonkeyP
 CRASH = """
 import sys
 from unittest import mock
+from kernelease.answers import release
 from kernelease.cli import app
-from kernelease.release.release import Release
 
-with mock.patch.object(Release, "fitted", side_effect=RuntimeError("a defect")):
+with mock.patch.object(release, "fit_release", side_effect=RuntimeError("a defect")):
     app(sys.argv[1:])
 """
 
@@ -141,9 +141,9 @@ def test_a_traceback_ends_with_what_was_spent() -> None:
 
 VECTORS = [[0.0], [1.0]]
 BRIEF: dict[str, Any] = {
-    "kernel": ke.Gaussian(lengthscale=1.0),
+    "kernel": ke.kernels.Gaussian(lengthscale=1.0),
     "privacy": ke.Privacy(epsilon=1.0, delta=1e-6),
-    "method": ke.Subspace(points=ke.NormalPoints(dimension=1, scale=1.0), count=4),
+    "method": ke.Subspace(points=ke.fit.NormalPoints(dimension=1, scale=1.0), count=4),
 }
 TABLE: dict[str, Any] = {
     "data": pa.table({"a": [True, False]}),
@@ -156,7 +156,7 @@ def failing_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr(ke.Release, "fitted", fail)
+    monkeypatch.setattr("kernelease.answers.release.fit_release", fail)
 
 
 def test_without_a_ledger_no_message_speaks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -201,7 +201,7 @@ def test_an_older_bundle_is_not_taken_for_what_was_paid_for(monkeypatch: pytest.
         ({"out": "people.csv", "overwrite": True}, "is not a bundle"),
         ({"out": "out", "key": "a key"}, "key must be an Ed25519 private key, got str"),
         ({"rows": 0}, "rows must be an integer from 1"),
-        ({"rows": 5, "method": ke.Subspace(points=ke.PublicPoints([[0]]))}, "points are weighted, not drawn"),
+        ({"rows": 5, "method": ke.Subspace(points=ke.fit.PublicPoints([[0]]))}, "points are weighted, not drawn"),
     ],
 )
 def test_what_would_fail_later_is_refused_before_the_charge(
@@ -217,7 +217,7 @@ def test_what_would_fail_later_is_refused_before_the_charge(
 
 
 def test_a_method_that_charges_twice_is_refused_and_both_entries_are_told() -> None:
-    class Twice(ke.Method):
+    class Twice(ke.methods.Method):
         def measure(self, rows: Any, context: Any) -> Any:
             context.open_budget(1, "once")
             context.open_budget(1, "again")
@@ -226,6 +226,6 @@ def test_a_method_that_charges_twice_is_refused_and_both_entries_are_told() -> N
             raise AssertionError
 
     ledger = ke.MemoryLedger(ke.Privacy(epsilon=9.0, delta=1e-5))
-    with pytest.raises(ke.ParameterError, match="is charged once, with all of its steps") as caught:
+    with pytest.raises(ke.errors.ParameterError, match="is charged once, with all of its steps") as caught:
         ke.release(VECTORS, **{**BRIEF, "method": Twice(), "ledger": ledger})
     assert caught.value.__notes__ == ["The budget is spent (entries 1, 2 of the ledger). What it paid for is lost."]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelease.release import container
-from kernelease.release.container import exchange, read_bundle, write_bundle
+from kernelease.bundle import container
+from kernelease.bundle.container import exchange, read_bundle, write_bundle
 
 
 def test_two_folders_swap(tmp_path: Path) -> None:

@@ -13,20 +13,21 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
+from kernelease import spool
+from kernelease.bundle import container
+from kernelease.bundle import saving as bundle
+from kernelease.bundle.container import write_bundle
+from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.cli.screen import Screen
+from kernelease.drafting import measured_domain as drafting
 from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, SourceError
+from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import MemoryLedger
 from kernelease.pipeline import measure
-from kernelease.privacy import MemoryLedger, Privacy
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy import Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.private import encoded
-from kernelease.private import encoded as spool
-from kernelease.release import bundle, container
-from kernelease.release.bundle import load_measurements
-from kernelease.release.container import write_bundle
-from kernelease.release.release import Release
-from kernelease.sources import Source, drafting
+from kernelease.sources import Source
 from kernelease.sources.source import Piece
 from kernelease.table import Schema
 
@@ -206,7 +207,7 @@ def test_a_connection_that_is_lost_midway_spends_nothing() -> None:
 
 def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too large to keep in memory is read again after the ledger was charged."""
-    monkeypatch.setattr(encoded, "MOST_KEPT", 0)
+    monkeypatch.setattr(spool, "MOST_KEPT", 0)
     monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
     ledger = MemoryLedger(PROMISE)
     with pytest.raises(
@@ -217,7 +218,7 @@ def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypat
 
 
 def test_a_file_that_changes_between_two_passes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(encoded, "MOST_KEPT", 0)
+    monkeypatch.setattr(spool, "MOST_KEPT", 0)
     monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
     honest = PrivacyFilter.open.__func__
 
@@ -261,7 +262,7 @@ def test_a_database_that_is_replaced_while_it_is_read(here: Path, engine: str, m
         connection.execute(statement)
     connection.commit()
     connection.close()
-    from kernelease.sources import files  # noqa: PLC0415  # only this test changes it
+    from kernelease.sources import source as files  # noqa: PLC0415  # only this test changes it
 
     honest, looks = files.FileStamp.check, []
 
@@ -323,7 +324,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
 def test_what_ends_the_fit_says_where_the_measurements_are(
     here: Path, error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Release, "fitted", raising(error))
+    monkeypatch.setattr("kernelease.answers.release.fit_release", raising(error))
     result = run(*COMMAND, "--out", "out")
     assert (result.exit_code, result.stderr.splitlines()[-1][: len(words)]) == (code, words)
     assert load_measurements("out").certificate.entry.number == entries() == 1

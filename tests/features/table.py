@@ -6,8 +6,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from kernelease.arrays import Rows
-from kernelease.features import FeatureMap, Fourier, HashedNgrams, KarKarnick, OneHot, RandomBinning
-from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Matern32, Matern52, Polynomial, RationalQuadratic
+from kernelease.features import ClassMoments, FeatureMap, Fourier, HashedNgrams, KarKarnick, OneHot, RandomBinning
+from kernelease.kernels import (
+    Gaussian,
+    Kernel,
+    Kronecker,
+    LabelledSphere,
+    Laplace,
+    Matern32,
+    Matern52,
+    Polynomial,
+    RationalQuadratic,
+)
 from kernelease.seeds import PublicSeed
 
 NUMBERS: Rows = np.random.default_rng(5).normal(size=(24, 3)) * 2.0
@@ -47,6 +57,8 @@ def _orthogonal(kernel: Gaussian | Matern52 | RationalQuadratic) -> Case:
 
 LAPLACE = Laplace(lengthscale=(1.0, 2.0, 4.0))
 POLYNOMIAL = Polynomial(degree=3, offset=1.0, half_width=1.5, dimension=3)
+SPHERE = LabelledSphere(dimension=3, classes=("a", "b", "c"))
+LABELLED: Rows = np.column_stack([NUMBERS, np.arange(24) % 4 - 1.0])
 KRONECKER = Kronecker(values=("red", "green"))
 
 CASES = (
@@ -75,6 +87,13 @@ CASES = (
         name="KarKarnick clipped",
         make=lambda seed: KarKarnick.random(POLYNOMIAL, features=16, max_degree=2, seed=seed, clip=0.5),
         rows=NARROW,
+    ),
+    Case(name="ClassMoments", make=lambda _: ClassMoments(kernel=SPHERE), rows=LABELLED, kernel=SPHERE),
+    Case(name="ClassMoments pooled", make=lambda _: ClassMoments(kernel=SPHERE, pooled=True), rows=LABELLED),
+    Case(
+        name="ClassMoments projected",
+        make=lambda _: ClassMoments.onto(SPHERE, np.array([[0.6, 0.8, 0.0], [0.0, 0.0, -1.0]])),
+        rows=LABELLED,
     ),
     Case(name="OneHot", make=lambda _: OneHot(("red", "green")), rows=CATEGORIES[:, :1], kernel=KRONECKER),
     Case(name="OneHot of two columns", make=lambda _: OneHot((("red", "green"), (1, 2, 3))), rows=CATEGORIES),

@@ -5,11 +5,14 @@ import itertools
 import numpy as np
 
 from kernelease.arrays import Integers
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.private import EncodedRows
 from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.counts import Counts
+from kernelease.methods.interactions.rounds import joined
+from kernelease.noises import SeededNoise
 from kernelease.privacy import Privacy
-from kernelease.privacy.noise import NoiseSource, SeededNoise
-from kernelease.private.counts import ExactCounts, joined
-from kernelease.private.encoded import EncodedRows
+from kernelease.privacy.noise import NoiseSource
 from tests.privacy.toys import open_filter
 
 PRIVACY = Privacy(epsilon=1.0, delta=1e-6)
@@ -24,7 +27,7 @@ def all_blocks(sizes: tuple[int, ...], most: int = 2, width: int = 1) -> list[Bl
     """Every set of up to `most` columns, with `width` atoms to a cell where there are several columns."""
     sets = [s for k in range(1, most + 1) for s in itertools.combinations(range(len(sizes)), k)]
     return [
-        Block(
+        Counts(
             columns=s,
             groups=tuple(np.arange(sizes[i]) // (1 if len(s) == 1 else width) for i in s),
             share=1.0 / len(sets),

@@ -22,7 +22,8 @@ from kernelease.fit import (
     UniformPoints,
 )
 from kernelease.measured import NoisyEmbedding
-from kernelease.privacy import SeededNoise, SystemNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import SystemNoise
 from kernelease.seeds import PublicSeed
 from tests.fit.embeddings import mixture, of_mixture
 from tests.fit.solvers import SOLVERS, Entry

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.fit.mixtures.beyond import Detail, in_detail
-from kernelease.measured.blocks import without_means
+from kernelease.measured.contrasts import Contrasts, without_means
+from kernelease.measured.counts import Counts
 
 moving = sys.modules["kernelease.fit.mixtures.beyond"]  # `kernelease.fit` is a function, too
 ATOMS, EVERY, CELLS = 24, np.arange(24), np.repeat(np.arange(6), 4)
@@ -47,7 +48,7 @@ def detail(
         fine=(EVERY, EVERY),
         shares=without_means(shares) if centred else shares,
         deviation=deviation,
-        centred=centred,
+        block=(Contrasts if centred else Counts)(columns=columns, groups=(EVERY, EVERY), share=0.1),
     )
 
 
@@ -82,7 +83,7 @@ def test_noise_alone_moves_next_to_nothing():
         fine=(EVERY, EVERY),
         shares=without_means(np.full((ATOMS, ATOMS), ATOMS**-2.0) + generator.normal(0.0, 0.002, (ATOMS, ATOMS))),
         deviation=0.002,
-        centred=True,
+        block=Contrasts(columns=(0, 1), groups=(EVERY, EVERY), share=0.1),
     )
     moved = in_detail(drawn, [noisy], [CELLS, CELLS], generator)
     whole = dataclasses.replace(noisy, deviation=1e-9)

@@ -11,7 +11,7 @@ from kernelease.fit.gaussians.sliding_frank_wolfe import Growing, LevenbergMarqu
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
-KERNEL = ke.Gaussian(lengthscale=1.0)
+KERNEL = ke.kernels.Gaussian(lengthscale=1.0)
 TRUTH = Gaussians(
     centres=np.array([[2.0, -3.0], [-4.0, 1.0], [2.5, -1.5]]),
     widths=np.array([0.5, 0.3, 0.4]),
@@ -28,13 +28,13 @@ def _joint(noise: float, seed: int = 0, truth: Gaussians = TRUTH) -> JointLikeli
     basis = Nystrom.spanning(KERNEL, PLACES, max_rank=60)
     parts = (
         FourierLikelihood(waves, np.zeros(512), noise),
-        SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / noise, np.zeros(basis.dimension)),
+        SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / noise, np.zeros(basis.dimension), noise),
     )
     exact = [truth.weights @ part.features(truth.centres, truth.widths) for part in parts]
     noisy = [vector + generator.standard_normal(len(vector)) for vector in exact]
     return JointLikelihood(
         FourierLikelihood(waves, noisy[0], noise),
-        SubspaceLikelihood(parts[1].points, parts[1].basis, noisy[1]),
+        SubspaceLikelihood(parts[1].points, parts[1].basis, noisy[1], noise),
     )
 
 

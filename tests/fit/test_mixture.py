@@ -12,9 +12,12 @@ from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlocks
-from kernelease.privacy.noise import SeededNoise
+from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Counts
+from kernelease.noises import SeededNoise
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import all_blocks, dependent, noisy_blocks
+from tests.measured.kinds import as_contrasts
 
 SIZES = (3, 4, 2, 5)
 CODES = dependent(2000, SIZES)
@@ -26,13 +29,24 @@ def by_class(sizes: tuple[int, ...], hub: int) -> list[Block]:
     for block in all_blocks(sizes, 2):
         if len(block.columns) == 2 and hub not in block.columns:
             groups = (*block.groups, np.arange(sizes[hub]))
-            blocks.append(Block(columns=(*block.columns, hub), groups=groups, share=block.share))
+            blocks.append(Counts(columns=(*block.columns, hub), groups=groups, share=block.share))
+    return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
+
+
+def by_coarse_class(sizes: tuple[int, ...], hub: int) -> list[Block]:
+    """All pairs, and every pair per class of one column in cells of two atoms."""
+    coarse = [
+        dataclasses.replace(block, groups=tuple(group // 2 for group in block.groups))
+        for block in by_class(sizes, hub)
+        if len(block.columns) == 3
+    ]
+    blocks = [*all_blocks(sizes, 2), *coarse]
     return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
 
 
 def interactions(blocks: list[Block]) -> list[Block]:
     """The same with every pair as an interaction."""
-    return [dataclasses.replace(block, centred=len(block.columns) == 2) for block in blocks]
+    return [as_contrasts(block) if len(block.columns) == 2 else block for block in blocks]
 
 
 def in_few_cells_too() -> list[Block]:
@@ -43,7 +57,7 @@ def in_few_cells_too() -> list[Block]:
 
 def with_four(columns: tuple[int, ...]) -> list[Block]:
     """Sets of up to three columns, and one of four in two cells of each."""
-    four = Block(columns=columns, groups=tuple(np.arange(SIZES[i]) * 2 // SIZES[i] for i in columns), share=1.0)
+    four = Counts(columns=columns, groups=tuple(np.arange(SIZES[i]) * 2 // SIZES[i] for i in columns), share=1.0)
     blocks = [*all_blocks(SIZES, 3), four]
     return [dataclasses.replace(block, share=1.0 / len(blocks)) for block in blocks]
 
@@ -62,7 +76,24 @@ LAYOUTS = {
     "pairs per class": lambda: noisy_blocks(
         dependent(2000, (2, 3, 2, 3, 2)), (2, 3, 2, 3, 2), by_class((2, 3, 2, 3, 2), 4)
     ),
+    "pairs, and per class in coarser cells": lambda: noisy_blocks(
+        dependent(2000, (4,) * 5), (4,) * 5, by_coarse_class((4,) * 5, 4)
+    ),
 }
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_every_number_that_was_measured_is_in_the_objective(layout: str) -> None:
+    """χ² of all terms together is that of single columns and of each block: none is left out, none counted twice."""
+    noisy = LAYOUTS[layout]()
+    objective = Objective.of(noisy)
+    logits, weights = np.zeros((1, objective.size), dtype=np.float32), np.zeros(1, dtype=np.float32)
+    q, w = objective.normalise(logits), softmax_weights(weights)
+    wide = objective.groupings.extend(q)
+    singles = objective.terms[0].add(wide, w, np.zeros_like(wide), np.zeros_like(w))
+    total, _ = objective.gradients(logits, weights, 0.0)
+    blocks = sum(misfit.chi_squared * misfit.numbers for misfit in objective.misfits(q, w))
+    assert total * objective.numbers == pytest.approx(singles + blocks, rel=1e-3)
 
 
 @pytest.mark.slow
@@ -91,7 +122,7 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
     """The objective in float64, from each block on its own."""
     w = np.exp(weights) / np.exp(weights).sum()
     q = [np.exp(logits[:, p]) / np.exp(logits[:, p]).sum(axis=1, keepdims=True) for p in objective.places]
-    total, trusted = 0.0, 2.0 if any(block.block.centred for block in noisy.blocks) else 1.0
+    total, trusted = 0.0, 2.0 if any(isinstance(block.block, Contrasts) for block in noisy.blocks) else 1.0
     for one, cells, p in zip(objective.columns, objective.cells, q, strict=True):
         variance = np.bincount(cells) * one.variance
         total += 0.5 * trusted * float((((w @ p) - np.bincount(cells, one.shares)) ** 2 / variance).sum())
@@ -105,10 +136,10 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
             onto[cells, group] = 1.0
             parts.append(q[column] @ onto)
         model = np.einsum(("m,ma,mb->ab", "m,ma,mb,mc->abc", "m,ma,mb,mc,md->abcd")[len(parts) - 2], w, *parts)
-        if block.block.centred:
+        if isinstance(block.block, Contrasts):
             model = model - model.mean(axis=0) - model.mean(axis=1, keepdims=True) + model.mean()
         chi_squared = float((((model - block.values / noisy.rows) * noisy.rows / block.sigma) ** 2).sum())
-        total += 0.5 * trust(block, objective.columns, noisy.rows) * chi_squared
+        total += 0.5 * trust([block], objective.columns, noisy.rows)[0] * chi_squared
     prior = [objective.prior[p].astype(np.float64) for p in objective.places]
     divergence = sum((p * np.log(p / r)).sum(axis=1) for p, r in zip(q, prior, strict=True))
     return total + kappa * float(w @ divergence)
@@ -307,7 +338,7 @@ def test_a_pair_that_was_measured_twice_counts_twice() -> None:
 @pytest.mark.parametrize("columns", [(0, 1), (1, 0)])
 def test_a_detail_counts_beside_its_pair_as_far_as_its_sums_can_be_seen(columns: tuple[int, int]) -> None:
     blocks = [dataclasses.replace(block, share=0.05) for block in all_blocks(SIZES, 2, width=2)]
-    fine = Block(columns=columns, groups=tuple(np.arange(SIZES[i]) for i in columns), share=0.3)
+    fine = Counts(columns=columns, groups=tuple(np.arange(SIZES[i]) for i in columns), share=0.3)
     noisy = noisy_blocks(CODES, SIZES, [*blocks, fine])
     (detail,) = noisy.details
     term = Objective.of(noisy.without_details, [Detail.of(detail, noisy.rows)]).terms[1]
@@ -329,7 +360,7 @@ def test_trust_is_higher_for_pairs_that_depend_on_each_other() -> None:
     codes = np.stack([hidden, hidden, generator.integers(0, 4, 5000)])
     noisy = noisy_blocks(codes, (4, 4, 4), epsilon=0.3)
     columns = Objective.of(noisy).columns
-    trusts = {b.block.columns: trust(b, columns, noisy.rows) for b in noisy.blocks if len(b.block.columns) == 2}
+    trusts = {b.block.columns: trust([b], columns, noisy.rows)[0] for b in noisy.blocks if len(b.block.columns) == 2}
     assert trusts[0, 1] > 1.5 > trusts[0, 2]
     assert trusts[0, 1] > 1.5 > trusts[1, 2]
 

@@ -6,7 +6,8 @@ import pytest
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.one_way import one_ways, shrunk
 from kernelease.measured.blocks import Block
-from kernelease.privacy.noise import SeededNoise
+from kernelease.measured.counts import Counts
+from kernelease.noises import SeededNoise
 from tests.fit.tables import noisy_blocks
 
 
@@ -15,7 +16,7 @@ def l1(first: np.ndarray, second: np.ndarray) -> float:
 
 
 def single(*columns: int, share: float = 0.5, width: int = 1, size: int = 256) -> Block:
-    return Block(columns=columns, groups=(np.arange(size) // width,), share=share)
+    return Counts(columns=columns, groups=(np.arange(size) // width,), share=share)
 
 
 @pytest.mark.statistical
@@ -27,7 +28,7 @@ def test_where_noise_rules_a_column_is_no_worse_than_uniform(size: int) -> None:
     chance of one in a million. Untouched, each would be far from uniform.
     """
     codes = np.random.default_rng(0).integers(0, size, (1, 10))
-    blocks = [Block(columns=(0,), groups=(np.arange(size),), share=1e-4)]
+    blocks = [Counts(columns=(0,), groups=(np.arange(size),), share=1e-4)]
     for ordered in (0, size):
         noisy = [
             noisy_blocks(codes, (size,), blocks, noise=SeededNoise(seed), ordered=(ordered,)) for seed in range(20)

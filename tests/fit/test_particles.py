@@ -7,18 +7,24 @@ import kernelease as ke
 from kernelease.arrays import Floats
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
+from kernelease.fit.gaussians.likelihood import (
+    FourierLikelihood,
+    JointLikelihood,
+    Likelihood,
+    SubspaceLikelihood,
+    overlaps,
+)
 from kernelease.fit.gaussians.sliding_frank_wolfe import SlidingFrankWolfe, climb, distinct
 from kernelease.fit.tilting import Tilting, matched
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
-KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
+KERNEL = ke.kernels.Gaussian(lengthscale=(1.0, 1.0))
 MAP = Fourier.random(KERNEL, features=1024, dimension=2, seed=PublicSeed(0))
 TRUTH = Gaussians(
     centres=np.array([[2.0, -3.0], [-4.0, 1.0]]), widths=np.array([0.5, 0.0]), weights=np.array([0.6, 0.4])
 )
-SOURCE = ke.NormalPoints(dimension=2, scale=4.0)
+SOURCE = ke.fit.NormalPoints(dimension=2, scale=4.0)
 
 
 def _likelihood(noise: float) -> FourierLikelihood:
@@ -31,7 +37,7 @@ def _likelihoods() -> dict[str, Likelihood]:
     basis = Nystrom.spanning(KERNEL, SOURCE.draw(40, np.random.default_rng(0)))
     exact = TRUTH.sample(500, np.random.default_rng(2))
     target = basis.evaluate(exact).mean(axis=0) / 0.01
-    subspace = SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / 0.01, target)
+    subspace = SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / 0.01, target, 0.01)
     waves = _likelihood(0.01)
     return {"waves": waves, "subspace": subspace, "both": JointLikelihood(waves, subspace)}
 
@@ -100,7 +106,7 @@ def test_gaussians_are_found_with_their_widths() -> None:
 def test_wide_gaussians_lead_to_mass_far_from_every_start() -> None:
     """In 20 columns no start comes near the rows, and at the kernel's own lengthscale nothing shows the way."""
     dimension = 20
-    kernel = ke.Gaussian(lengthscale=1.0)
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
     frequencies = kernel.frequencies(np.random.default_rng(0), 512, dimension)
     frequencies[256:] /= 8.0
     waves = Fourier(frequencies=frequencies, resolution=(2.0**-20,) * dimension)
@@ -121,7 +127,7 @@ def test_pure_noise_gives_one_wide_gaussian() -> None:
 
 def test_only_fourier_features_are_taken() -> None:
     basis = Nystrom.spanning(KERNEL, SOURCE.draw(5, np.random.default_rng(0)))
-    with pytest.raises(ke.ParameterError, match="needs Fourier features, got Nystrom"):
+    with pytest.raises(ke.errors.ParameterError, match="needs Fourier features, got Nystrom"):
         SlidingFrankWolfe(lengthscale=1.0).check(basis, SOURCE)
 
 
@@ -146,7 +152,7 @@ def test_climbing_ends_on_the_peak_and_peaks_are_distinct() -> None:
 
 
 def test_different_numbers_of_centres_and_weights_are_refused() -> None:
-    with pytest.raises(ke.ParameterError, match="one centre, one width and one weight each"):
+    with pytest.raises(ke.errors.ParameterError, match="one centre, one width and one weight each"):
         Gaussians(centres=np.zeros((2, 1)), widths=np.zeros(2), weights=np.ones(1))
 
 
@@ -239,5 +245,59 @@ def test_spread_points_are_closer_to_their_gaussians_than_random_ones() -> None:
 
 
 def test_impossible_strengths_are_refused() -> None:
-    with pytest.raises(ke.ParameterError, match="weakest must be positive"):
+    with pytest.raises(ke.errors.ParameterError, match="weakest must be positive"):
         Tilting(weakest=0.0)
+
+
+@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+def test_what_steps_are_made_of_is_what_the_slopes_say(name: str) -> None:
+    """The agreement with the residual exactly; the products of a subspace are at least those of its span."""
+    likelihood = _likelihoods()[name]
+    gaussians = Gaussians(
+        centres=np.array([[1.5, -2.5], [-3.5, 0.5]]), widths=np.array([0.4, 0.7]), weights=np.array([0.3, 0.7])
+    )
+    slopes = likelihood.slopes(gaussians.centres, gaussians.widths)
+    moves = np.concatenate([slopes.features, slopes.by_width, *slopes.by_centre])
+    residual = likelihood.residual(gaussians)
+    np.testing.assert_allclose(residual, likelihood.target - gaussians.weights @ slopes.features, atol=1e-9)
+    products, agreement = likelihood.linearised(gaussians.centres, gaussians.widths, residual)
+    np.testing.assert_allclose(agreement, moves @ residual, rtol=1e-9, atol=1e-6)
+    outside = np.linalg.eigvalsh(products - moves @ moves.T)
+    assert outside[0] > -1e-9 * outside[-1] - 1e-6
+
+
+def test_half_of_a_triangular_basis_does_what_all_of_it_does() -> None:
+    subspace = _likelihoods()["subspace"]
+    assert isinstance(subspace, SubspaceLikelihood)
+    half = SubspaceLikelihood(subspace.points, subspace.basis, subspace.target, subspace.sigma, triangular=True)
+    np.testing.assert_allclose(half.residual(TRUTH), subspace.residual(TRUTH), atol=1e-9)
+    for one, two in zip(
+        half.linearised(TRUTH.centres, TRUTH.widths, half.target),
+        subspace.linearised(TRUTH.centres, TRUTH.widths, half.target),
+        strict=True,
+    ):
+        np.testing.assert_allclose(one, two, rtol=1e-9, atol=1e-6)
+
+
+def test_overlaps_are_derivatives_of_the_closed_form() -> None:
+    """By central differences of E k: features, widths, centres, in this order."""
+    centres, widths = np.array([[0.3, -0.2], [1.0, 0.4]]), np.array([0.5, 0.8])
+
+    def value(one: np.ndarray, two: np.ndarray) -> float:
+        v = 1.0 + one[0] ** 2 + two[0] ** 2
+        return float(np.exp(-0.5 * ((one[1:] - two[1:]) ** 2).sum() / v) / v)
+
+    def moved(parameters: np.ndarray, index: int) -> list[tuple[float, np.ndarray]]:
+        """The points and signs of a central difference; index 0 is the feature itself."""
+        if index == 0:
+            return [(1.0, parameters)]
+        step = 1e-4 * (np.arange(3) == index - 1)
+        return [(5e3, parameters + step), (-5e3, parameters - step)]
+
+    parameters = np.column_stack([widths, centres])
+    found = overlaps(centres, widths).reshape(4, 2, 4, 2)
+    for i, k, j, m in np.ndindex(4, 2, 4, 2):
+        expected = sum(
+            one * two * value(a, b) for one, a in moved(parameters[k], i) for two, b in moved(parameters[m], j)
+        )
+        assert found[i, k, j, m] == pytest.approx(expected, abs=1e-6)

@@ -7,6 +7,7 @@ import numpy as np
 from kernelease.fit.mixtures.mixture import blurred_rows
 from kernelease.fit.mixtures.objective import Objective
 from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.counts import Counts
 from tests.fit.tables import all_blocks, noisy_blocks
 
 
@@ -42,9 +43,9 @@ def test_a_copy_starts_as_a_copy_and_columns_as_measured() -> None:
 
 def test_coarse_cells_and_pairs_per_class_are_followed_too() -> None:
     halves, whole = np.arange(5) // 3, tuple(np.arange(size) for size in (5, 5, 3))
-    first, second, _ = started(with_singles(Block(columns=(0, 1), groups=(halves, halves), share=0.3)))
+    first, second, _ = started(with_singles(Counts(columns=(0, 1), groups=(halves, halves), share=0.3)))
     assert np.mean(first == second) > 0.95
-    first, second, _ = started(with_singles(Block(columns=(0, 1, 2), groups=whole, share=0.3)))
+    first, second, _ = started(with_singles(Counts(columns=(0, 1, 2), groups=whole, share=0.3)))
     assert np.mean(first == second) > 0.95
 
 

@@ -9,11 +9,11 @@ import pytest
 from kernelease.fit.mixtures.draw import swapped
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
-from kernelease.measured.blocks import Block
+from kernelease.measured.counts import Counts
 from tests.fit.test_draw import distance, independent, mixture
 
 swaps = sys.modules["kernelease.fit.mixtures.draw"]  # `kernelease.fit` is a function, too
-TRIPLE = Block(columns=(2, 0, 1), groups=(np.arange(2),) * 3, share=0.1)
+TRIPLE = Counts(columns=(2, 0, 1), groups=(np.arange(2),) * 3, share=0.1)
 
 
 def parity() -> Mixture:

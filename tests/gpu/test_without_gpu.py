@@ -69,4 +69,4 @@ def test_which_maps_have_a_program() -> None:
 
 def test_a_fit_on_another_device_is_refused() -> None:
     with pytest.raises(ParameterError, match="None or 'cuda'"):
-        ke.MixtureSolver(device="tpu")
+        ke.fit.MixtureSolver(device="tpu")

@@ -10,6 +10,7 @@ from kernelease.kernels import (
     Gaussian,
     Kernel,
     Kronecker,
+    LabelledSphere,
     Laplace,
     Matern32,
     Matern52,
@@ -36,6 +37,7 @@ def column(*cells: object) -> Rows:
 
 
 _NUMBERS = np.random.default_rng(5).normal(size=(24, 3))
+_LABELLED = np.column_stack([_NUMBERS[:, :2], np.arange(24) % 4 - 1.0])
 _COLOURS = column(*("red", "green", "blue", "grey", None, float("nan"), 3, 3.0, "red") * 2)
 _NAMES = column(
     "Ada", "Ada Lovelace", "ada", "", None, "Grace", "Grace Hopper", "a" * 300, "a" * 256, "\x02\x03", "é", "aa"
@@ -64,6 +66,7 @@ CATALOGUE = (
     Entry("rational-quadratic", RationalQuadratic(lengthscale=1.3), _NUMBERS),
     Entry("rational-quadratic-per-column", RationalQuadratic(lengthscale=_SCALES, alpha=0.1), _NUMBERS),
     Entry("rational-quadratic-steep", RationalQuadratic(lengthscale=_SCALES, alpha=1000.0), _NUMBERS),
+    Entry("labelled-sphere", LabelledSphere(dimension=2, classes=("a", "b", "c")), _LABELLED),
     Entry("polynomial-even", Polynomial(degree=4, offset=0.5, half_width=1.5, dimension=3), _NUMBERS),
     Entry("polynomial-odd", Polynomial(degree=3, offset=0.25, half_width=1.5, dimension=3), _NUMBERS),
     Entry("polynomial-large-offset", Polynomial(degree=3, offset=1.0, half_width=1.5, dimension=3), _NUMBERS),

@@ -6,7 +6,6 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from kernelease.elementary import product_above, sum_above
 from kernelease.errors import ParameterError
 from kernelease.kernels import (
     DotProduct,
@@ -21,6 +20,7 @@ from kernelease.kernels import (
     Spectrum,
     WeightedSum,
 )
+from kernelease.kernels.elementary import product_above, sum_above
 from tests.kernels.oracles import exact
 
 ROWS = np.random.default_rng(7).normal(size=(15, 3))

@@ -3,7 +3,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.elementary import sqrt_above, step_below
+from kernelease.kernels.elementary import sqrt_above, step_below
 
 
 @given(st.integers(1, 2**60))

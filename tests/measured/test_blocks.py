@@ -6,13 +6,14 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block
+from kernelease.measured.counts import Counts
 from kernelease.privacy import Neighbours
 from kernelease.table.domains import TableDomain
 from tests.analysis.tables import SCHEMA, exact_blocks, noisy_blocks, people
+from tests.measured.kinds import as_contrasts
 
 ROWS = 200
-COUNT = Block(columns=(), groups=(), share=0.1), np.array([float(ROWS)])
+COUNT = Counts(columns=(), groups=(), share=0.1), np.array([float(ROWS)])
 
 
 def blocks(exact, neighbours=Neighbours.ADD_REMOVE):
@@ -21,9 +22,7 @@ def blocks(exact, neighbours=Neighbours.ADD_REMOVE):
 
 
 def centred(sets):
-    return [
-        (dataclasses.replace(block, centred=True), counts) for block, counts in exact_blocks(people(ROWS), sets=sets)
-    ]
+    return [(as_contrasts(block), counts) for block, counts in exact_blocks(people(ROWS), sets=sets)]
 
 
 def test_columns_without_their_mean_need_the_number_of_rows():

@@ -9,8 +9,9 @@ import numpy as np
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.fit import SyntheticSet
 from kernelease.kernels import Gaussian, Kernel
+from kernelease.ledgers import MemoryLedger
 from kernelease.methods import Context
-from kernelease.privacy import MemoryLedger, NoiseSource, Privacy
+from kernelease.privacy import NoiseSource, Privacy
 from kernelease.seeds import PublicSeed
 from kernelease.table.domains import VectorDomain
 

@@ -5,6 +5,8 @@ import pytest
 
 import kernelease as ke
 from kernelease.arrays import Floats, Rows
+from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import PrivateArray
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.measured import NoisyEmbeddings
@@ -14,12 +16,10 @@ from kernelease.methods.method import Context
 from kernelease.pipeline import method_for
 from kernelease.privacy.accounting import Loss
 from kernelease.privacy.sensitivity import sum_sensitivity
-from kernelease.private.embedding import ExactEmbedding
-from kernelease.private.rows import PrivateArray
 from kernelease.table.domains import VectorDomain
 
-KERNEL = ke.Gaussian(lengthscale=(1.0, 1.0))
-PRIOR = ke.NormalPoints(dimension=2, scale=5.0)
+KERNEL = ke.kernels.Gaussian(lengthscale=(1.0, 1.0))
+PRIOR = ke.fit.NormalPoints(dimension=2, scale=5.0)
 SMALL = Adaptive(points=PRIOR, features=256, rank=64)
 PRIVACY = ke.Privacy(epsilon=1.0, delta=1e-6)
 
@@ -30,7 +30,7 @@ def _rows(count: int = 3000, seed: int = 0) -> Floats:
     return centres[generator.integers(3, size=count)] + 0.3 * generator.standard_normal((count, 2))
 
 
-def _context(privacy: ke.Privacy = PRIVACY, kernel: ke.Kernel = KERNEL, noise: int = 0) -> Context:
+def _context(privacy: ke.Privacy = PRIVACY, kernel: ke.kernels.Kernel = KERNEL, noise: int = 0) -> Context:
     return Context(
         domain=VectorDomain(kernel),
         privacy=privacy,
@@ -117,7 +117,7 @@ def test_points_depend_on_private_rows_by_noisy_numbers_only(monkeypatch: pytest
     assert np.array_equal(one.embedding.feature_map.matrix, other.embedding.feature_map.matrix)
 
 
-SPARSE = ke.NormalPoints(dimension=3, scale=5.0)
+SPARSE = ke.fit.NormalPoints(dimension=3, scale=5.0)
 ROUNDS = Adaptive(points=SPARSE, features=256, rank=96)
 
 
@@ -131,7 +131,7 @@ def _sparse_rows(count: int = 2000, seed: int = 0) -> Floats:
 @pytest.mark.parametrize("neighbours", list(ke.Neighbours))
 def test_further_rounds_cost_no_further_share(neighbours: ke.Neighbours) -> None:
     privacy = ke.Privacy(epsilon=0.3, delta=1e-6, neighbours=neighbours)
-    setting = _context(privacy=privacy, kernel=ke.Gaussian(lengthscale=1.0))
+    setting = _context(privacy=privacy, kernel=ke.kernels.Gaussian(lengthscale=1.0))
     measured = ROUNDS.measure(PrivateArray(_sparse_rows()), setting)
     assert measured.embedding.feature_map.dimension > ROUNDS.rank  # more than one round can hold
     assert len(measured.steps) == 2
@@ -143,7 +143,7 @@ def test_further_rounds_cost_no_further_share(neighbours: ke.Neighbours) -> None
 
 @pytest.mark.slow
 def test_no_replaced_row_moves_all_rounds_together_further_than_was_charged() -> None:
-    rows, kernel = _sparse_rows(200), ke.Gaussian(lengthscale=1.0)
+    rows, kernel = _sparse_rows(200), ke.kernels.Gaussian(lengthscale=1.0)
     measured = _measured(rows, ROUNDS, privacy=ke.Privacy(epsilon=0.3, delta=1e-6), kernel=kernel)
     basis, charged = measured.embedding.feature_map, measured.embedding.measurement.step.sensitivity
     assert isinstance(basis, Nystrom)
@@ -159,35 +159,35 @@ def test_no_replaced_row_moves_all_rounds_together_further_than_was_charged() ->
 
 
 def test_pure_guarantees_have_one_round() -> None:
-    kernel, pure = ke.Gaussian(lengthscale=1.0), ke.Privacy(epsilon=0.3, delta=0.0)
+    kernel, pure = ke.kernels.Gaussian(lengthscale=1.0), ke.Privacy(epsilon=0.3, delta=0.0)
     draws = SPARSE.draw(512, np.random.default_rng(0))
     assert plan_stages(kernel, pure, 2000, draws, share=None, features=256).rounds == 1
     assert plan_stages(kernel, PRIVACY, 100, draws, share=None, features=256).rounds > 1
     assert plan_stages(kernel, PRIVACY, 100, draws, features=256, rounds=1).rounds == 1
-    with pytest.raises(ke.ParameterError, match="more than one round needs a Gaussian kernel"):
+    with pytest.raises(ke.errors.ParameterError, match="more than one round needs a Gaussian kernel"):
         plan_stages(kernel, pure, 2000, draws, features=256, rounds=2)
-    with pytest.raises(ke.ParameterError, match="more than one round needs a Gaussian kernel"):
-        plan_stages(ke.Laplace(lengthscale=1.0), PRIVACY, 2000, draws, features=256, rounds=2)
+    with pytest.raises(ke.errors.ParameterError, match="more than one round needs a Gaussian kernel"):
+        plan_stages(ke.kernels.Laplace(lengthscale=1.0), PRIVACY, 2000, draws, features=256, rounds=2)
 
 
 def test_what_can_not_be_planned_is_refused_before_anything_is_charged() -> None:
-    three = ke.Gaussian(lengthscale=(1.0, 1.0, 1.0))
+    three = ke.kernels.Gaussian(lengthscale=(1.0, 1.0, 1.0))
     ledger = ke.MemoryLedger(PRIVACY)
-    with pytest.raises(ke.ParameterError, match="one column per lengthscale"):
+    with pytest.raises(ke.errors.ParameterError, match="one column per lengthscale"):
         SMALL.plan(three, PRIVACY, 1000)
-    with pytest.raises(ke.ParameterError, match="one column per lengthscale"):
+    with pytest.raises(ke.errors.ParameterError, match="one column per lengthscale"):
         ke.release(_rows(), kernel=three, method=SMALL, privacy=PRIVACY, ledger=ledger)
     assert ledger.entries == []
-    with pytest.raises(ke.ParameterError, match="rows must be an integer from 1"):
+    with pytest.raises(ke.errors.ParameterError, match="rows must be an integer from 1"):
         SMALL.plan(KERNEL, PRIVACY, 0)
-    with pytest.raises(ke.ParameterError, match="rounds must be an integer from 1 to 3"):
+    with pytest.raises(ke.errors.ParameterError, match="rounds must be an integer from 1 to 3"):
         Adaptive(points=PRIOR, rounds=4)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_the_plan_is_what_measuring_then_chooses(epsilon: float) -> None:
-    privacy, kernel = ke.Privacy(epsilon=epsilon, delta=1e-6), ke.Gaussian(lengthscale=1.0)
+    privacy, kernel = ke.Privacy(epsilon=epsilon, delta=1e-6), ke.kernels.Gaussian(lengthscale=1.0)
     planned = ROUNDS.plan(kernel, privacy, 2000, seed=3)
     measured = _measured(_sparse_rows(), ROUNDS, privacy=privacy, kernel=kernel)
     assert measured.choices[:-1] == planned[:-1]
@@ -204,7 +204,7 @@ def test_the_same_noise_and_seed_give_the_same_release() -> None:
     assert np.array_equal(sets[0].weights, sets[1].weights)
 
 
-def _distance(synthetic: ke.SyntheticSet, rows: Rows) -> float:
+def _distance(synthetic: ke.fit.SyntheticSet, rows: Rows) -> float:
     weights = np.concatenate([synthetic.weights, np.full(len(rows), -1.0 / len(rows))])
     points = np.concatenate([synthetic.points, rows])
     return float(np.sqrt(max(0.0, weights @ KERNEL.gram(points, points) @ weights)))
@@ -217,7 +217,7 @@ def test_it_comes_closer_than_both_algorithms_of_the_paper() -> None:
     for name, method in {
         "Adaptive": Adaptive(points=PRIOR, features=1024, rank=256),
         "Algorithm 1": ke.Subspace(points=PRIOR, count=512),
-        "Algorithm 2": ke.RandomFeatures(start=PRIOR, features=1024, solver=ke.GreedyPreimages(points=30)),
+        "Algorithm 2": ke.RandomFeatures(start=PRIOR, features=1024, solver=ke.fit.GreedyPreimages(points=30)),
     }.items():
         context = _context()
         errors[name] = _distance(method.fit(method.measure(PrivateArray(rows), context), context.seed).synthetic, rows)
@@ -233,8 +233,8 @@ def test_published_rows_are_weighted_in_one_stage() -> None:
     5.4 standard errors away.
     """
     rows = _rows()
-    method = Adaptive(points=ke.PublishedRows(300), rank=64)
-    uniform = ke.SyntheticSet(points=rows[:300], weights=np.full(300, 1.0 / 300))
+    method = Adaptive(points=ke.fit.PublishedRows(300), rank=64)
+    uniform = ke.fit.SyntheticSet(points=rows[:300], weights=np.full(300, 1.0 / 300))
     ratios = []
     for noise in range(12):
         context = _context(ke.Privacy(epsilon=0.05, delta=1e-6), noise=noise)
@@ -250,9 +250,9 @@ def test_published_rows_are_weighted_in_one_stage() -> None:
 
 
 def test_a_kernel_without_fourier_features_takes_one_stage_and_says_why() -> None:
-    kernel = ke.Kronecker(values=("a", "b", "c"))
+    kernel = ke.kernels.Kronecker(values=("a", "b", "c"))
     rows = np.array([["a"]] * 700 + [["b"]] * 300, dtype=object)
-    method = Adaptive(points=ke.PublicPoints(np.array([["a"], ["b"], ["c"]], dtype=object)))
+    method = Adaptive(points=ke.fit.PublicPoints(np.array([["a"], ["b"], ["c"]], dtype=object)))
     context = _context(kernel=kernel)
     measured = method.measure(PrivateArray(rows), context)
     assert "Kronecker is not shift-invariant" in str(measured.choices[0])
@@ -269,7 +269,7 @@ def test_add_remove_says_nothing_about_the_number_of_rows() -> None:
 
 def test_a_table_of_other_columns_is_refused_before_any_charge() -> None:
     context = _context()
-    with pytest.raises(ke.ParameterError, match="has 3 columns"):
+    with pytest.raises(ke.errors.ParameterError, match="has 3 columns"):
         SMALL.measure(PrivateArray(np.zeros((10, 3))), context)
     SMALL.measure(PrivateArray(_rows(100)), context)  # the whole budget is still there
 
@@ -284,20 +284,20 @@ def test_a_table_of_other_columns_is_refused_before_any_charge() -> None:
     ],
 )
 def test_impossible_settings_are_refused(settings: dict[str, float], message: str) -> None:
-    with pytest.raises(ke.ParameterError, match=message):
+    with pytest.raises(ke.errors.ParameterError, match=message):
         Adaptive(points=PRIOR, **settings)
 
 
 def test_what_was_not_measured_by_it_is_refused() -> None:
     method = ke.RandomFeatures(start=PRIOR, features=64)
     measured = method.measure(PrivateArray(_rows(100)), _context())
-    with pytest.raises(ke.ParameterError, match="can only fit what Adaptive has measured"):
+    with pytest.raises(ke.errors.ParameterError, match="can only fit what Adaptive has measured"):
         SMALL.fit(measured, _context().seed)
 
 
 def test_less_budget_gives_stage_one_a_larger_share() -> None:
-    draws = ke.NormalPoints(dimension=5, scale=20.0).draw(200, np.random.default_rng(0))
-    kernel = ke.Gaussian(lengthscale=1.0)
+    draws = ke.fit.NormalPoints(dimension=5, scale=20.0).draw(200, np.random.default_rng(0))
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
     shares = [
         plan_stages(kernel, ke.Privacy(epsilon=e, delta=1e-6), 20_000, draws, share=None, features=512).share
         for e in (0.01, 0.1, 1.0)
@@ -309,8 +309,8 @@ def test_less_budget_gives_stage_one_a_larger_share() -> None:
 
 def test_auto_takes_adaptive_and_refuses_kernels_that_need_points() -> None:
     assert isinstance(method_for(VectorDomain(KERNEL), 2), Adaptive)
-    with pytest.raises(ke.ParameterError, match="needs a method with public points"):
-        method_for(VectorDomain(ke.Kronecker(values=("a", "b"))), 1)
+    with pytest.raises(ke.errors.ParameterError, match="needs a method with public points"):
+        method_for(VectorDomain(ke.kernels.Kronecker(values=("a", "b"))), 1)
 
 
 @pytest.mark.slow

@@ -3,13 +3,14 @@
 import numpy as np
 import pytest
 
-from kernelease import Gaussian, release
+from kernelease import release
 from kernelease.arrays import Rows, as_rows
+from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import PrivateArray
 from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrinkage, Simplex
+from kernelease.kernels import Gaussian
 from kernelease.methods import Method, RandomFeatures, Subspace
 from kernelease.privacy import Neighbours, Privacy
-from kernelease.private.embedding import ExactEmbedding
-from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context
 
 KERNEL = Gaussian(lengthscale=1.0)

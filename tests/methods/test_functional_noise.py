@@ -7,10 +7,10 @@ import pytest
 from scipy.stats import chi2
 
 from kernelease.arrays import Floats
+from kernelease.exact.rows import PrivateArray
 from kernelease.fit import PublicPoints
 from kernelease.methods import Subspace
-from kernelease.privacy import SeededNoise
-from kernelease.private.rows import PrivateArray
+from kernelease.noises import SeededNoise
 from tests.methods.stand_ins import KERNEL, context, whitened
 
 ROWS = np.random.default_rng(2).normal(size=(300, 2))

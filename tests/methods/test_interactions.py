@@ -9,10 +9,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelease.bundle.saving import Measurements
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import finest
+from kernelease.measured.contrasts import Contrasts
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
     FAINT_FOR_FEW,
@@ -26,9 +28,9 @@ from kernelease.methods.interactions.pairs import (
 )
 from kernelease.methods.interactions.sets import MOST_FOURS, MOST_SET_NUMBERS, Cells, candidates
 from kernelease.methods.interactions.singles import TRIPLE, Shares, cells_of, coarser, width
-from kernelease.pipeline import fit, measure
-from kernelease.privacy import Law, Neighbours, Privacy, SeededNoise
-from kernelease.release.bundle import Measurements
+from kernelease.noises import SeededNoise
+from kernelease.pipeline import measure
+from kernelease.privacy import Law, Neighbours, Privacy
 from kernelease.seeds import PublicSeed
 from kernelease.table import Category, Integer, Schema
 from kernelease.table.domains import TableDomain
@@ -149,7 +151,7 @@ def test_one_column_and_two_columns_work(pure: bool) -> None:
             method=Interactions(solver=QUICK),
             noise=SeededNoise(0),
         )
-        assert fit(found, method=Interactions(solver=QUICK)).table.num_rows == 500
+        assert found.fit(method=Interactions(solver=QUICK)).table.num_rows == 500
 
 
 # What is measured.
@@ -169,7 +171,7 @@ def test_a_dependence_of_three_columns_is_found_and_kept() -> None:
     assert (0, 1, 2) in [block.block.columns for block in found.measured.blocks]
     kept = []
     for measurements in (found, without):
-        rows = fit(measurements, method=Interactions(solver=MixtureSolver(components=60, steps=300)))
+        rows = measurements.fit(method=Interactions(solver=MixtureSolver(components=60, steps=300)))
         a, b, c = (rows.table.column(f"c{i}").to_numpy() for i in range(3))
         kept.append(float(((a + b) % 2 == c).mean()))
     assert kept[0] > 0.9
@@ -185,7 +187,7 @@ def test_a_dependence_of_four_columns_is_found_and_kept() -> None:
     found = measure(table_of(codes), schema=schema_of([2] * 10), privacy=privacy, method=method, noise=SeededNoise(1))
     chosen = [block for block in found.measured.blocks if len(block.block.columns) > 2]
     assert chosen[0].block.columns == (0, 1, 2, 3)  # in the first choice of all
-    rows = fit(found, method=method)
+    rows = found.fit(method=method)
     a, b, c, d = (rows.table.column(f"c{i}").to_numpy() for i in range(4))
     assert float(((a + b + c) % 2 == d).mean()) > 0.9
     even = rows.probability("c0 == 1 and c1 == 1 and c2 == 1 and c3 == 1")
@@ -237,14 +239,14 @@ def test_rows_that_do_not_hold_what_was_measured_are_warned_of() -> None:
     with pytest.warns(
         UserWarning, match=r"do not hold.* is [0-9.]+ for c[0-9] × c[0-9].*, above it for [0-9]+"
     ) as said:
-        fit(found, method=Interactions(solver=MixtureSolver(components=1)))
+        found.fit(method=Interactions(solver=MixtureSolver(components=1)))
     assert len(said) == 1
 
 
 def test_a_target_has_a_larger_share_of_pairs_where_counts_are_faint() -> None:
     blocks = measured(parity(3000), [2] * 6, target="c1").measured.blocks
     pairs = [block.block for block in blocks if len(block.block.columns) == 2]
-    assert all(block.centred for block in pairs)
+    assert all(isinstance(block, Contrasts) for block in pairs)
     shares = {1 in block.columns: block.share for block in pairs}
     assert shares[True] == pytest.approx(FAVOUR * shares[False])
 
@@ -317,7 +319,7 @@ def test_pairs_are_measured_in_few_cells_too_where_counts_are_faint(noise: float
     for block in after:
         if not any(block is one for one in kept):
             own = next(one for one in kept if one.columns == block.columns)
-            assert block.centred
+            assert isinstance(block, Contrasts)
             assert 2 * block.cells <= own.cells
             assert block.share == pytest.approx(part / (1.0 - part) * own.share)
             for few, many in zip(block.groups, own.groups, strict=True):

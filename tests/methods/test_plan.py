@@ -11,8 +11,9 @@ from kernelease.kernels import Gaussian
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.plan import EPSILONS, Setting, plan
 from kernelease.methods.interactions.singles import first_look
+from kernelease.noises import SeededNoise
 from kernelease.pipeline import measure
-from kernelease.privacy import Neighbours, Privacy, SeededNoise
+from kernelease.privacy import Neighbours, Privacy
 from kernelease.table import Schema
 
 TEXT = """
@@ -22,10 +23,12 @@ neighbours = "{}"
 type = "integer"
 min = 0
 max = 999
+cells = 200
 [columns.b]
 type = "number"
 min = 0
 max = 1
+cells = 200
 nullable = true
 [columns.c]
 type = "date"

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import chi2
 
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.rows import PrivateArray
 from kernelease.features import Fourier, OneHot, RandomBinning
 from kernelease.fit import (
     Constraint,
@@ -28,8 +29,8 @@ from kernelease.fit import (
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Laplace, Matern52, Product
 from kernelease.measured import NoisyEmbeddings
 from kernelease.methods import RandomFeatures, SmallDatabase
-from kernelease.privacy import Neighbours, Privacy, SeededNoise
-from kernelease.private.rows import PrivateArray
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Neighbours, Privacy
 from kernelease.seeds import PublicSeed
 from tests.fit.embeddings import mixture
 from tests.methods.stand_ins import KERNEL, STRONG, context, entries, kernel_distance

@@ -6,28 +6,30 @@ import numpy as np
 import pytest
 
 import kernelease as ke
+from kernelease.bundle.verify import alike
 from kernelease.errors import ParameterError
 from kernelease.fit.solver import PublishedRows
 from kernelease.measured import NoisyEmbeddings
 from kernelease.methods.retracing import retraced
-from kernelease.release.alike import alike
 from kernelease.seeds import PublicSeed
 from kernelease.table.domains import VectorDomain
 
-KERNEL = ke.Gaussian(lengthscale=1.0)
+KERNEL = ke.kernels.Gaussian(lengthscale=1.0)
 PRIVACY = ke.Privacy(epsilon=2.0, delta=1e-6)
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
-POINTS = ke.NormalPoints(dimension=2, scale=2.0)
+POINTS = ke.fit.NormalPoints(dimension=2, scale=2.0)
 METHOD = ke.Subspace(points=POINTS, count=5)
 
 
-def measured(method: ke.Method, privacy: ke.Privacy = PRIVACY) -> NoisyEmbeddings:
+def measured(method: ke.methods.Method, privacy: ke.Privacy = PRIVACY) -> NoisyEmbeddings:
     release = ke.measure(ROWS, kernel=KERNEL, method=method, privacy=privacy)
     assert isinstance(release.measured, NoisyEmbeddings)
     return release.measured
 
 
-def again(method: ke.Method, numbers: NoisyEmbeddings, *, seed: int = 0, privacy: ke.Privacy = PRIVACY) -> object:
+def again(
+    method: ke.methods.Method, numbers: NoisyEmbeddings, *, seed: int = 0, privacy: ke.Privacy = PRIVACY
+) -> object:
     return retraced(method, numbers, domain=VectorDomain(KERNEL), privacy=privacy, seed=PublicSeed(seed))[0]
 
 

@@ -10,11 +10,11 @@ from scipy.stats import chisquare
 
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.rows import PrivateArray
 from kernelease.fit import Outcome
 from kernelease.kernels import Gaussian, Kernel, Kronecker, Polynomial, Similarity, WeightedSum
 from kernelease.methods import SmallDatabase
 from kernelease.privacy import Neighbours, Privacy, SystemNoise
-from kernelease.private.rows import PrivateArray
 from tests.methods.stand_ins import ScriptedNoise, context, entries
 
 PURE = Privacy(epsilon=1.0, delta=0.0)

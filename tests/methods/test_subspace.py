@@ -10,6 +10,7 @@ from scipy.stats import chi2
 
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.rows import PrivateArray
 from kernelease.features import Nystrom
 from kernelease.features.nystrom import Order
 from kernelease.fit import (
@@ -27,8 +28,8 @@ from kernelease.fit import (
 from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel, Kronecker, OnColumns, Product, Spectrum
 from kernelease.methods import RandomFeatures, Subspace
-from kernelease.privacy import Calibration, Neighbours, Privacy, SeededNoise
-from kernelease.private.rows import PrivateArray
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Calibration, Neighbours, Privacy
 from kernelease.seeds import PublicSeed
 from tests.methods.stand_ins import KERNEL, STRONG, context, entries, kernel_distance
 

@@ -7,7 +7,8 @@ import pytest
 import kernelease as ke
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods.interactions.rounds import CHOSEN, DRAWING, FITTING, READING, ROUGHLY, TOGETHER, Workload
-from kernelease.privacy import Neighbours, Privacy, SeededNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Neighbours, Privacy
 from kernelease.table import Schema
 from tests.cli.conftest import SCHEMA, people
 
@@ -48,7 +49,7 @@ def test_replicates_are_numbered():
         people(300), schema=Schema.parse(SCHEMA), privacy=(2.0, 1e-6), method=METHOD, noise=SeededNoise(0)
     )
     heard = Heard()
-    result.samples(2, method=METHOD, progress=heard)
+    result.forms.samples(2, method=METHOD, progress=heard)
     named = [name for name, _ in itertools.groupby(heard.stages)]
     assert named == [f"data set {number} of 2: {name}" for number in (1, 2) for name in (FITTING, DRAWING)]
     assert list(heard.expected[0]) == named

@@ -10,7 +10,9 @@ import pytest
 
 import kernelease as ke
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.privacy import Charge, LedgerFile, Loss, MemoryLedger, Neighbours, Privacy, Subject
+from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Charge, Loss, Neighbours, Privacy, Subject
 from kernelease.privacy.neighbours import ROWS
 
 CAP = Privacy(epsilon=2.0, delta=1e-6)
@@ -72,7 +74,11 @@ def test_what_names_no_data_set_is_not_charged_to_the_ledger_of_one(ledger: Any)
 @pytest.mark.slow
 def test_vectors_are_charged_to_the_ledger_of_their_own_data_set_alone(tmp_path: Path) -> None:
     books = LedgerFile.create(tmp_path / "ledger", cap=CAP, dataset="census")
-    order: dict[str, Any] = {"kernel": ke.Gaussian(lengthscale=1.0), "privacy": (0.5, 1e-7), "ledger": books.path}
+    order: dict[str, Any] = {
+        "kernel": ke.kernels.Gaussian(lengthscale=1.0),
+        "privacy": (0.5, 1e-7),
+        "ledger": books.path,
+    }
     vectors = np.random.default_rng(0).normal(size=(200, 2))
     with pytest.raises(BudgetError, match="does not say of which it is"):
         ke.measure(vectors, **order)

@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.privacy import Loss, MemoryLedger, Neighbours, Privacy, PrivacyFilter, Sensitivity
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Loss, Neighbours, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.neighbours import ROWS
 from tests.privacy.toys import RecordingLedger, RecordingNoise, open_filter

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.privacy import Charge, Loss, MemoryLedger, Neighbours, Privacy, PrivacyFilter
-from kernelease.privacy.ledger import counted_loss, remaining_epsilon, remaining_in_words
+from kernelease.ledgers import MemoryLedger, remaining_epsilon, remaining_in_words
+from kernelease.privacy import Charge, Loss, Neighbours, Privacy, PrivacyFilter
+from kernelease.privacy.ledger import counted_loss
 from kernelease.privacy.neighbours import ROWS
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)

@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 from kernelease.errors import BudgetError, LedgerError
+from kernelease.ledger_file import LedgerFile, NewLedger, open_ledger
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy
-from kernelease.privacy.ledger_file import LedgerFile, NewLedger, open_ledger
 from kernelease.privacy.neighbours import Subject
 
 CAP = Privacy(epsilon=1.0, delta=0.0)

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from audits.twins import NoNoise
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
-from kernelease.privacy import Law, Loss, Measurement, Neighbours, Privacy, SeededNoise, Sensitivity, Step, SystemNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Law, Loss, Measurement, Neighbours, Privacy, Sensitivity, Step, SystemNoise
 from kernelease.privacy.accounting import GAUSSIAN_SHARE, SMALLEST_SCALE, rounding_tau
 from kernelease.privacy.calibration import gaussian_mu
 from kernelease.privacy.mechanisms import LARGEST_SCORE, exceed, measure, select

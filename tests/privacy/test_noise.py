@@ -16,7 +16,8 @@ from scipy import stats
 import kernelease.privacy
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.privacy import NoiseSource, Privacy, SeededNoise, SystemNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import NoiseSource, Privacy, SystemNoise
 from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LARGEST_GAUSSIAN_SCALE, LARGEST_LAPLACE_SCALE
@@ -267,7 +268,8 @@ def test_the_type_checker_tells_seeds_from_noise(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MYPY_CACHE_DIR", str(tmp_path))
     code = tmp_path / "seed_as_noise.py"
     code.write_text(
-        "from kernelease.privacy.noise import NoiseSource, SeededNoise, SystemNoise\n"
+        "from kernelease.noises import SeededNoise\n"
+        "from kernelease.privacy.noise import NoiseSource, SystemNoise\n"
         "from kernelease.seeds import PublicSeed\n"
         "sources: list[NoiseSource] = [SystemNoise(), SeededNoise(1)]\n"
         "wrong: NoiseSource = PublicSeed(1)\n"

@@ -9,13 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.privacy.accounting import GAUSSIAN_SHARE, RISK_DELTA, RISK_NUMBERS, Advantage, Loss, Privacy, Rates
+from kernelease.privacy.accounting import GAUSSIAN_SHARE, Loss, Privacy
 from kernelease.privacy.calibration import gaussian_epsilon, gaussian_mu
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.risk import DELTA, NUMBERS, Advantage, Rates
 
 ADVANTAGES = (1e-4, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 0.999)
 RATES = ((0.02, 0.01), (0.05, 0.01), (0.1, 0.05), (0.9, 0.1), (1e-3, 1e-5), (0.999, 0.5))
-DELTAS = (1e-12, RISK_DELTA, 1e-6)
+DELTAS = (1e-12, DELTA, 1e-6)
 
 advantages = st.floats(1e-3, 0.99)
 small_deltas = st.floats(1e-15, 1e-6)
@@ -77,7 +78,7 @@ def test_a_release_keeps_the_advantage_and_uses_it(most: float, delta: float) ->
     privacy = Privacy.from_risk(advantage=most, delta=delta)
     total = privacy.total(1000)
     assert most - 0.01 * delta - 1e-9 * most <= total.advantage <= most
-    worst = privacy.total(RISK_NUMBERS) + Loss.approximate(0.0, 0.009 * delta)
+    worst = privacy.total(NUMBERS) + Loss.approximate(0.0, 0.009 * delta)
     assert worst.advantage <= most
     assert privacy.delta == delta
 
@@ -88,7 +89,7 @@ def test_a_release_keeps_the_rates_and_uses_them(true_positive: float, false_pos
     privacy = Privacy.from_risk(true_positive=true_positive, false_positive=false_positive, delta=delta)
     power = privacy.total(1000).attacker(false_positive)
     assert true_positive - 0.01 * delta - 1e-8 * true_positive <= power <= true_positive
-    worst = privacy.total(RISK_NUMBERS) + Loss.approximate(0.0, 0.009 * delta)
+    worst = privacy.total(NUMBERS) + Loss.approximate(0.0, 0.009 * delta)
     assert worst.attacker(false_positive) <= true_positive
 
 

@@ -9,17 +9,8 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows, finite_numbers
 from kernelease.features.feature_map import FeatureMap
-from kernelease.privacy import (
-    Charge,
-    Law,
-    Loss,
-    Measurement,
-    MemoryLedger,
-    Privacy,
-    PrivacyFilter,
-    Receipt,
-    Step,
-)
+from kernelease.ledgers import MemoryLedger
+from kernelease.privacy import Charge, Law, Loss, Measurement, Privacy, PrivacyFilter, Receipt, Step
 from kernelease.privacy.neighbours import ROWS
 
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
+from kernelease.exact.encode import Encoder
 from kernelease.seeds import PublicSeed
 from kernelease.sources import CsvFormat, open_declared, open_source
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 from kernelease.sources.source import DeclaredSource, check_columns
-from kernelease.table import Encoder, Schema
+from kernelease.table import Schema
 
 SCHEMA = Schema.parse("""
 [source]

@@ -11,14 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.check.inspection import check
+from kernelease.bundle.codec import to_json
 from kernelease.cli import app
+from kernelease.drafting.inspection import check
+from kernelease.drafting.measured_domain import code_book
 from kernelease.errors import SourceError
-from kernelease.release.codec import to_json
+from kernelease.exact.encode import Encoder
 from kernelease.sources import open_declared, open_source
-from kernelease.sources.drafting import code_book
 from kernelease.sources.opening import read_public
-from kernelease.table.encode import Encoder
 from tests.sources.offices import SCHEMA, STAT_KINDS, frame, write_as, write_csv, write_stat
 
 KINDS = ("xlsx", *STAT_KINDS)
@@ -33,7 +33,7 @@ def codes(path: Path) -> list[list[int]]:
 
 
 def measured(path: Path, schema: ke.Schema = SCHEMA) -> str:
-    method = ke.Interactions(solver=ke.MixtureSolver(components=10, steps=10))
+    method = ke.Interactions(solver=ke.fit.MixtureSolver(components=10, steps=10))
     made = ke.measure(path, schema=schema, privacy=PRIVACY, method=method, noise=ke.SeededNoise(0))
     return json.dumps(to_json(made.measured))
 

@@ -15,18 +15,18 @@ from hypothesis import strategies as st
 
 import kernelease as ke
 from kernelease.errors import ParameterError, SourceError
-from kernelease.measured.blocks import Block
+from kernelease.measured.counts import Counts
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import Then
 from kernelease.sources.partitioned import Partitioned, Sums, added_up, distant_vectors
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 from kernelease.table import Category, Integer, Schema
 
 PRIVACY = ke.Privacy(epsilon=20.0, delta=1e-6)
 COLUMNS = (Integer(name="age", min=0, max=9), Category(name="city", values=("Ulm", "Bonn")))
 SCHEMA = Schema(COLUMNS)
 PERSONS = Schema(COLUMNS, unit="who", max_rows_per_unit=2)
-FEATURES = ke.Fourier.random(ke.Gaussian(lengthscale=1.0), features=4, dimension=2, seed=PublicSeed(0))
+FEATURES = ke.features.Fourier.random(ke.kernels.Gaussian(lengthscale=1.0), features=4, dimension=2, seed=PublicSeed(0))
 ROWS = pa.table(
     {
         "age": [3, 1, 4, 1, 5, 9, 2, None, 5, 3] * 20,
@@ -105,9 +105,11 @@ def test_the_same_bytes_however_rows_are_divided(places: list[int]) -> None:
 def test_vectors() -> None:
     rows = np.random.default_rng(0).normal(size=(100, 2))
     table = pa.table({"x": rows[:, 0], "y": rows[:, 1]})
-    method = ke.RandomFeatures(start=ke.NormalPoints(dimension=2), features=10)
+    method = ke.RandomFeatures(start=ke.fit.NormalPoints(dimension=2), features=10)
     here, there = (
-        ke.measure(data, kernel=ke.Gaussian(lengthscale=1.0), method=method, privacy=PRIVACY, noise=ke.SeededNoise(1))
+        ke.measure(
+            data, kernel=ke.kernels.Gaussian(lengthscale=1.0), method=method, privacy=PRIVACY, noise=ke.SeededNoise(1)
+        )
         for data in (rows, Parts(parts=cut(table, [30, 30, 70])))
     )
     assert list(here.measured.embedding.measurement.integers) == list(there.measured.embedding.measurement.integers)
@@ -130,7 +132,7 @@ def test_rows_stay_where_they_lie() -> None:
 
 
 def test_vectors_have_no_counts_and_only_numbers() -> None:
-    kernel = ke.Gaussian(lengthscale=1.0)
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
     with pytest.raises(SourceError, match="'city' is not of numbers"):
         ke.measure(Parts(parts=(ROWS,)), kernel=kernel, privacy=PRIVACY)
     rows = distant_vectors(Parts(parts=(ROWS.select(["age"]),)))
@@ -157,7 +159,7 @@ def test_rows_that_change_between_passes() -> None:
     source = Parts(parts=(ROWS, ROWS))
     rows = private_table(source, SCHEMA, seed=PublicSeed(0))
     object.__setattr__(source, "parts", (ROWS,))
-    block = Block(columns=(0, 1), groups=tuple(np.arange(size) for size in SCHEMA.sizes), share=0.5)
+    block = Counts(columns=(0, 1), groups=tuple(np.arange(size) for size in SCHEMA.sizes), share=0.5)
     with pytest.raises(SourceError, match="other rows than the first"):
         rows.counts()._exact([block])
 

@@ -8,11 +8,12 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from kernelease.drafting.measured_domain import draft_schema, measure_domain
 from kernelease.errors import BudgetError, ParameterError, SourceError
-from kernelease.privacy import Privacy, SeededNoise
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.ledger_file import LedgerFile
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Privacy
 from kernelease.sources import open_source
-from kernelease.sources.drafting import draft_schema, measure_domain
 from kernelease.sources.opening import read_public
 
 

@@ -16,23 +16,27 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.encode import Encoder, finer_columns
+from kernelease.exact.private import EncodedRows
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
+from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.privacy import MemoryLedger, Neighbours, Privacy, PrivacyFilter, SeededNoise
+from kernelease.noises import SeededNoise
+from kernelease.privacy import Neighbours, Privacy, PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
-from kernelease.private.counts import ExactCounts
-from kernelease.private.encoded import Batch, EncodedRows
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source, pushdown
 from kernelease.sources.pushdown import count_by_sql, supports
+from kernelease.spool import Batch
 from kernelease.table import (
     Boolean,
     Category,
     Column,
     Date,
     Datetime,
-    Encoder,
     Hierarchy,
     Integer,
     Number,
@@ -40,7 +44,6 @@ from kernelease.table import (
     Schema,
     String,
 )
-from kernelease.table.encode import finer_columns
 from tests.sources.pushdown_cases import numbers
 
 pytestmark = pytest.mark.slow
@@ -81,7 +84,7 @@ def in_memory(source: Source, schema: Schema) -> ExactCounts:
 def pairs(sizes: tuple[int, ...], width: int) -> list[Block]:
     """Every pair of columns, `width` atoms to a cell."""
     return [
-        Block(columns=(i, j), groups=(np.arange(sizes[i]) // width, np.arange(sizes[j]) // width), share=0.0)
+        Counts(columns=(i, j), groups=(np.arange(sizes[i]) // width, np.arange(sizes[j]) // width), share=0.0)
         for i, j in itertools.combinations(range(len(sizes)), 2)
     ]
 
@@ -91,7 +94,7 @@ def larger(sizes: tuple[int, ...]) -> list[Block]:
     sets = [tuple(range(i, i + k)) for k in (3, 4) for i in range(len(sizes) - k + 1)]
     cells = {3: 6, 4: 3}
     return [
-        Block(columns=s, groups=tuple(np.arange(sizes[i]) * cells[len(s)] // max(6, sizes[i]) for i in s), share=0.0)
+        Counts(columns=s, groups=tuple(np.arange(sizes[i]) * cells[len(s)] // max(6, sizes[i]) for i in s), share=0.0)
         for s in sets
     ]
 

@@ -16,13 +16,13 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
+from kernelease.bundle.saving import load_measurements
 from kernelease.cli.command import app
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.pipeline import weighting
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.release.bundle import load_measurements
 from kernelease.sources import open_source
-from kernelease.sources.private_table import private_table
+from kernelease.sources.private_rows import private_table
 from kernelease.sources.spark import SparkFrame
 from kernelease.table import Schema
 from tests.sources.spark_sessions import Cluster, end, local, needs_java, quiet, start, texts
@@ -116,7 +116,7 @@ def test_vectors_of_numbers(spark: Any) -> None:
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(300, 2)), columns=["x", "y"])
     rows.loc[3, "x"] = np.nan
     frame = spark.createDataFrame(pa.Table.from_pandas(rows, preserve_index=False)).repartition(2)
-    points = ke.NormalPoints(dimension=2)
+    points = ke.fit.NormalPoints(dimension=2)
     replace = ke.Privacy(epsilon=2.0, delta=1e-6, neighbours=ke.Neighbours.REPLACE_ONE)
     for method, privacy in (
         (ke.RandomFeatures(start=points, features=20), PRIVACY),
@@ -125,7 +125,11 @@ def test_vectors_of_numbers(spark: Any) -> None:
     ):
         here, there = (
             ke.measure(
-                data, kernel=ke.Gaussian(lengthscale=1.0), method=method, privacy=privacy, noise=ke.SeededNoise(3)
+                data,
+                kernel=ke.kernels.Gaussian(lengthscale=1.0),
+                method=method,
+                privacy=privacy,
+                noise=ke.SeededNoise(3),
             ).measured
             for data in (rows, frame)
         )
@@ -173,7 +177,7 @@ def test_what_is_refused(spark: Any, frame: Any) -> None:
         next(open_source(frame).batches(["age"]))
     with pytest.raises(SchemaError, match="has no column"):
         measured(frame.drop("age"))
-    kernel = ke.Gaussian(lengthscale=1.0)
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
     with pytest.raises(SourceError, match="'city' is not of numbers"):
         ke.measure(frame, kernel=kernel, privacy=PRIVACY)
     rows = private_table(frame, SCHEMA, seed=ke.PublicSeed(0))

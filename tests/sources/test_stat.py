@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kernelease.drafting.measured_domain import code_book
 from kernelease.errors import SourceError
 from kernelease.sources import open_source
-from kernelease.sources.drafting import code_book
 from kernelease.sources.stat import Clock, Variable, _encoding, clock_of
 
 DAY = datetime.date(2024, 2, 29)

@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError
-from kernelease.table import Computed, Decoder, Determined, Encoder, Integer, Schema
-from kernelease.table.rows import lawful_rows
+from kernelease.exact.encode import Encoder
+from kernelease.table import Computed, Decoder, Determined, Integer, Schema
+from kernelease.table.decode import lawful_rows
 
 LOANS = """\
 [columns.total]

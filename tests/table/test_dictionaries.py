@@ -3,10 +3,12 @@
 import json
 from pathlib import Path
 
+import openpyxl
 import pyarrow as pa
 import pytest
 
-from kernelease.errors import ParameterError
+from kernelease.drafting.measured_domain import code_book
+from kernelease.errors import ParameterError, SourceError
 from kernelease.table import Schema
 from kernelease.table.dictionaries import Described, read_dictionary
 from kernelease.table.draft import draft
@@ -126,3 +128,53 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
     (tmp_path / "b.csv").write_bytes(b"name\n\xff\xfe\n")
     with pytest.raises(ParameterError, match="not UTF-8"):
         read_dictionary(tmp_path / "b.csv")
+
+
+GUESSED = {
+    "a range and values": ("Merkmal;Inhalt\nage;0-120\ndose;0.5 bis 5.5\nsex;1=female|2=male\n"),
+    "names come second": ("what it says,Feld\n0..120,age\n0.5 to 5.5,dose\n1 = f; 2 = m,sex\n"),
+    "a line for each value": ("q,a\nage,0 - 120\ndose,0.5-5.5\nsex,1\nsex,2\n"),
+    "a name that is known, and no more": ("variable;Ausprägungen\nage;0–120\ndose;0.5–5.5\nsex;1, 2\n"),
+}
+
+
+@pytest.mark.parametrize("case", GUESSED)
+def test_headings_that_nobody_knows_are_guessed_by_the_names_of_the_table(case: str, tmp_path: Path) -> None:
+    (tmp_path / "book.csv").write_text(GUESSED[case], encoding="utf-8")
+    told: list[str] = []
+    found = read_dictionary(tmp_path / "book.csv", ("age", "dose", "sex", "ward"), told.append)
+    assert (found["age"].type, found["age"].min, found["age"].max) == ("integer", 0, 120)
+    assert (found["dose"].type, found["dose"].min, found["dose"].max) == ("number", 0.5, 5.5)
+    assert found["sex"].values == ("1", "2")
+    assert "check" in found["sex"].remark
+    assert len(told) == 1
+    assert "is taken for names of columns" in told[0]
+
+
+def test_sentences_are_no_values_and_known_headings_are_not_guessed(tmp_path: Path) -> None:
+    (tmp_path / "book.csv").write_text("q,a\nage,the age in full years\nsex,Sex\n", encoding="utf-8")
+    found = read_dictionary(tmp_path / "book.csv", ("age", "sex"))
+    assert (found["age"], found["sex"]) == (Described(), Described())
+    told: list[str] = []
+    (tmp_path / "book.csv").write_text("name,min,max,type\nage,0,9,integer\n", encoding="utf-8")
+    assert read_dictionary(tmp_path / "book.csv", ("age",), told.append)["age"].max == 9
+    assert told == []
+
+
+def test_a_book_of_another_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "book.csv").write_text("q,a\nheight,0-9\n", encoding="utf-8")
+    with pytest.raises(ParameterError, match="none of its columns has one of them"):
+        read_dictionary(tmp_path / "book.csv", ("age", "sex"))
+
+
+def test_a_code_book_may_be_a_workbook(tmp_path: Path) -> None:
+    lines = [("Merkmal", "Inhalt"), ("age", "0-120"), ("sex", "1=female|2=male")]
+    book = openpyxl.Workbook()
+    for line in lines:
+        book.active.append(line)
+    book.save(tmp_path / "book.xlsx")
+    found = code_book(tmp_path / "book.xlsx", ("age", "sex"))
+    assert (found["age"].max, found["sex"].values) == (120, ("1", "2"))
+    (tmp_path / "bad.xlsx").write_bytes(b"PK no workbook")
+    with pytest.raises(SourceError, match="not a workbook that can be read"):
+        code_book(tmp_path / "bad.xlsx")

@@ -90,5 +90,5 @@ def test_a_missing_file(tmp_path):
 
 
 def test_nothing_to_release():
-    with pytest.raises(ke.ParameterError, match="no column that can be released"):
+    with pytest.raises(ke.errors.ParameterError, match="no column that can be released"):
         ke.draft(metadata={"columns": {"id": {"sdtype": "id"}}})

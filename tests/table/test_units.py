@@ -13,9 +13,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
+from kernelease.exact import encode as units_module
+from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.seeds import PublicSeed
-from kernelease.table import Encoder, Schema, UnitCap
-from kernelease.table import encode as units_module
+from kernelease.table import Schema
 
 SCHEMA = Schema.parse(
     """

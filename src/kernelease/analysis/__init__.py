@@ -8,11 +8,11 @@ if TYPE_CHECKING:
     from kernelease.analysis.agreement import Agreement
     from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
     from kernelease.analysis.comparisons.two_sample import Witness
-    from kernelease.analysis.conditions import parse_condition
+    from kernelease.analysis.estimands import parse_condition
     from kernelease.analysis.estimate import Estimate, Parts, Target
     from kernelease.analysis.evidence import Answerable, Answers, Evidence
     from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups
-    from kernelease.analysis.inference import TestResult
+    from kernelease.analysis.inference import PrivateTest, TestResult
     from kernelease.analysis.variables import RandomVariable
 else:
     __getattr__, __dir__ = front_door(
@@ -21,11 +21,11 @@ else:
             "agreement": "Agreement",
             "comparisons.tables": "MarginalErrors marginal_errors",
             "comparisons.two_sample": "Witness",
-            "conditions": "parse_condition",
+            "estimands": "parse_condition",
             "estimate": "Estimate Parts Target",
             "evidence": "Answerable Answers Evidence",
             "groups": "EstimateTable Groups Regression RegressionGroups",
-            "inference": "TestResult",
+            "inference": "PrivateTest TestResult",
             "variables": "RandomVariable",
         },
     )
@@ -40,6 +40,7 @@ __all__ = [
     "Groups",
     "MarginalErrors",
     "Parts",
+    "PrivateTest",
     "RandomVariable",
     "Regression",
     "RegressionGroups",

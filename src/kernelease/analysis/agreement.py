@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kernelease.analysis.estimands import NUMERIC, NumericValue
-from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.estimate import Estimate, plain_number
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import SIGNIFICANCE
@@ -58,7 +58,8 @@ class Agreement:
     def lines(self) -> list[tuple[str, str, str, str]]:
         """The disagreements as text."""
         return [
-            (item.what, f"{item.rows:.4g}", f"{item.estimate:.4g}", f"{item.z:+.1f}") for item in self.disagreements
+            (item.what, plain_number(item.rows), plain_number(item.estimate), f"{item.z:+.1f}")
+            for item in self.disagreements
         ]
 
     def __str__(self) -> str:

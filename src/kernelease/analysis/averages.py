@@ -5,14 +5,12 @@ import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.asking import grouped
-from kernelease.analysis.conditions import present
 from kernelease.analysis.estimands import (
     NUMERIC,
     Columns,
@@ -23,12 +21,12 @@ from kernelease.analysis.estimands import (
     RowFunction,
     columns_read,
     numbers_of,
+    present,
 )
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
-from kernelease.analysis.groups import EstimateTable, Groups
+from kernelease.analysis.groups import EstimateTable, Groups, grouped
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
@@ -48,12 +46,14 @@ from kernelease.errors import CapacityError, ParameterError
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.offset_sums import OffsetPart, OffsetSums
 from kernelease.estimate.products import Way, best_ways, parts_of
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.listed import Hierarchy
-from kernelease.table.derived.computed import Formula
+from kernelease.table.derived import Formula
 from kernelease.table.expressions.logic import Condition
 from kernelease.table.expressions.terms import Arithmetic, Extracted, Term
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 # --------------------
 # Terms that are sums of columns, each times a number.
@@ -181,7 +181,7 @@ class _Offsets:
 
 
 def offset_estimator(
-    evidence: Evidence, estimand: Estimand, divisor: float | None, grids: Grids
+    evidence: "Evidence", estimand: Estimand, divisor: float | None, grids: Grids
 ) -> RatioEstimator | None:
     """The mean of a number, from counts and the offsets that make it narrower; None for other questions.
 
@@ -225,7 +225,7 @@ def offset_estimator(
     )
 
 
-def _offset_axes(evidence: Evidence, estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
+def _offset_axes(evidence: "Evidence", estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
     """The columns of the counts; the number itself by what stands for it in each of its cells."""
     axes = []
     for column, groups in zip(found.marginal.columns, found.marginal.groups, strict=True):
@@ -237,7 +237,7 @@ def _offset_axes(evidence: Evidence, estimand: Estimand, index: int, found: _Off
     return axes
 
 
-def _alone(evidence: Evidence, index: int, column: Celled) -> _Offsets | None:
+def _alone(evidence: "Evidence", index: int, column: Celled) -> _Offsets | None:
     """Counts of a column, as fine as is worth their noise in each cell, and the offsets that are worth theirs."""
     moments = evidence.moments
     found = None if moments is None else moments.alone(index, column)
@@ -262,7 +262,7 @@ def _alone(evidence: Evidence, index: int, column: Celled) -> _Offsets | None:
     return _Offsets(marginal=marginal, cells=cells, sums=sums, middle=own.middle, slack=off, used=chosen == 1)
 
 
-def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Celled) -> _Offsets | None:
+def _beside(evidence: "Evidence", columns: tuple[int, ...], index: int, column: Celled) -> _Offsets | None:
     """The counts of a column beside another in the cells of its offsets, and all offsets that were measured."""
     moments, tabulated = evidence.moments, evidence.tabulated
     other = next(one for one in columns if one != index)
@@ -278,7 +278,7 @@ def _beside(evidence: Evidence, columns: tuple[int, ...], index: int, column: Ce
 
 
 def _within(
-    evidence: Evidence, column: Celled, index: int, marginal: Marginal, functions: CellValues, found: _Offsets
+    evidence: "Evidence", column: Celled, index: int, marginal: Marginal, functions: CellValues, found: _Offsets
 ) -> float:
     """What the spread of numbers within cells adds to the sampling variance of their sum over the rows that count.
 
@@ -307,7 +307,7 @@ MOST_CELLS = 4096  # of a cross-table: more would not be read, and take minutes
 
 
 def mean(
-    evidence: Evidence, column: str, *, where: str | None = None, by: str | Sequence[str] | None = None
+    evidence: "Evidence", column: str, *, where: str | None = None, by: str | Sequence[str] | None = None
 ) -> Estimate | Groups:
     """The mean of a column of numbers over the rows that have one, and for which `where` is true; booleans are 0, 1."""
     if column in evidence.schema.structure.derivations:
@@ -320,11 +320,18 @@ def mean(
         complete = Indicator((*chosen.parts, *known))
         return NumericValue(declared, chosen), complete if complete.parts else None
 
-    return _asked(evidence, ratio, f"mean of {column}", where, by)
+    found, spread = _asked(evidence, ratio, f"mean of {column}", where, by), 2.0 * evidence.deviation(column)
+    return found if not spread > 0.0 else _with_spread(found, spread)
+
+
+def _with_spread(found: Estimate | Groups, spread: float) -> Estimate | Groups:
+    if isinstance(found, Estimate):
+        return replace(found, spread=spread)
+    return Groups(found.by, {label: replace(one, spread=spread) for label, one in found.items()})
 
 
 def probability(
-    evidence: Evidence, event: str, *, where: str | None = None, by: str | Sequence[str] | None = None
+    evidence: "Evidence", event: str, *, where: str | None = None, by: str | Sequence[str] | None = None
 ) -> Estimate | Groups:
     """The share of rows for which `event` is true, among those for which `where` is."""
     base, hits = evidence.where(where), evidence.where(event)
@@ -336,14 +343,16 @@ def probability(
     return _asked(evidence, ratio, f"probability of {event}", where, by)
 
 
-def probability_within(evidence: Evidence, event: str, where: str, group: tuple[Condition, ...]) -> Estimate:
+def probability_within(evidence: "Evidence", event: str, where: str, group: tuple[Condition, ...]) -> Estimate:
     """The share of rows for which `event` is true, among those of a group for which `where` is."""
     chosen = Indicator((*evidence.where(where).parts, *group))
     inside = Indicator((*chosen.parts, *evidence.where(event).parts))
     return average(evidence, Estimand(numerator=inside, denominator=chosen, about=f"probability of {event}"))
 
 
-def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[str] | None = None) -> Estimate | Groups:
+def count(
+    evidence: "Evidence", where: str | None = None, *, by: str | Sequence[str] | None = None
+) -> Estimate | Groups:
     """How many rows (or persons) there are for which `where` is true."""
     base = evidence.where(where)
 
@@ -354,7 +363,7 @@ def count(evidence: Evidence, where: str | None = None, *, by: str | Sequence[st
 
 
 def expectation(
-    evidence: Evidence,
+    evidence: "Evidence",
     function: Callable[[Columns], Any],
     *,
     where: str | None = None,
@@ -376,7 +385,7 @@ def expectation(
 
 
 def _derived_mean(
-    evidence: Evidence, column: str, where: str | None, by: str | Sequence[str] | None
+    evidence: "Evidence", column: str, where: str | None, by: str | Sequence[str] | None
 ) -> Estimate | Groups:
     """The mean of a derived column: from the columns' own means if it is linear in them, else as an expectation."""
     structure = evidence.schema.structure
@@ -402,7 +411,7 @@ def _derived_mean(
     return _asked(evidence, ratio, f"mean of {column}", where, by)
 
 
-def crosstab(evidence: Evidence, first: str, second: str, *, where: str | None = None) -> EstimateTable:
+def crosstab(evidence: "Evidence", first: str, second: str, *, where: str | None = None) -> EstimateTable:
     """The share of rows in each cell of two columns, among those for which `where` is true."""
     base = evidence.where(where)
     if first == second:
@@ -438,7 +447,7 @@ def crosstab(evidence: Evidence, first: str, second: str, *, where: str | None =
 
 
 def _asked(
-    evidence: Evidence,
+    evidence: "Evidence",
     ratio: Callable[[tuple[Condition, ...]], tuple[Integrand, Integrand | None]],
     about: str,
     where: str | None,
@@ -459,7 +468,7 @@ def _asked(
     return grouped(evidence, by, names, lambda group, label: answer(group, f"{told} for {label}"))
 
 
-def average(evidence: Evidence, estimand: Estimand, grids: Grids | None = None) -> Estimate:
+def average(evidence: "Evidence", estimand: Estimand, grids: Grids | None = None) -> Estimate:
     """The estimate of an average over all rows.
 
     What was measured jointly is answered from its noisy counts alone, and the rest (so are three columns whose cells
@@ -480,7 +489,7 @@ def average(evidence: Evidence, estimand: Estimand, grids: Grids | None = None) 
 
 
 def _from_marginals(
-    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+    evidence: "Evidence", estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
 ) -> Estimate | None:
     """The estimate from the marginal that suits it best; None where no row can exist."""
     estimator = _best(evidence, estimand, measured, grids)
@@ -496,7 +505,7 @@ def _from_marginals(
     return replace(estimate, source=source)
 
 
-def _finer_elsewhere(evidence: Evidence, marginal: Marginal) -> bool:
+def _finer_elsewhere(evidence: "Evidence", marginal: Marginal) -> bool:
     """Whether fewer of its columns were measured in finer cells: pairs of three, or the leaves of groups."""
     columns = (evidence.schema.columns[index] for index in marginal.columns)
     return len(marginal.columns) > 2 or (
@@ -505,7 +514,7 @@ def _finer_elsewhere(evidence: Evidence, marginal: Marginal) -> bool:
 
 
 def _best(
-    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+    evidence: "Evidence", estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
 ) -> RatioEstimator | None:
     """The best way by noise and the columns' own shares: choosing by these very counts would favour lucky ones."""
     offset = offset_estimator(evidence, estimand, _divisor(evidence, estimand), grids)
@@ -522,7 +531,7 @@ def _best(
 
 
 def _in_groups(
-    evidence: Evidence, estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
+    evidence: "Evidence", estimand: Estimand, measured: tuple[Marginal, ...], grids: Grids
 ) -> tuple[Marginal, ...]:
     """The groups of a column of leaves where the question cuts none: they know as much of it, in fewer cells."""
     index = measured[0].columns[0]
@@ -535,7 +544,7 @@ def _in_groups(
     return (found,) if found is not None and estimator is not None and estimator.functions.exact else measured
 
 
-def _surely_narrower(evidence: Evidence, found: list[RatioEstimator]) -> list[RatioEstimator]:
+def _surely_narrower(evidence: "Evidence", found: list[RatioEstimator]) -> list[RatioEstimator]:
     """Those of cells that the question does not cut; others only where they are narrower however columns go together.
 
     How many rows a cell that is cut leaves in doubt is a guess, and with independent columns it may be far too low.
@@ -549,20 +558,20 @@ def _surely_narrower(evidence: Evidence, found: list[RatioEstimator]) -> list[Ra
     ]
 
 
-def _most(evidence: Evidence, marginal: Marginal) -> Floats:
+def _most(evidence: "Evidence", marginal: Marginal) -> Floats:
     """The most rows that each cell of a marginal can hold, as shares, by its columns' own: (cells,)."""
     shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
     return np.asarray(functools.reduce(np.minimum.outer, shares), dtype=np.float64).ravel()
 
 
-def _filled(evidence: Evidence, marginal: Marginal) -> Floats:
+def _filled(evidence: "Evidence", marginal: Marginal) -> Floats:
     """About how the rows are distributed over the cells of a marginal, if its columns were independent: (cells,)."""
     shares = [_held(evidence, index, groups) for index, groups in zip(marginal.columns, marginal.groups, strict=True)]
     product = np.asarray(functools.reduce(np.multiply.outer, shares), dtype=np.float64).ravel()
     return np.asarray(product / product.sum())
 
 
-def _held(evidence: Evidence, index: int, groups: Integers) -> Floats:
+def _held(evidence: "Evidence", index: int, groups: Integers) -> Floats:
     """About how the rows are distributed over cells of a column: (atoms,) → (cells,).
 
     Counts of atoms are added up as they are: those below 0 make up for rows that noise put into empty ones.
@@ -575,7 +584,9 @@ def _held(evidence: Evidence, index: int, groups: Integers) -> Floats:
     return np.maximum(np.bincount(parts, finest.counts) / evidence.total, 0.0) + LEAST
 
 
-def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal, grids: Grids) -> RatioEstimator | None:
+def _ratio_estimator(
+    evidence: "Evidence", estimand: Estimand, marginal: Marginal, grids: Grids
+) -> RatioEstimator | None:
     key = marginal, marking(estimand.conditions, (evidence.schema.columns[index] for index in marginal.columns))
     grid = grids.grid(key, lambda: _axes(evidence, estimand, marginal))
     functions = grid.values(estimand.numerator, estimand.denominator)
@@ -590,7 +601,7 @@ def _ratio_estimator(evidence: Evidence, estimand: Estimand, marginal: Marginal,
     )
 
 
-def _axes(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> list[Axis]:
+def _axes(evidence: "Evidence", estimand: Estimand, marginal: Marginal) -> list[Axis]:
     axes = []
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         column = evidence.schema.columns[index]
@@ -599,7 +610,7 @@ def _axes(evidence: Evidence, estimand: Estimand, marginal: Marginal) -> list[Ax
     return axes
 
 
-def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:
+def _divisor(evidence: "Evidence", estimand: Estimand) -> float | None:
     """What the sum is divided by where no noisy sum is."""
     if estimand.denominator is not None:
         return None
@@ -608,7 +619,7 @@ def _divisor(evidence: Evidence, estimand: Estimand) -> float | None:
     return 1.0 if estimand.is_total else None
 
 
-def _placed(estimate: Estimate, evidence: Evidence, estimand: Estimand) -> Estimate:
+def _placed(estimate: Estimate, evidence: "Evidence", estimand: Estimand) -> Estimate:
     """The estimate with the value of the synthetic rows, where they have one, else with the middle of its interval."""
     low, high = estimate.interval()
     found = evidence.synthetic(estimand.numerator, estimand.denominator)
@@ -621,7 +632,7 @@ def _placed(estimate: Estimate, evidence: Evidence, estimand: Estimand) -> Estim
     return replace(estimate, value=value, parts=Parts(noise=noise, bias=bias))
 
 
-def _nothing(evidence: Evidence, estimand: Estimand) -> Estimate:
+def _nothing(evidence: "Evidence", estimand: Estimand) -> Estimate:
     """The answer about rows that can't exist."""
     return Estimate(
         value=math.nan,

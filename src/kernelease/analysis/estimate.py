@@ -5,10 +5,10 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum, unique
 from typing import TypeAlias, final
 
-from kernelease.analysis.estimands import Calendar
 from kernelease.analysis.inference import (
     CONFIDENCE,
     REAL_LINE,
@@ -31,6 +31,44 @@ from kernelease.analysis.inference import (
 )
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
+
+# --------------------
+# Numbers that are dates: days or microseconds since 1970, as people write them.
+
+
+_EPOCH = date(1970, 1, 1)
+
+
+@final
+@unique
+class Calendar(StrEnum):
+    """What an estimate's number counts: days, or microseconds."""
+
+    DATE = "date"
+    DATETIME = "datetime"
+
+    @property
+    def day(self) -> float:
+        """How many units a day has."""
+        return 1.0 if self is Calendar.DATE else 86_400e6
+
+    def moment(self, value: float) -> date | datetime | None:
+        """The day or the second of a number; None where it is none.
+
+        >>> Calendar.DATE.moment(19000.4), Calendar.DATETIME.moment(1e15)
+        (datetime.date(2022, 1, 8), datetime.datetime(2001, 9, 9, 1, 46, 40))
+        """
+        if not math.isfinite(value):
+            return None
+        if self is Calendar.DATE:
+            return _EPOCH + timedelta(days=math.floor(value))
+        return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(seconds=round(value / 1e6))
+
+    def told(self, value: float) -> str:
+        """The number as ISO 8601 writes it."""
+        moment = self.moment(value)
+        return "no limit" if moment is None else moment.isoformat()
+
 
 # --------------------
 # Where the error of an estimate comes from, so that two of one release are combined with their covariance.
@@ -174,6 +212,9 @@ class Estimate:
     about: str = ""
     remark: str = ""  # what a reader must know before using the value
     possible: Interval = REAL_LINE  # all answers that any table could have
+    scale: float = math.inf  # an interval that is longer says little, whatever is possible
+    spread: float = math.inf  # two standard deviations of the column: what a difference of means is judged by
+    vague: bool = False  # whether most of its error is that of an estimate that says little
     source: Source | None = None  # where the error comes from, so that estimates can be combined
     calendar: Calendar | None = None  # what it counts where it is a date: days or microseconds since 1970
 
@@ -224,11 +265,20 @@ class Estimate:
 
     @property
     def says_little(self) -> bool:
-        """Whether the 95 % interval has no ends, is more than half of all that is possible, or the value `is_open`."""
+        """Whether the value is not known at all, or its interval is too long to be of use.
+
+        So it is where the 95 % interval has no ends, is more than half of all that is possible or longer than `scale`,
+        or where the value `is_open`; and so is what is computed from it, if most of the error comes from there.
+        """
         low, high = self.interval()
-        length, whole = high - low, self.possible[1] - self.possible[0]
-        vague = not math.isfinite(length) or 0.0 < whole < 2.0 * length
-        return math.isfinite(self.value) and (vague or self.is_open)
+        known = math.isfinite(self.value) and math.isfinite(high - low)
+        return not known or high - low > self.telling or self.is_open or self.vague
+
+    @property
+    def telling(self) -> float:
+        """The longest interval that says something."""
+        whole = self.possible[1] - self.possible[0]
+        return min(self.scale, 0.5 * whole) if whole > 0.0 else self.scale
 
     @property
     def is_open(self) -> bool:
@@ -349,6 +399,9 @@ class Estimate:
             about=about or f"{name} of {self._named}",
             remark=self.remark,
             possible=(ends[0], ends[1]),
+            scale=_times(size, self.telling) if size > 0.0 else math.inf,
+            vague=self.says_little,
+            spread=_times(size, self.spread) if size > 0.0 else math.inf,
             source=combined([(slope, self.source)]) if finite else None,
         )
 
@@ -380,6 +433,9 @@ class Estimate:
             about=about,
             remark="; ".join(dict.fromkeys(_remarks(pair, known=correlation is not None))),
             possible=REAL_LINE if any(math.isnan(end) for end in ends) else ends,
+            scale=max(_times(abs(k), min(one.telling, one.spread)) for k, one in zip(slopes, pair, strict=True))
+            or math.inf,
+            vague=_is_vague(pair, slopes),
             source=source if correlation is not None and all(map(math.isfinite, slopes)) else None,
         )
 
@@ -388,8 +444,8 @@ class Estimate:
         low, high = self.interval()
         lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {self.told(low)} to {self.told(high)}"]
         lines.append(
-            f"standard error {_short(self.standard_error)}: privacy noise {_short(self.parts.noise)}, "
-            f"sampling {_short(self.parts.sampling)}; bias at most {_short(self.parts.bias)}"
+            f"standard error {plain_number(self.standard_error)}: privacy noise {plain_number(self.parts.noise)}, "
+            f"sampling {plain_number(self.parts.sampling)}; bias at most {plain_number(self.parts.bias)}"
         )
         lines.append(f"target: {_TARGETS[self.target]}")
         if self.says_little:
@@ -411,7 +467,7 @@ class Estimate:
             return f"{self.told(self.value)} ({self.told(low)} to {self.told(high)})"
         below, above = self.value - low, high - self.value
         if not (math.isfinite(below) and math.isfinite(above)):
-            return f"{_short(self.value)} (not bounded)"
+            return f"{plain_number(self.value)} (not bounded)"
         digits = _decimals(max(below, above))
         value = f"{self.value:,.{digits}f}"
         if abs(below - above) <= 0.1 * max(below, above):
@@ -435,6 +491,13 @@ def _remarks(pair: "tuple[Estimate, Estimate]", *, known: bool) -> list[str]:
     """The remarks of both, and one more where it is not known how their errors depend on each other."""
     own = [remark for one in pair for remark in one.remark.split("; ") if remark]
     return own if known else [*own, APART]
+
+
+def _is_vague(pair: "tuple[Estimate, Estimate]", slopes: tuple[float, float]) -> bool:
+    """Whether the part with most of the error says little: a stratum that hardly counts may."""
+    lengths = [one.interval()[1] - one.interval()[0] for one in pair]
+    errors = [_times(abs(slope), length) for slope, length in zip(slopes, lengths, strict=True)]
+    return any(one.says_little and not 2.0 * e < max(errors) for one, e in zip(pair, errors, strict=True))
 
 
 def _times(one: float, other: float) -> float:
@@ -472,8 +535,17 @@ def _decimals(margin: float) -> int:
 
 
 def _number(value: float) -> str:
-    return "no limit" if math.isinf(value) else _short(value)
+    return "no limit" if math.isinf(value) else plain_number(value)
 
 
-def _short(value: float) -> str:
-    return f"{value:,.0f}" if 1e4 <= abs(value) < 1e15 else f"{value:.4g}"
+def plain_number(value: float) -> str:
+    """A number in four digits, as people write it: no exponent, where it is not very large or very small.
+
+    >>> plain_number(25770.4), plain_number(0.000123456), plain_number(3.0), plain_number(1234.56)
+    ('25,770', '0.0001235', '3', '1,235')
+    """
+    if 1e3 <= abs(value) < 1e15:
+        return f"{value:,.0f}"
+    if 1e-12 < abs(value) < 1e-3:
+        return f"{value:.{3 - math.floor(math.log10(abs(value)))}f}".rstrip("0")
+    return f"{value:.4g}"

@@ -1,37 +1,161 @@
-"""What a release says about a private table, and which questions it can answer."""
+"""What a release says about a private table, or some of its rows, and which questions it can answer."""
 
 import datetime
 import hashlib
 import html
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import InCell, Through, parse_condition, single_valued
-from kernelease.analysis.estimands import Indicator, Integrand, cell_label
+from kernelease.analysis.estimands import (
+    NUMERIC,
+    InCell,
+    Indicator,
+    Integrand,
+    Through,
+    cell_label,
+    parse_condition,
+    single_valued,
+)
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
-from kernelease.analysis.representatives import representatives
-from kernelease.analysis.restriction import conditional_marginals
+from kernelease.analysis.representatives import (
+    LEAST,
+    YEAR,
+    CellValues,
+    Representatives,
+    atom_numbers,
+    cell_values,
+    few,
+    representatives,
+    weighted,
+)
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.marginal import Marginal, Tabulation, tabulation
+from kernelease.estimate.marginal import BlockCounts, ConditionalMarginal, Marginal, Tabulation, tabulation
 from kernelease.estimate.offset_sums import Moments, moments_of
-from kernelease.estimate.views import BlockCounts, common_coarsening
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Measured
+from kernelease.measured.views import common_coarsening
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Column
 from kernelease.table.columns.listed import Boolean, Hierarchy, Listed
 from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missing
 from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
+
+# --------------------
+# The rows that a question is about: a condition as flags of cells, and what was counted of such rows.
+
+
+MOST_CUT = 0.25  # of the rows that are meant: with more of them in doubt, nothing is linear in them
+
+
+def conditional_marginals(
+    declared: tuple[Column, ...], noisy: NoisyBlocks, chosen: Indicator, columns: tuple[int, ...]
+) -> tuple[Marginal, ...]:
+    """What was measured of some columns among the rows that fulfil a condition, by each round that did.
+
+    All columns of the condition must have been counted together with them. A round whose cells it cuts through is left
+    out where another is not cut. Else the rows of the cut cells are in doubt; many of them, and it is refused.
+    """
+    own = {index for index, column in enumerate(declared) if column.name in chosen.columns}
+    measured = tabulation(noisy).marginals(tuple(sorted(own | set(columns))))
+    found = [(whole, _values(declared, noisy, chosen, whole)) for whole in measured]
+    exact = [one for one in found if one[1].exact]
+    if found and not exact:
+        _refuse_vague(declared, *found[0], chosen)
+    return tuple(
+        ConditionalMarginal(whole, columns, *_flags(declared, chosen, whole, functions))
+        for whole, functions in exact or found
+    )
+
+
+def _refuse_vague(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> None:
+    """Where too many of the rows may or may not be meant, an answer to first order in them would not hold."""
+    flags, slack = _flags(declared, chosen, marginal, functions)
+    rows = np.maximum(marginal.counts, 0.0)
+    if float(rows @ slack) > MOST_CUT * float(rows @ flags):
+        raise ParameterError(_cut(declared, marginal, functions, chosen))
+
+
+def _placed(
+    declared: Sequence[Column], chosen: Indicator, marginal: Marginal
+) -> list[tuple[int, Column, Representatives, Integers]]:
+    """The columns of the condition: place in the marginal, representatives, and the cell of each atom."""
+    every = zip((declared[index] for index in marginal.columns), marginal.groups, strict=True)
+    return [
+        (place, column, representatives(column, chosen.conditions), groups)
+        for place, (column, groups) in enumerate(every)
+        if column.name in chosen.columns
+    ]
+
+
+def _values(declared: Sequence[Column], noisy: NoisyBlocks, chosen: Indicator, marginal: Marginal) -> CellValues:
+    """Whether rows are meant, in the cells of the condition's columns."""
+    axes = [
+        (column.name, few(held, column, groups, chosen.conditions), groups)
+        for place, column, points, groups in _placed(declared, chosen, marginal)
+        for held in [weighted(points, _shares(noisy, marginal.columns[place], column))]
+    ]
+    return cell_values(axes, chosen, None)
+
+
+def _shares(noisy: NoisyBlocks, index: int, column: Column) -> Floats:
+    """About how all rows are distributed over the atoms of a column: (atoms,)."""
+    measured = tabulation(noisy).marginals((index,))
+    if not measured:
+        return np.ones(column.size)
+    finest = max(measured, key=lambda one: one.size)
+    return (finest.shares / np.bincount(finest.groups[0]))[finest.groups[0]] + LEAST
+
+
+def _flags(
+    declared: Sequence[Column], chosen: Indicator, marginal: Marginal, functions: CellValues
+) -> tuple[Floats, Floats]:
+    """The share of each cell's rows that are meant, and how far off it may be: (cells,) each."""
+    sizes = [
+        size if declared[index].name in chosen.columns else 1
+        for index, size in zip(marginal.columns, marginal.shape, strict=True)
+    ]
+    least, middle, most = (
+        np.broadcast_to(part[0].reshape(sizes), marginal.shape).ravel()
+        for part in (functions.least(0.0), functions.middle(), functions.greatest(0.0))
+    )
+    return middle, np.maximum(most - middle, middle - least)
+
+
+def _cut(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> str:
+    """Which cell the condition cuts through, and what to ask instead."""
+    axes = _placed(declared, chosen, marginal)
+    far = int(np.argmax(functions.greatest(0.0)[0] - functions.least(0.0)[0]))
+    place = np.unravel_index(far, [int(groups.max()) + 1 for _, _, _, groups in axes])
+    cells = [
+        (column, points, np.flatnonzero(groups == cell))
+        for (_, column, points, groups), cell in zip(axes, place, strict=True)
+    ]
+    through = [one for one in cells if _varies(*one, chosen)] or cells
+    told = " and ".join(f"{column.name} {cell_label(column, atoms.tolist())}" for column, _, atoms in through)
+    together = ", ".join(declared[index].name for index in marginal.columns)
+    return (
+        f"condition: it cuts through {told}, one cell of what was counted of {together}, and many of its rows are "
+        "there. Ask with a condition at the ends of cells, so that all rows of a cell are meant or none."
+    )
+
+
+def _varies(column: Column, points: Representatives, atoms: Integers, chosen: Indicator) -> bool:
+    """Whether a test of this column alone has several outcomes in a cell."""
+    inside = np.isin(points.atoms, atoms)
+    table = pa.table({column.name: points.values.filter(pa.array(inside))})
+    leaves = [leaf for part in chosen.conditions for leaf in part.leaves() if leaf.names == (column.name,)]
+    return any(len(set(leaf.test(table).to_pylist())) > 1 for leaf in leaves)
+
 
 # --------------------
 # What to say when the columns of a question were not measured together.
@@ -257,6 +381,30 @@ class Evidence:
         total = float(below.sum())
         return float(self.weights @ numerator.of(self.rows)) / total if total > 0.0 else None
 
+    def deviation(self, name: str, label: str = "", function: Callable[[Floats], Floats] | None = None) -> float:
+        """The standard deviation of a number or date (in years), or of whether a column has a value; 0 without rows.
+
+        It is that of the synthetic rows: a scale to judge answers by. With a `function`, of that of the numbers.
+        """
+        if self.rows is None or self.weights is None or name not in self.schema.names:
+            return 0.0
+        column = self.column(name)
+        codes = column.encode(self.rows.column(name))
+        if label:
+            atom = column.labels().index(label) if label in column.labels() else -1
+            values = (codes == atom).astype(np.float64)
+        elif column.tag in (*NUMERIC, *YEAR):
+            numbers = atom_numbers(column)
+            values = (numbers if function is None else function(numbers))[codes]
+        else:
+            return 0.0
+        kept = ~np.isnan(values)
+        weights = np.maximum(self.weights, 0.0)[kept]
+        if not weights.sum() > 0.0:
+            return 0.0
+        centre = float(np.average(values[kept], weights=weights))
+        return math.sqrt(float(np.average((values[kept] - centre) ** 2, weights=weights)))
+
     def sample(self) -> pa.Table:
         """A few legal rows, to try a function on."""
         arrays = [column.decode(np.arange(column.size)[:2].repeat(2)[:2], _public()) for column in self.schema]
@@ -365,7 +513,7 @@ def _deviation(evidence: Evidence, counts: BlockCounts, columns: tuple[int, ...]
 
     With n cells in the marginal, it is looked for among the first, the last and some between them.
     """
-    alone = math.inf if counts.block.centred else counts.sigma  # centred counts alone say no count
+    alone = counts.sigma if counts.block.adds_up else math.inf  # contrasts alone say no count
     own = alone * math.sqrt(counts.block.cells / math.prod(counts.sizes(columns)))
     found = [one for one in evidence.marginals(columns) if any(part is counts for _, part in one.sources)]
     if not found:

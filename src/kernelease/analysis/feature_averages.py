@@ -3,24 +3,26 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimands import Columns, Estimand, evaluated
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.errors import ParameterError
+from kernelease.exact.encode import Encoder
 from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.privacy.accounting import Law
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
-from kernelease.privacy.step import Law
-from kernelease.table.encode import Encoder
-from kernelease.table.rows import Decoder
+from kernelease.table.decode import Decoder
 from kernelease.table.schema import Schema
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 ELSEWHERE = 2000  # legal rows, at random, on which functions are looked at beside the synthetic ones
 RIDGES = tuple(10.0**power for power in range(-8, 3))
@@ -168,7 +170,7 @@ class _FiellerLimits(ConfidenceLimits):
         )
 
 
-def feature_average(evidence: Evidence, estimand: Estimand) -> Estimate:
+def feature_average(evidence: "Evidence", estimand: Estimand) -> Estimate:
     """The answer to a question about a table, from a noisy embedding of its atoms."""
     if evidence.embedding is None or evidence.rows is None or evidence.weights is None:
         raise ParameterError("This release has no noisy numbers to answer from.")

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -17,16 +17,18 @@ from scipy.sparse import coo_array, csr_array, hstack, vstack
 
 from kernelease.analysis.estimands import Estimand
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, critical_value
 from kernelease.analysis.representatives import CellValues, Representatives, cell_values, outcomes, representatives
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.views import common_coarsening
 from kernelease.measured.blocks import MOST_COLUMNS
+from kernelease.measured.views import common_coarsening
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Condition
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 MOST_POINTS = 20_000  # variables of a linear program
 PARTS = (16, 8, 4, 2)  # ranges that numbers are cut into: as many as fit
@@ -125,7 +127,7 @@ class AtomClasses:
     points: Representatives
 
 
-def frechet_bounds(evidence: Evidence, estimand: Estimand) -> Estimate | None:
+def frechet_bounds(evidence: "Evidence", estimand: Estimand) -> Estimate | None:
     """The extremes over all tables that agree with the noisy counts; the value is NaN. None where no row can exist."""
     columns = evidence.positions(estimand.columns)
     known = _known(evidence, columns)
@@ -163,7 +165,7 @@ def _noise(limits: FrechetLimits) -> float:
 
 
 def _classes(
-    evidence: Evidence, estimand: Estimand, columns: tuple[int, ...], known: Sequence[Marginal]
+    evidence: "Evidence", estimand: Estimand, columns: tuple[int, ...], known: Sequence[Marginal]
 ) -> list[AtomClasses]:
     """The atoms of each column in as many classes as a linear program can take."""
     declared = [evidence.schema.columns[index] for index in columns]
@@ -183,7 +185,7 @@ def _classes(
     )
 
 
-def _known(evidence: Evidence, columns: tuple[int, ...]) -> list[Marginal]:
+def _known(evidence: "Evidence", columns: tuple[int, ...]) -> list[Marginal]:
     """What was measured of some of the columns, in the round that has the least noise."""
     known = []
     for size in range(1, MOST_COLUMNS + 1):
@@ -194,7 +196,7 @@ def _known(evidence: Evidence, columns: tuple[int, ...]) -> list[Marginal]:
     return known
 
 
-def _rows(evidence: Evidence) -> Interval:
+def _rows(evidence: "Evidence") -> Interval:
     """The least and the greatest number of rows."""
     if evidence.public_total:
         return evidence.total, evidence.total

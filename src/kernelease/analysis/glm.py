@@ -1,42 +1,52 @@
 """Generalised linear models from noisy counts: logistic, log-linear (Poisson) and linear, with interactions.
 
 The coefficients β solve Σ t·(y − μ(t·β)) = 0 over the rows, for variables t of the covariates. Σ t·y is a sum over the
-response and the columns of one variable, and Σ t·μ(t·β) one over the covariates: both are linear in counts. So two
-covariates need pairs only, and the noise of the equations is known whatever β is. It is carried over to β by the
-derivative J = Σ μ′·t·tᵀ. A number counts as the average of its cell: that is exact where the model holds within cells.
+response and the columns of one variable, and Σ t·μ(t·β) one over the covariates: both are linear in counts and moments.
+So two covariates need pairs only, and the noise of the equations is known whatever β is. A value of a coefficient is
+plausible where the equations, with all others solved for it, differ from 0 by no more than their noise: no
+approximation is made of how β follows from them. Where in its cell a number lies is measured by moments, to first
+order; what they leave open is a bias of the equations.
 """
 
+import itertools
 import math
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum, unique
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from scipy.special import expit
 
 from kernelease.analysis.estimands import NUMERIC
-from kernelease.analysis.estimate import CombinedSource, Estimate, Source, Target, Weights, covariance
-from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.groups import Regression
-from kernelease.analysis.ratio_estimator import MarginalSource
-from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers
+from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
+from kernelease.analysis.ratio_estimator import ProductSource
+from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.table.columns.column import Codes, Column
+from kernelease.estimate.offset_sums import OffsetSums
+from kernelease.estimate.products import Product, Way, best_ways, covariance_of, parts_of, product
+from kernelease.estimate.products import Term as Summed
+from kernelease.table.columns.column import Celled, Codes, Column
+from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of J must differ from 0
 _SINGULAR = 1e-8  # of J on a common scale: less is a solution at odds of 0 or infinity, which has no derivative
-CERTAIN = 20.0  # log-odds that no table shows: a solution with such has run away from counts that have none
+CERTAIN = 20.0  # log-odds that no table shows on average: a solution with such has run away from counts without one
 _STEPS = 200  # of Newton's method; ten suffice where there is a solution
 _LOST = 1e100  # a step so long is none towards a solution: nearly no row has some value of a covariate
 _LONGEST = 2.0  # that a step may move a logarithm of odds or rates
 _NEAR = 1e-9  # of the linear predictor: a step so short is the last
-_REMARK = "numbers count as the average of their cell: exact where the model holds within cells"
-_FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
-_HOW = "Write ill ~ age + sex, or ill ~ age * sex with their interaction."
+_NEARER = 1e-5  # the same for all other coefficients beside one that is tested: they count to second order
+_TRIES = 12  # steps of a search for an end of an interval, and halvings of the last
+_ENOUGH = 0.02  # of the critical value: a test that comes so near it is at the end of the interval
+_REMARK = "where a number lies within its cell is measured to first order; the rest is in the bias"
 
 
 @final
@@ -64,14 +74,19 @@ class Family(StrEnum):
         return rate, rate
 
 
+# --------------------
+# The variables of a model: functions of single columns, and their products.
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Variable:
-    """A function of one column, by atom: (atoms,); 0 for NULL of a number."""
+    """A function of one column, by atom: (atoms,); 0 for NULL of a number. With a factor, that function of a number."""
 
     name: str
     column: int
     values: Floats
+    factor: Factor | None = None
 
 
 @final
@@ -91,64 +106,220 @@ class Term:
         """The columns that it reads."""
         return {factor.column for factor in self.factors}
 
-    def on(self, evidence: Evidence, marginal: Marginal) -> Floats:
-        """Its average on the cells of a marginal: (cells,)."""
-        return np.asarray(math.prod((_on_cells(evidence, one, marginal) for one in self.factors), start=np.ones(1))) * (
-            np.ones(marginal.size)
-        )
-
     def of_codes(self, codes: Mapping[int, Codes]) -> Floats:
         """Its value on rows, given the atoms of each column."""
         rows = len(next(iter(codes.values())))
         return np.asarray(math.prod((one.values[codes[one.column]] for one in self.factors), start=np.ones(rows)))
 
 
-def generalised_regression(evidence: Evidence, formula: str, family: Family) -> Regression:
+def model_terms(evidence: "Evidence", formula: ModelFormula) -> list[Term]:
+    """The intercept, and the variables of the right side with their products."""
+    terms = [Term(())]
+    for factors in formula.products:
+        parts = [_variables(evidence, one, formula.columns) for one in factors]
+        terms += [Term(one) for one in itertools.product(*parts)]
+    return terms
+
+
+def _variables(evidence: "Evidence", factor: Factor, together: Sequence[str]) -> list[Variable]:
+    """A number or date as it is, with a variable for NULL; a category as one variable per value but the first."""
+    column = evidence.column(factor.column)
+    index, labels = evidence.schema.names.index(column.name), column.labels()
+    numeric = column.tag in (*NUMERIC, *YEAR)
+    if factor.shape is Shape.VALUES and numeric and column.tag != "boolean":
+        return _cells_of(evidence, column, index, together)
+    if not numeric or factor.shape is Shape.VALUES:
+        if factor.shape not in (Shape.PLAIN, Shape.VALUES):
+            raise ParameterError(f"formula: {factor} needs a column of numbers; {column.name!r} is {column.tag}.")
+        every = np.arange(column.size)
+        return [Variable(f"{column.name}[{labels[a]}]", index, (every == a).astype(float)) for a in every[1:]]
+    centres = atom_numbers(column)
+    missing = np.isnan(centres)
+    if isinstance(column, Celled):
+        factor.check(float(extremes(column)[0][0]) / YEAR.get(column.tag, 1.0))
+    values = np.where(missing, 0.0, factor.function(np.where(missing, 1.0, centres)))
+    found = [Variable(str(factor), index, values, factor)]
+    if missing.any():
+        found.append(Variable(f"{column.name}[{labels[int(np.argmax(missing))]}]", index, missing.astype(float)))
+    return found
+
+
+def _cells_of(evidence: "Evidence", column: Column, index: int, together: Sequence[str]) -> list[Variable]:
+    """One variable for each cell of a number but the first, as finely as it was measured together with the others."""
+    found, every = [], np.arange(column.size)
+    for label, condition in evidence.groups(column.name, together)[1:]:
+        atoms = np.array(condition.atoms)  # type: ignore[attr-defined]  # groups of a measured column are cells of it
+        found.append(Variable(f"{column.name}[{label}]", index, np.isin(every, atoms).astype(float)))
+    return found
+
+
+def generalised_regression(evidence: "Evidence", formula: str, family: Family) -> Regression:
     """The coefficients of a model, each with its interval, over the rows that have a response."""
-    match = _FORMULA.fullmatch(formula)
-    if match is None:
-        raise ParameterError(f"{family.value}: can't read {formula!r}. {_HOW}")
-    response = _response(evidence, match[1].strip(), family)
-    terms = _terms(evidence, match[2], response.column, family)
-    return _Equations(evidence, family, response, terms).solve(formula)
+    parsed = ModelFormula.parse(formula)
+    response = _response(evidence, parsed.response, family)
+    return _Equations(evidence, family, response, model_terms(evidence, parsed)).solve(formula)
 
 
-def trend(evidence: Evidence, column: str, over: str) -> Estimate:
-    """The slope of a number, or of the share of true, over a column of numbers or dates: per unit, or per year."""
-    ordered = evidence.numeric(over, "trend", ("integer", "number", *YEAR))
-    found = generalised_regression(evidence, f"{column} ~ {ordered.name}", Family.LINEAR)[ordered.name]
-    unit = "per year" if ordered.tag in YEAR else f"per unit of {over}"
-    return Estimate(
-        value=found.value,
-        parts=found.parts,
-        limits=found.limits,
-        target=found.target,
-        about=f"trend of {column} {unit}",
-        remark=found.remark,
-        possible=found.possible,
-        source=found.source,
-    )
+def _response(evidence: "Evidence", name: str, family: Family) -> Variable:
+    tags = ("boolean",) if family is Family.LOGISTIC else NUMERIC
+    column = evidence.numeric(name, "regression" if family is Family.LINEAR else family.value, tags)
+    values = np.nan_to_num(atom_numbers(column))
+    if family is Family.POISSON and values.min() < 0.0:
+        raise ParameterError(f"poisson: {name!r} may be negative; a log-linear model is of numbers from 0 on.")
+    return Variable(name, evidence.schema.names.index(name), values, Factor(name))
+
+
+# --------------------
+# What a variable is on the cells of a marginal: in the middle of a cell, and at both its ends.
+
+
+@final
+class _Place:
+    """One column of a marginal: the middles of its cells, their ends, and how the offsets from middles are summed.
+
+    A cell's offsets are summed by its moment, or by finer counts of the column alone, or not at all: whichever makes
+    the interval of the column's mean shortest. `slack` is how far a row's offset may then be off.
+    """
+
+    def __init__(self, evidence: "Evidence", marginal: Marginal, axis: int, *, offsets: bool) -> None:
+        self.column, self.axis = marginal.columns[axis], axis
+        self.groups, self.declared = marginal.groups[axis], evidence.schema.columns[self.column]
+        self._shape = tuple(-1 if other == axis else 1 for other in range(len(marginal.shape)))
+        self._marginal, self._shares = marginal, evidence.shares(self.column) + LEAST
+        self.scale = YEAR.get(self.declared.tag, 1.0)
+        self.half = self.slack = np.zeros(marginal.shape[axis])
+        self.summed_offsets: list[tuple[OffsetSums | Marginal, Floats]] = []  # with (cells, size of the sums) each
+        self.told = False  # whether numbers are taken at the middles of cells, with offsets
+        if isinstance(self.declared, Celled):
+            self._read(self.declared)
+            if offsets and self.half.any() and not evidence.chosen.parts:
+                self._choose(evidence, self.declared)
+
+    def _read(self, declared: Celled) -> None:
+        size = self._marginal.shape[self.axis]
+        low, high, known = np.full(size, np.nan), np.full(size, np.nan), self.groups[: declared.cell_count]
+        first, last = extremes(declared)
+        np.fmin.at(low, known, first)
+        np.fmax.at(high, known, last)
+        self.low, self.high = low, high
+        self.half = np.nan_to_num(0.5 * (high - low))
+        self.middle = np.where(np.isnan(low), 0.0, 0.5 * (np.nan_to_num(low) + np.nan_to_num(high)))
+
+    def _choose(self, evidence: "Evidence", declared: Celled) -> None:
+        """How to sum the offsets of each cell."""
+        fine = max(evidence.marginals((self.column,)), key=lambda one: one.size, default=None)
+        coarse = None if fine is None else parts_of(fine.groups[0], self.groups)
+        if fine is None or coarse is None:
+            return
+        moments, nothing = evidence.moments, np.zeros(len(self.half))
+        values, width = (np.nan_to_num(part) for part in middles_and_halves(declared, fine.groups[0]))
+        away = np.where(np.isnan(self.low)[coarse], 0.0, values - self.middle[coarse])
+        ways = [
+            Way(values=np.zeros_like(away), slack=self.half[coarse], variances=nothing),
+            Way(values=away, slack=width, variances=nothing),
+        ]
+        cells = None if moments is None else moments.cells(self.column)
+        found = None
+        if moments is not None and cells is not None and np.array_equal(cells, self.groups):
+            found = moments.alone(self.column, declared)
+        if found is not None:
+            rest = np.where(self.half > 0.0, found[1].slack, 0.0)[coarse]
+            ways.append(Way(values=np.zeros_like(away), slack=rest, variances=found[0].variances))
+        chosen = best_ways(fine, coarse, ways)
+        slack = np.zeros((len(ways), len(self.half)))
+        for way, line in zip(ways, slack, strict=True):
+            np.maximum.at(line, coarse, way.slack)
+        self.slack, self.told = slack[chosen, np.arange(len(chosen))], True
+        spread = np.zeros((len(self.half), fine.size))
+        spread[coarse, np.arange(fine.size)] = away * (chosen[coarse] == 1)
+        self.summed_offsets = [(fine, spread)]
+        if found is not None:
+            self.summed_offsets.append((found[0], np.diag((chosen == 2).astype(np.float64))))
+
+    def _average(self, values: Floats) -> Floats:
+        """The average of a function of atoms on each cell, by the column's own counts."""
+        total, sums = (np.bincount(self.groups, self._shares * part) for part in (np.ones_like(values), values))
+        return np.asarray(sums / np.maximum(total, 1e-300))
+
+    def values(self, variable: Variable, end: int) -> Floats:
+        """A variable on all cells of the marginal, in the middle (0), or at the low (−1) or high end (1) of its own."""
+        if variable.factor is None or not isinstance(self.declared, Celled) or (end == 0 and not self.told):
+            own = self._average(variable.values)
+        else:
+            chosen = self.middle if end == 0 else self.low if end < 0 else self.high
+            null = np.isnan(self.low)
+            own = np.where(null, 0.0, variable.factor.function(np.where(null, 1.0, chosen) / self.scale))
+        return np.broadcast_to(own.reshape(self._shape), self._marginal.shape).ravel()
+
+    def summed(self, values: Floats) -> Floats:
+        """Sums over all other columns: (k, cells) → (k, cells of this column)."""
+        others = tuple(1 + other for other in range(len(self._marginal.shape)) if other != self.axis)
+        return np.asarray(values.reshape(len(values), *self._marginal.shape).sum(axis=others))
+
+    def spread(self, values: Floats) -> Floats:
+        """Values by the cells of this column on all cells: (k, cells of this column) → (k, cells)."""
+        shaped = values.reshape(len(values), *self._shape)
+        return np.broadcast_to(shaped, (len(values), *self._marginal.shape)).reshape(len(values), -1)
+
+
+@final
+class _Design:
+    """Terms on the cells of a marginal, and with one column at the ends of its cells: (terms, cells) each."""
+
+    def __init__(self, evidence: "Evidence", marginal: Marginal, terms: Sequence[Term], *, offsets: bool) -> None:
+        self.marginal, self.terms = marginal, terms
+        axes = range(len(marginal.columns))
+        self.places = {marginal.columns[a]: _Place(evidence, marginal, a, offsets=offsets) for a in axes}
+        self.middle = self._at(None, 0)
+        used = {one.column for term in terms for one in term.factors if one.factor is not None}
+        wide = [self.places[column] for column in sorted(used) if self.places[column].half.any()]
+        self.ends = [(place, self._at(place, -1), self._at(place, 1)) for place in wide]
+
+    def _at(self, place: _Place | None, end: int) -> Floats:
+        ones = np.ones(self.marginal.size)
+        return np.stack([math.prod((self._one(v, place, end) for v in t.factors), start=ones) for t in self.terms])
+
+    def _one(self, variable: Variable, place: _Place | None, end: int) -> Floats:
+        own = self.places[variable.column]
+        return own.values(variable, end if own is place else 0)
+
+
+# --------------------
+# The equations, and the values of a coefficient that their noise allows.
 
 
 @final
 class _Equations:
     """Σ t·y − Σ t·μ(t·β) = 0 and its solution."""
 
-    def __init__(self, evidence: Evidence, family: Family, response: Variable, terms: Sequence[Term]) -> None:
+    def __init__(self, evidence: "Evidence", family: Family, response: Variable, terms: Sequence[Term]) -> None:
         self.evidence, self.family, self.terms = evidence, family, terms
         self.response = Term((response,))
         self.present = ~np.isnan(atom_numbers(evidence.schema.columns[response.column]))
-        covariates = set().union(*(term.columns for term in terms))
-        whole = self._marginal(covariates | {response.column}, needed=not self.present.all())
-        joint = whole or self._marginal(covariates, needed=True)
+        self.covariates = set().union(*(term.columns for term in terms))
+        joined = any(len(term.factors) > 1 for term in terms) or not self.present.all()
+        whole = self._marginal(self.covariates | {response.column}, needed=joined)
+        self.whole = whole if joined or len(self.covariates) < 2 or whole is None else None
+        joint = self._alone() or self.whole or self._marginal(self.covariates, needed=True)
         assert joint is not None  # it was needed
-        self.joint = joint
-        self.design = np.stack([term.on(evidence, joint) for term in terms])
-        self.known = np.ones(joint.size)
-        if whole is not None:
+        self.design = _Design(evidence, joint, terms, offsets=True)
+        self.joint, self.known = joint, np.ones(joint.size)
+        if response.column in joint.columns:
             known = Variable("", response.column, self.present.astype(np.float64))
-            self.known = Term((known,)).on(evidence, joint)
-        self.products = [self._product(term, whole) for term in terms]
+            self.known = self.design.places[response.column].values(known, 0)
+        self.products = [self._product(term) for term in terms]
+        self.wanted = np.array([part.value for part in self.products])
+        self.sampling = np.zeros((len(terms), len(terms)))
+
+    def _alone(self) -> Marginal | None:
+        """The counts of a single covariate, in the cells in which it was counted with the response."""
+        tabulated = self.evidence.tabulated
+        if len(self.covariates) != 1 or not self.present.all() or tabulated is None or self.evidence.chosen.parts:
+            return None
+        (index,) = self.covariates
+        beside = self._marginal({index, *self.response.columns}, needed=True)
+        assert beside is not None  # it was needed
+        return tabulated.aligned((index,), {index: beside.groups[beside.columns.index(index)]})
 
     def _marginal(self, columns: set[int], *, needed: bool) -> Marginal | None:
         measured = self.evidence.marginals(tuple(sorted(columns)))
@@ -159,37 +330,184 @@ class _Equations:
         instead = "Take fewer covariates, no interaction, or all rows; regression() needs pairs of columns only."
         raise self.evidence.not_together(columns, self.family.value, instead)
 
-    def _product(self, term: Term, whole: Marginal | None) -> tuple[Marginal, Floats]:
-        """Σ t·y as a function of measured cells."""
-        marginal = whole or self._marginal(term.columns | self.response.columns, needed=True)
-        assert marginal is not None  # it was needed
-        return marginal, term.on(self.evidence, marginal) * self.response.on(self.evidence, marginal)
+    def _product(self, term: Term) -> Product:
+        """Σ t·y, with moments where t is a number or a flag and both were measured together."""
+        first = self.whole or self._marginal(term.columns | self.response.columns, needed=True)
+        assert first is not None  # it was needed
+        marginal = first
+        if len(term.factors) < 2 and len(first.columns) > 2:
+            marginal = self._marginal(term.columns | self.response.columns, needed=True) or first
+        plain = all(one.factor is None or one.factor.shape is Shape.PLAIN for one in term.factors)
+        if plain and len(marginal.columns) <= 2 and self._told(term, marginal):
+            parts = [self._summed(one) for one in (*term.factors, *self.response.factors)]
+            found = product(self.evidence.moments, [*parts, *self._flag()], marginal)
+            return Product(found.pieces, found.bias + found.loose)
+        return self._by_cells(term, marginal)
+
+    def _told(self, term: Term, marginal: Marginal) -> bool:
+        """Whether the numbers in a product are single values in each cell, or moments say where in it they lie."""
+        moments = self.evidence.moments
+        for variable in (*term.factors, *self.response.factors):
+            place = _Place(self.evidence, marginal, marginal.columns.index(variable.column), offsets=False)
+            if variable.factor is None or not place.half.any():
+                continue
+            cells = None if moments is None else moments.cells(variable.column)
+            others = [column for column in marginal.columns if column != variable.column]
+            declared = place.declared
+            if declared.tag in YEAR:  # moments are in days, and models in years
+                return False
+            if moments is None or cells is None or not isinstance(declared, Celled):
+                return False
+            if others and (
+                not np.array_equal(cells, place.groups) or moments.beside(variable.column, declared, *others) is None
+            ):
+                return False
+        return True
+
+    def _summed(self, variable: Variable) -> Summed:
+        """A variable as sums of products take it."""
+        column = self.evidence.schema.columns[variable.column]
+        nothing = np.zeros_like(variable.values)
+        if variable.factor is None or not isinstance(column, Celled):
+            return Summed(name=variable.name, column=variable.column, middle=variable.values, half=nothing)
+        half = np.zeros(column.size)
+        first, last = extremes(column)
+        half[: column.cell_count] = 0.5 * (last - first)
+        middle = nothing.copy()
+        middle[: column.cell_count] = 0.5 * (first + last)
+        return Summed(name=variable.name, column=variable.column, middle=middle, half=half, number=column)
+
+    def _flag(self) -> list[Summed]:
+        """1 where there is a response, if it may be missing."""
+        if self.present.all():
+            return []
+        flags = self.present.astype(np.float64)
+        return [Summed(name="", column=next(iter(self.response.columns)), middle=flags, half=np.zeros_like(flags))]
+
+    def _by_cells(self, term: Term, marginal: Marginal) -> Product:
+        """Σ t·y with both at their averages in each cell; how far off it may be is a bias."""
+        whole = Term((*term.factors, *self.response.factors))
+        design = _Design(self.evidence, marginal, [whole], offsets=False)
+        function = design.middle[0]
+        bias = 0.0
+        for _, low, high in design.ends:
+            far = np.maximum(np.abs(low[0] - function), np.abs(high[0] - function))
+            bias += max(0.0, float(far @ marginal.counts))
+        return Product(((marginal, function),), bias)
 
     def solve(self, formula: str) -> Regression:
         """Newton's method with the derivative on the nearest distribution, and the errors of where it ends."""
-        wanted = np.array([float(function @ marginal.counts) for marginal, function in self.products])
-        counts = self.joint.counts * self.known
-        weights = np.maximum(self.joint.shares * self.known * max(1.0, self.evidence.total), LEAST)
-        slopes = self._start(wanted, counts)
-        for _ in range(_STEPS):
-            mean, slope = self.family.mean(slopes @ self.design)
-            derivative = (self.design * (weights * slope)) @ self.design.T
-            step = np.linalg.lstsq(derivative, wanted - self.design @ (counts * mean), rcond=None)[0]
-            largest = float(np.abs(step @ self.design).max())
-            whole = self.family is Family.LINEAR  # one step is exact there; elsewhere a long one would overshoot
-            slopes = slopes + step * (1.0 if whole else min(1.0, _LONGEST / max(largest, 1e-300)))
-            if largest > _LOST:
-                return self._told(formula, slopes, None)
-            if largest < _NEAR * (1.0 + float(np.abs(slopes @ self.design).max())):
-                break
-        else:
-            return self._told(formula, slopes, None)
-        ran_away = self.family is Family.LOGISTIC and float(np.abs(slopes @ self.design).max()) > CERTAIN
-        return self._told(formula, slopes, None if ran_away else derivative)
+        slopes = self._newton(self._start(), None, _NEAR)
+        if slopes is None or self._ran_away(slopes):
+            return Regression(formula, {term.name: self._lost(formula, term) for term in self.terms})
+        self.sampling = self._sampled(slopes)
+        return self._told_by(formula, slopes)
 
-    def _start(self, wanted: Floats, counts: Floats) -> Floats:
+    def _newton(self, slopes: Floats, fixed: int | None, near: float) -> Floats | None:
+        """The solution of all equations, or of all but one whose coefficient is fixed; None where there is none."""
+        free = np.array([k for k in range(len(slopes)) if k != fixed], dtype=np.int64)
+        for _ in range(_STEPS if len(free) else 0):
+            derivative = self.derivative(slopes)[np.ix_(free, free)]
+            step = np.zeros_like(slopes)
+            step[free] = np.linalg.lstsq(derivative, self.equations(slopes)[free], rcond=None)[0]
+            largest = float(np.abs(step @ self.design.middle).max())
+            linear = self.family is Family.LINEAR  # one step is exact there; elsewhere a long one would overshoot
+            slopes = slopes + step * (1.0 if linear else min(1.0, _LONGEST / max(largest, 1e-300)))
+            if not largest < _LOST:
+                return None
+            if largest < near * (1.0 + float(np.abs(slopes @ self.design.middle).max())):
+                return slopes
+        return None if len(free) else slopes
+
+    @property
+    def weights(self) -> Floats:
+        """About how many rows with a response are in each cell: none below 0."""
+        return np.asarray(np.maximum(self.joint.shares * self.known * max(1.0, self.evidence.total), LEAST))
+
+    def derivative(self, slopes: Floats) -> Floats:
+        """J = Σ μ′·t·tᵀ."""
+        slope = self.family.mean(slopes @ self.design.middle)[1]
+        return np.asarray((self.design.middle * (self.weights * slope)) @ self.design.middle.T)
+
+    def equations(self, slopes: Floats) -> Floats:
+        """Σ t·y − Σ t·μ, as the noisy numbers have it: (terms,)."""
+        left = self.wanted - self._means(slopes) @ self.joint.counts
+        for place, slope, _ in self._within(slopes):
+            for sums, spread in place.summed_offsets:
+                left = left - slope @ (spread @ sums.counts)
+        return np.asarray(left)
+
+    def _means(self, slopes: Floats) -> Floats:
+        """t·μ in the middle of cells: (terms, cells)."""
+        middle = self.design.middle
+        return np.asarray(middle * self.family.mean(slopes @ middle)[0] * self.known)
+
+    def _within(self, slopes: Floats) -> "list[tuple[_Place, Floats, Floats]]":
+        """By how much an offset of each column changes t·μ: (terms, cells of the column), and half the rise on all."""
+        found, shares = [], self.weights
+        for place, low, high in self.design.ends:
+            if place.told:
+                rise = self._rise(slopes, low, high)
+                mean = place.summed(rise * shares) / np.maximum(place.summed(shares[None]), 1e-300)
+                found.append((place, mean / np.where(place.half > 0.0, place.half, np.inf), rise))
+        return found
+
+    def _rise(self, slopes: Floats, low: Floats, high: Floats) -> Floats:
+        """Half of how much t·μ differs between the two ends of a cell: (terms, cells)."""
+        above, below = (part * self.family.mean(slopes @ part)[0] for part in (high, low))
+        return np.asarray(0.5 * (above - below) * self.known)
+
+    def bias(self, slopes: Floats, direction: Floats) -> float:
+        """How far Σ direction·equations may be off, by what lies within cells."""
+        total = float(np.abs(direction) @ [part.bias for part in self.products])
+        centre, counts = direction @ self._means(slopes), self.joint.counts
+        told = {id(place): (direction @ slope, direction @ rise) for place, slope, rise in self._within(slopes)}
+        for place, low, high in self.design.ends:
+            ends = [direction @ (part * self.family.mean(slopes @ part)[0] * self.known) for part in (low, high)]
+            if place.told:
+                slope, rise = told[id(place)]
+                even, open_ = (place.spread((slope * part)[None])[0] for part in (place.half, place.slack))
+                far = np.abs(rise - even) + np.abs(0.5 * (ends[0] + ends[1]) - centre) + np.abs(open_)
+            else:
+                far = np.maximum(np.abs(ends[0] - centre), np.abs(ends[1] - centre))
+            total += max(0.0, float(far @ counts))
+        return total
+
+    def terms_of(self, slopes: Floats, direction: Floats) -> list[tuple[float, Product]]:
+        """Σ direction·equations as a sum of noisy numbers."""
+        parts = [(float(w), part) for w, part in zip(direction, self.products, strict=True)]
+        parts.append((-1.0, Product(((self.joint, direction @ self._means(slopes)),))))
+        for place, slope, _ in self._within(slopes):
+            across = direction @ slope
+            parts += [(-1.0, Product(((sums, across @ spread),))) for sums, spread in place.summed_offsets]
+        return parts
+
+    def noise(self, rows: Sequence[list[tuple[float, Product]]]) -> Floats:
+        """The covariance of such sums by the noise of all blocks."""
+        tabulated = self.evidence.tabulated
+        assert tabulated is not None  # the counts came from it
+        return covariance_of(rows, tabulated.sigmas)
+
+    def test(self, slopes: Floats, fixed: int, value: float) -> "tuple[Floats, float, float, float] | None":
+        """With one coefficient at a value: all others, what is left of its equation, that one's error and bias."""
+        inverse = np.linalg.pinv(self.derivative(slopes))
+        start = slopes + (value - slopes[fixed]) * inverse[:, fixed] / inverse[fixed, fixed]
+        start[fixed] = value
+        found = self._newton(start, fixed, _NEARER)
+        if found is None:
+            return None
+        across = np.linalg.pinv(self.derivative(found))[fixed]
+        if not across[fixed] > 0.0:
+            return None
+        direction = across / across[fixed]
+        variance = float(self.noise([self.terms_of(found, direction)])[0, 0])
+        variance += float(direction @ self.sampling @ direction)
+        left = float(direction @ self.equations(found))
+        return found, left, math.sqrt(max(0.0, variance)), self.bias(found, direction)
+
+    def _start(self) -> Floats:
         """All coefficients 0 but the intercept, which gives the mean of the response."""
-        share = wanted[0] / max(1.0, float(counts.sum()))
+        share = self.wanted[0] / max(1.0, float((self.joint.counts * self.known).sum()))
         start = np.zeros(len(self.terms))
         if self.family is Family.LOGISTIC:
             start[0] = math.log(min(max(share, 0.01), 0.99) / (1.0 - min(max(share, 0.01), 0.99)))
@@ -197,23 +515,29 @@ class _Equations:
             start[0] = math.log(max(share, 1e-3))
         return start
 
-    def _told(self, formula: str, slopes: Floats, derivative: Floats | None) -> Regression:
-        if derivative is None:
-            return Regression(formula, {term.name: self._lost(formula, term) for term in self.terms})
-        mean, slope = self.family.mean(slopes @ self.design)
-        sources = [self._source(k, mean) for k in range(len(self.terms))]
-        clear = self._clear(derivative, slope)
-        inverse = np.linalg.pinv(derivative)
-        noise = inverse @ _covariances([one.weights() for one in sources]) @ inverse.T
-        sampling = inverse @ self._sampling(slopes) @ inverse.T
+    def _ran_away(self, slopes: Floats) -> bool:
+        average = float(self.joint.shares @ np.abs(slopes @ self.design.middle))
+        return self.family is Family.LOGISTIC and average > CERTAIN
+
+    def _told_by(self, formula: str, slopes: Floats) -> Regression:
+        derivative = self.derivative(slopes)
+        clear, inverse = self._clear(derivative, slopes), np.linalg.pinv(derivative)
+        sums = [self.terms_of(slopes, line) for line in inverse]
+        noise, sampling = np.diag(self.noise(sums)), np.diag(inverse @ self.sampling @ inverse.T)
+        population = self.evidence.target is Target.POPULATION
         estimates = {}
         for k, term in enumerate(self.terms):
-            population = self.evidence.target is Target.POPULATION
-            source = CombinedSource(tuple(zip(inverse[k].tolist(), sources, strict=True)))
-            estimates[term.name] = Estimate.normal(
-                float(slopes[k]),
-                noise=math.sqrt(max(0.0, float(noise[k, k]))) if clear else math.inf,
-                sampling=math.sqrt(max(0.0, float(sampling[k, k]))),
+            parts = Parts(
+                noise=math.sqrt(max(0.0, float(noise[k]))) if clear else math.inf,
+                sampling=math.sqrt(max(0.0, float(sampling[k]))),
+                bias=self.bias(slopes, inverse[k]),
+            )
+            source = ProductSource(evidence=self.evidence, terms=tuple(sums[k]))
+            limits = ScoreLimits(equations=self, slopes=slopes, place=k, parts=parts, laplace=source.laplace)
+            estimates[term.name] = Estimate(
+                value=float(slopes[k]),
+                parts=parts,
+                limits=limits if clear else UnknownLimits(),
                 target=self.evidence.target,
                 about=f"{term.name} in {formula}",
                 remark=_REMARK if clear else "the noise hides how the variables go together: no bounded interval",
@@ -226,28 +550,18 @@ class _Equations:
         about = f"{term.name} in {formula}"
         return Estimate.normal(math.nan, noise=math.inf, target=self.evidence.target, about=about, remark=remark)
 
-    def _source(self, k: int, mean: Floats) -> Source:
-        """The error of equation k at the solution."""
-        marginal, function = self.products[k]
-        first = MarginalSource(evidence=self.evidence, marginal=marginal, function=function)
-        rest = self.design[k] * mean * self.known
-        if marginal is self.joint:
-            return MarginalSource(evidence=self.evidence, marginal=marginal, function=function - rest)
-        second = MarginalSource(evidence=self.evidence, marginal=self.joint, function=rest)
-        return CombinedSource(((1.0, first), (-1.0, second)))
-
-    def _clear(self, derivative: Floats, slope: Floats) -> bool:
+    def _clear(self, derivative: Floats, slopes: Floats) -> bool:
         """Whether J is surely not singular: its least eigenvalue, on a common scale, beside the noise of that."""
         scale = np.sqrt(np.maximum(np.diag(derivative), 0.0))
         if not np.all(scale > 0.0):
             return False
         roots, vectors = np.linalg.eigh(derivative / np.outer(scale, scale))
-        direction = vectors[:, 0] / scale
-        function = (direction @ self.design) ** 2 * slope * self.known
+        direction, slope = vectors[:, 0] / scale, self.family.mean(slopes @ self.design.middle)[1]
+        function = (direction @ self.design.middle) ** 2 * slope * self.known
         error = math.sqrt(max(0.0, float(self.joint.joint([function])[1][0, 0])))
         return bool(roots[0] > max(WEAK * error, _SINGULAR))
 
-    def _sampling(self, slopes: Floats) -> Floats:
+    def _sampled(self, slopes: Floats) -> Floats:
         """The covariance of the equations over tables drawn from the population, from the synthetic rows; robust."""
         rows, weights = self.evidence.rows, self.evidence.weights
         count = len(self.terms)
@@ -266,58 +580,65 @@ class _Equations:
         return found
 
 
-def _covariances(weights: Sequence[Weights]) -> Floats:
-    return np.array([[covariance(one, other) for other in weights] for one in weights])
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoreLimits(ConfidenceLimits):
+    """The values of a coefficient at which its equation, all others solved, is 0 up to its noise and bias.
 
+    The ends to first order are tested; where a test says that they are not the ends, these are searched for.
+    """
 
-def _on_cells(evidence: Evidence, variable: Variable, marginal: Marginal) -> Floats:
-    """The average of a variable on each cell, by the column's own counts: (cells,)."""
-    axis = marginal.columns.index(variable.column)
-    groups, shares = marginal.groups[axis], evidence.shares(variable.column) + LEAST
-    total, sums = (np.bincount(groups, weights=shares * part) for part in (np.ones(len(groups)), variable.values))
-    shape = [-1 if other == axis else 1 for other in range(len(marginal.shape))]
-    return np.broadcast_to((sums / total).reshape(shape), marginal.shape).ravel()
+    equations: _Equations
+    slopes: Floats
+    place: int
+    parts: Parts
+    laplace: bool
+    _found: dict[float, Interval] = field(default_factory=dict, repr=False, compare=False)  # by level
 
+    def at(self, level: float) -> Interval:
+        if level not in self._found:
+            self._found[level] = self._end(level, -1.0), self._end(level, 1.0)
+        return self._found[level]
 
-def _response(evidence: Evidence, name: str, family: Family) -> Variable:
-    tags = ("boolean",) if family is Family.LOGISTIC else NUMERIC
-    column = evidence.numeric(name, family.value, tags)
-    values = np.nan_to_num(atom_numbers(column))
-    if family is Family.POISSON and values.min() < 0.0:
-        raise ParameterError(f"poisson: {name!r} may be negative; a log-linear model is of numbers from 0 on.")
-    return Variable(name, evidence.schema.names.index(name), values)
+    def _end(self, level: float, side: float) -> float:
+        error, bias, value = self.parts.standard_error, self.parts.bias, float(self.slopes[self.place])
+        if not math.isfinite(error):
+            return side * math.inf
+        reach = critical_value(level, 2.0 * bias / error if error > 0.0 else 0.0, laplace=self.laplace) * error + bias
+        if reach == 0.0:
+            return value
+        slopes, inside, step = self.slopes, 0.0, reach
+        for _ in range(_TRIES):
+            tested = self._tested(slopes, value + side * step, level)
+            if tested is None:
+                return side * math.inf
+            slopes, over = tested
+            if abs(over) < _ENOUGH:
+                return value + side * step
+            if over > 0.0:
+                return value + side * self._between(inside, step, level, side)
+            inside, step = step, 2.0 * step
+        return side * math.inf
 
+    def _between(self, inside: float, outside: float, level: float, side: float) -> float:
+        """The end, between a value that is plausible and one that is not; at the outer one where nothing is solved."""
+        slopes, value = self.slopes, float(self.slopes[self.place])
+        for _ in range(_TRIES):
+            middle = 0.5 * (inside + outside)
+            tested = self._tested(slopes, value + side * middle, level)
+            if tested is None or abs(tested[1]) < _ENOUGH:
+                return outside if tested is None else middle
+            slopes, over = tested
+            inside, outside = (inside, middle) if over > 0.0 else (middle, outside)
+        return outside
 
-def _terms(evidence: Evidence, right: str, response: int, family: Family) -> list[Term]:
-    """The variables of the right side: columns, a:b for products, a * b for both and their product."""
-    sets: dict[tuple[str, ...], None] = {}
-    for part in right.split("+"):
-        given = [name.strip().strip('`"') for name in re.split(r"[*:]", part)]
-        if not all(given) or len(given) > 2 or len(set(given)) < len(given):
-            raise ParameterError(f"{family.value}: {part.strip()!r} is no column and no product of two. {_HOW}")
-        for name in given if "*" in part else ():
-            sets[name,] = None
-        sets[tuple(given)] = None
-    terms = [Term(())]
-    for names in sets:
-        parts = [_variables(evidence, evidence.column(name)) for name in names]
-        if any(one.column == response for part in parts for one in part):
-            raise ParameterError(f"{family.value}: the response can't be on the right side, too.")
-        pairs = [(one,) for one in parts[0]] if len(parts) == 1 else [(a, b) for a in parts[0] for b in parts[1]]
-        terms += [Term(factors) for factors in pairs]
-    return terms
-
-
-def _variables(evidence: Evidence, column: Column) -> list[Variable]:
-    """A number or date as it is, with a variable for NULL; a category as one variable per value but the first."""
-    index = evidence.schema.names.index(column.name)
-    labels = column.labels()
-    if column.tag not in (*NUMERIC, *YEAR):
-        every = np.arange(column.size)
-        return [Variable(f"{column.name}[{labels[a]}]", index, (every == a).astype(float)) for a in every[1:]]
-    centres = atom_numbers(column)
-    missing = np.isnan(centres)
-    found = [Variable(column.name, index, np.where(missing, 0.0, np.nan_to_num(centres)))]
-    if missing.any():
-        found.append(Variable(f"{column.name}[{labels[int(np.argmax(missing))]}]", index, missing.astype(float)))
-    return found
+    def _tested(self, slopes: Floats, value: float, level: float) -> tuple[Floats, float] | None:
+        """All coefficients with this one at a value, and how far beyond the critical value its test is: a share."""
+        found = self.equations.test(slopes, self.place, value)
+        if found is None:
+            return None
+        others, left, error, bias = found
+        if error == 0.0:
+            return others, 1.0 if abs(left) > bias else -1.0
+        factor = critical_value(level, 2.0 * bias / error, laplace=self.laplace)
+        return others, (abs(left) - bias) / (factor * error) - 1.0

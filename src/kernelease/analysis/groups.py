@@ -1,19 +1,26 @@
-"""Several estimates at once: by group, in a cross-table, and the coefficients of a model."""
+"""Several estimates at once, by group, in a table, as coefficients; and questions that are asked of each group."""
 
 import html
+import itertools
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 
 import numpy as np
 
+from kernelease.analysis.estimands import Indicator
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.inference import CONFIDENCE
-from kernelease.analysis.plots import coefficient_chart, estimate_chart, stacked
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult
+from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stacked
 from kernelease.arrays import Floats
-from kernelease.errors import ParameterError
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.estimate.marginal import ConditionalMarginal
+from kernelease.table.expressions.logic import Condition
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 # --------------------
 # Estimates by group, and in a cross-table.
@@ -116,9 +123,11 @@ class EstimateTable:
         return pandas().DataFrame(lines, columns=[*names, *FIELDS])
 
     def plot(self, level: float = CONFIDENCE) -> Any:
-        """An Altair chart of the share of each cell with its interval, a colour per row. Needs the extra `plot`."""
+        """An Altair chart of shares with their intervals, a colour per row; of many cells, shades. Needs `plot`."""
         down, across = self.title.split(" \\ ")
         named = [{"group": line["column"], "colour": line["row"], **line} for line in self._lines(level)]
+        if len(named) > MOST_PLOTTED:
+            return heat_chart(named, down, across)
         return estimate_chart(named, across, about="share of rows", legend=down)
 
     def _lines(self, level: float) -> list[dict[str, Any]]:
@@ -195,7 +204,8 @@ def html_table(header: Sequence[str], rows: Iterable[Line], *, caption: str = ""
     top = f"<caption>{html.escape(caption)}</caption>" if caption else ""
     notes = "".join(f"<div>{html.escape(note)}</div>" for note in _notes(kept))
     foot = f'<tfoot><tr><td colspan="{len(header)}">{notes}</td></tr></tfoot>' if notes else ""
-    return f"<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table>"
+    frame = '<div style="overflow-x:auto;max-width:100%">'  # a wide table stays in its frame
+    return f"{frame}<table>{top}<thead><tr>{head}</tr></thead><tbody>{body}</tbody>{foot}</table></div>"
 
 
 def _notes(rows: Iterable[Line]) -> list[str]:
@@ -235,6 +245,31 @@ class Regression(Mapping[str, Estimate]):
 
     def __len__(self) -> int:
         return len(self.coefficients)
+
+    def summary(self, level: float = CONFIDENCE) -> str:
+        """All coefficients in words: value, interval, and p of the hypothesis that it is 0."""
+        width, lines = max(map(len, self)), [self.formula]
+        for name, one in self.items():
+            low, high = one.interval(level)
+            little = "  says little" if one.says_little else ""
+            told = f"{one.value:>12.5g}  {low:>12.5g} to {high:<12.5g}  p = {one.test().p_value:.3g}"
+            lines.append(f"{name:<{width}}  {told}{little}")
+        notes = dict.fromkeys(one.remark for one in self.values() if one.remark)
+        return "\n".join([*lines, *notes])
+
+    def test(self, *names: str) -> TestResult:
+        """Whether several coefficients are all 0 (none named: all but the intercept).
+
+        Each is tested at an equal part of the level, so that the level is kept however their errors go together.
+        """
+        chosen = names or tuple(name for name in self if name != INTERCEPT)
+        missing = [name for name in chosen if name not in self]
+        if missing or not chosen:
+            raise ParameterError(f"test: there is no coefficient {missing or names!r}; there are {', '.join(self)}.")
+        least = min(self[name].test().p_value for name in chosen)
+        statistic = max(abs(self[name].value) / max(self[name].standard_error, 1e-300) for name in chosen)
+        hypothesis = f"{', '.join(chosen)} in {self.formula} are all 0"
+        return TestResult(hypothesis=hypothesis, statistic=statistic, p_value=min(1.0, len(chosen) * least), draws=None)
 
     def to_pandas(self, level: float = CONFIDENCE) -> Any:
         """A data frame: term, value, low, high, standard_error, says_little. Needs pandas."""
@@ -327,3 +362,224 @@ class RegressionGroups(Mapping[Label, Regression]):
         lines: list[Line] = [[*as_tuple(label), *(model[name] for name in names)] for label, model in self.items()]
         caption = next(iter(self.values())).formula if self.models else ""
         return html_table((*as_tuple(self.by), *names), lines, caption=caption)
+
+
+# --------------------
+# Conditions that cut through cells: it is not known which rows of such a cell are meant.
+
+
+REMARK = "the condition cuts through a cell: whether its rows are meant is in the bias, to first order"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class WidenedLimits(ConfidenceLimits):
+    """Limits that reach further on both sides, within what is possible."""
+
+    limits: ConfidenceLimits
+    more: float
+    within: Interval
+
+    def at(self, level: float) -> Interval:
+        low, high = self.limits.at(level)
+        return max(low - self.more, min(low, self.within[0])), min(high + self.more, max(high, self.within[1]))
+
+
+def doubted(estimate: Estimate, *, bounded: bool = False) -> Estimate:
+    """The estimate with what the rows of cut cells may change in its bias and its interval.
+
+    Its error is a sum of functions of cells, to first order; so is what the rows of a cell change that are taken to be
+    meant and are not, or the other way. `bounded` says that the estimate's possible values are all there are.
+    """
+    if estimate.source is None and _is_whole(estimate):
+        return estimate
+    if estimate.source is None:
+        raise ParameterError(
+            f"{estimate.about}: the condition cuts through a cell, and nothing says what its rows change. Ask with a "
+            "condition at the ends of cells, so that all rows of a cell are meant or none."
+        )
+    functions: dict[int, tuple[ConditionalMarginal, Floats]] = {}
+    for marginal, function in estimate.source.functions():
+        if isinstance(marginal, ConditionalMarginal):
+            before = functions.get(id(marginal), (marginal, np.zeros(marginal.size)))[1]
+            functions[id(marginal)] = marginal, before + function
+    more = sum(marginal.doubt(function) for marginal, function in functions.values())
+    within = estimate.possible if bounded else (-np.inf, np.inf)
+    return replace(
+        estimate,
+        parts=replace(estimate.parts, bias=estimate.parts.bias + more),
+        limits=WidenedLimits(estimate.limits, more, within),
+        remark="; ".join(part for part in (estimate.remark, REMARK) if part),
+    )
+
+
+def _is_whole(estimate: Estimate) -> bool:
+    """Whether the interval is all that is possible."""
+    low, high = estimate.interval()
+    return low <= estimate.possible[0] and estimate.possible[1] <= high
+
+
+# --------------------
+# One question for each value of a column, or for each combination of values of several.
+
+
+MOST_GROUPS = 4096  # more would not be read, and take minutes
+Answer = TypeVar("Answer")
+
+
+def grouped(
+    evidence: "Evidence",
+    by: str | Sequence[str],
+    columns: Iterable[str],
+    answer: Callable[[tuple[Condition, ...], str], Estimate],
+) -> Groups:
+    """The answer for each group; it gets the group's conditions and its name. `columns` are those of the question."""
+    return Groups(title_of(by), each_group(evidence, by, [tuple(columns)], answer))
+
+
+def each_group(
+    evidence: "Evidence",
+    by: str | Sequence[str],
+    sets: Sequence[Iterable[str]],
+    answer: Callable[[tuple[Condition, ...], str], Answer],
+) -> dict[Label, Answer]:
+    """The answer for each group. `sets` are the columns that the question needs together, together with the groups."""
+    names = names_of(by)
+    whole = [(*names, *one) for one in sets]
+    parts = [evidence.groups(name, *whole) for name in names]
+    if math.prod(map(len, parts)) > MOST_GROUPS:
+        raise CapacityError(
+            f"by: {' and '.join(names)} have {math.prod(map(len, parts)):,} groups, more than {MOST_GROUPS:,}. "
+            "Ask about ranges by where instead."
+        )
+    found: dict[Label, Answer] = {}
+    for combination in itertools.product(*parts):
+        labels = tuple(label for label, _ in combination)
+        told = ", ".join(f"{name} {label}" for name, label in zip(names, labels, strict=True))
+        label = labels[0] if isinstance(by, str) else labels
+        found[label] = answer(tuple(condition for _, condition in combination), told)
+    return found
+
+
+def names_of(by: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns of the groups."""
+    names = (by,) if isinstance(by, str) else tuple(by)
+    if not names or len(set(names)) < len(names):
+        raise ParameterError(f"by: needs one or several different columns, got {by!r}.")
+    return names
+
+
+def title_of(by: str | Sequence[str] | None) -> Label:
+    """What groups are by."""
+    return by if isinstance(by, str) else tuple(by or ())
+
+
+# --------------------
+# The questions themselves: `where` first, then `by`.
+
+
+ALONE = "Ask about all rows, or about groups that were measured together with what is asked."
+
+
+def estimated(
+    evidence: "Evidence",
+    sets: Sequence[Iterable[str]],
+    answer: Callable[["Evidence"], Estimate],
+    *,
+    what: str,
+    instead: str = ALONE,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Estimate | Groups:
+    """A question about the rows that fulfil a condition, or about each group of them.
+
+    `sets` are the columns that must have been measured together, together with those of the condition and the groups;
+    else it is refused in the name of `what`, with what to ask `instead`, unless it is about all rows.
+    """
+
+    def asked(rows: "Evidence") -> Estimate:
+        found = answer(rows)
+        return doubted(found, bounded=True) if _is_cut(rows, sets) and _has_ends(found) else found
+
+    found = _asked(evidence, sets, asked, (what, instead), where, by)
+    if isinstance(found, dict):
+        return Groups(title_of(by), {label: _told(one, where, told) for label, (one, told) in found.items()})
+    return _told(found, where, "")
+
+
+def modelled(
+    evidence: "Evidence",
+    sets: Sequence[Iterable[str]],
+    answer: Callable[["Evidence"], Regression],
+    *,
+    what: str,
+    instead: str = ALONE,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Regression | RegressionGroups:
+    """A model of the rows that fulfil a condition, or one of each group of them; as `estimated`."""
+
+    def asked(rows: "Evidence") -> Regression:
+        found = answer(rows)
+        if not _is_cut(rows, sets):
+            return found
+        return Regression(found.formula, {name: doubted(e) if _has_ends(e) else e for name, e in found.items()})
+
+    found = _asked(evidence, sets, asked, (what, instead), where, by)
+    if isinstance(found, dict):
+        return RegressionGroups(
+            title_of(by), {label: _fitted(one, where, told) for label, (one, told) in found.items()}
+        )
+    return _fitted(found, where, "")
+
+
+def _asked(
+    evidence: "Evidence",
+    sets: Sequence[Iterable[str]],
+    answer: Callable[["Evidence"], Answer],
+    refusal: tuple[str, str],
+    where: str | None,
+    by: str | Sequence[str] | None,
+) -> Answer | dict[Label, tuple[Answer, str]]:
+    base = evidence.where(where)
+    names = () if by is None else names_of(by)
+    more = {*base.columns, *(_measured_name(evidence, name) for name in names)}
+    for one in sets:
+        columns = evidence.positions({*one, *more})
+        if more and not evidence.marginals(columns):
+            raise evidence.not_together(columns, *refusal)
+    if by is None:
+        return answer(evidence.within(base))
+    return each_group(
+        evidence,
+        by,
+        [(*one, *base.columns) for one in sets],
+        lambda group, told: (answer(evidence.within(Indicator((*base.parts, *group)))), told),
+    )
+
+
+def _is_cut(rows: "Evidence", sets: Sequence[Iterable[str]]) -> bool:
+    """Whether the condition cuts through cells of what answers the question."""
+    used = [marginal for one in sets for marginal in rows.marginals(rows.positions(one))]
+    return any(isinstance(marginal, ConditionalMarginal) and marginal.cut for marginal in used)
+
+
+def _has_ends(estimate: Estimate) -> bool:
+    low, high = estimate.interval()
+    return math.isfinite(high - low)
+
+
+def _measured_name(evidence: "Evidence", name: str) -> str:
+    """The column, or where it is derived, the one that says it."""
+    structure = evidence.schema.structure
+    return structure.origins(name)[0] if name in structure.derivations else evidence.column(name).name
+
+
+def _told(estimate: Estimate, where: str | None, group: str) -> Estimate:
+    """The estimate with the rows that it is about in its name."""
+    rows = (f" where {where}" if where else "") + (f" for {group}" if group else "")
+    return replace(estimate, about=estimate.about + rows)
+
+
+def _fitted(model: Regression, where: str | None, group: str) -> Regression:
+    return Regression(model.formula, {name: _told(one, where, group) for name, one in model.items()})

@@ -165,6 +165,10 @@ class Ratio:
         first, second = self.variances
         return first - 2.0 * ratio * self.covariance + ratio * ratio * second
 
+    def blurred(self, error: float) -> "Ratio":
+        """The same with one more error of the ratio, independent of the others: a standard deviation."""
+        return replace(self, variances=(self.variances[0] + (error * self.denominator) ** 2, self.variances[1]))
+
     def interval(self, factor: float) -> Interval:
         """All t with (numerator − t·denominator)² ≤ factor²·variance(t)."""
         first, second = self.variances
@@ -480,3 +484,63 @@ def logit(share: float) -> float:
     if share <= 0.0 or share >= 1.0:
         return -math.inf if share <= 0.0 else math.inf
     return math.log(share / (1.0 - share))
+
+
+# --------------------
+# What a test on private rows tells, in place of a release.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateTest:
+    """What a test on private rows tells: whether the hypothesis is rejected at a level that was chosen before.
+
+    `margin` is how far the noisy statistic lies above its noisy critical value, in the measure of the kernel; the test
+    rejects where it is above 0. `noise` is the standard deviation of the noise in the statistic. There is no p-value:
+    with so little noise it would say more of a row than ε allows (docs/proofs/permutation-tests.md).
+    """
+
+    hypothesis: str
+    level: float
+    margin: float
+    noise: float
+    epsilon: float
+    protected: str
+    entry: int | None  # of the ledger that was given
+    private: bool
+
+    @property
+    def rejected(self) -> bool:
+        """Whether the hypothesis is rejected: wrongly with a probability of at most `level`."""
+        return self.margin > 0.0
+
+    @property
+    def statement(self) -> str:
+        """What was spent, and on whom."""
+        if not self.private:
+            return "NOT PRIVATE: the noise came from a seed."
+        books = "no ledger was given: count it yourself" if self.entry is None else f"entry {self.entry} of the ledger"
+        return (
+            f"This answer is ε-differentially private with ε = {self.epsilon:g} and δ = 0: it protects "
+            f"{self.protected}, under replace-one ({books})."
+        )
+
+    @property
+    def words(self) -> str:
+        """The result in a few sentences."""
+        found = (
+            f"Evidence against: {self.hypothesis}."
+            if self.rejected
+            else f"No evidence against: {self.hypothesis}. That does not prove it."
+        )
+        side = "above" if self.rejected else "below"
+        return (
+            f"{found} Level {self.level:g}; the statistic is {abs(self.margin):.3g} {side} its critical value, with "
+            f"noise of {self.noise:.3g}. {self.statement}"
+        )
+
+    def __str__(self) -> str:
+        return self.words
+
+    def _repr_html_(self) -> str:
+        return f"<p>{html.escape(self.words)}</p>"

@@ -14,7 +14,7 @@ from kernelease.errors import ParameterError
 _INK = "#2f5d8a"  # of estimates without a colour of their own
 _VALUE = re.compile(r"(?<=\[)[^\]]*(?=\])")  # in the name of a coefficient: sex[male]
 _ALL_PLOTTED = 300  # a column of 256 cells and NULL is drawn whole
-_MOST_PLOTTED = 60  # cells of a column that a picture still shows one by one
+MOST_PLOTTED = 60  # cells of a column that a picture still shows one by one
 
 
 def altair() -> Any:
@@ -82,9 +82,9 @@ def difference_chart(differences: Sequence[Difference]) -> Any:
 def _column_chart(charts: Any, differences: Sequence[Difference], name: str) -> Any:
     shown, title = differences, name
     if len(differences) > _ALL_PLOTTED:
-        clearest = sorted(range(len(differences)), key=lambda i: -abs(differences[i].z))[:_MOST_PLOTTED]
+        clearest = sorted(range(len(differences)), key=lambda i: -abs(differences[i].z))[:MOST_PLOTTED]
         shown = [differences[i] for i in sorted(clearest)]  # in their own order
-        title = f"{name}, the {_MOST_PLOTTED} clearest of {len(differences)} cells"
+        title = f"{name}, the {MOST_PLOTTED} clearest of {len(differences)} cells"
     data = charts.Data(
         values=[
             {
@@ -136,6 +136,25 @@ def estimate_chart(
         y=charts.Y(f"low:{kind}", title=about, scale=height), y2="high", **options
     )
     return charts.layer(whiskers, points).properties(width=max(240, min(640, 14 * len(lines))), height=240)
+
+
+def heat_chart(lines: Sequence[Mapping[str, Any]], down: str, across: str) -> Any:
+    """An Altair chart of many shares as shades; pointing at one tells its interval, and what says little is pale."""
+    charts = altair()
+    orders = [list(dict.fromkeys(line[key] for line in lines)) for key in ("colour", "group")]
+    told = [charts.Tooltip(f"{key}:Q", format=".2%", title=key) for key in ("value", "low", "high")]
+    return (
+        charts.Chart(charts.Data(values=[_told(line) for line in lines]))
+        .mark_rect()
+        .encode(
+            x=charts.X("group:N", sort=orders[1], title=across, axis=charts.Axis(labelOverlap=True)),
+            y=charts.Y("colour:N", sort=orders[0][::-1], title=down, axis=charts.Axis(labelOverlap=True)),
+            color=charts.Color("value:Q", title="share of rows", scale=charts.Scale(scheme="blues")),
+            opacity=charts.condition("datum.says_little", charts.value(0.35), charts.value(1.0)),
+            tooltip=[charts.Tooltip("colour:N", title=down), charts.Tooltip("group:N", title=across), *told],
+        )
+        .properties(width=360, height=300)
+    )
 
 
 def _height(charts: Any, lines: Sequence[Mapping[str, Any]], zero: bool) -> tuple[str, Any]:

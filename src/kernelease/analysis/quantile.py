@@ -3,24 +3,25 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol, final
+from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.analysis.asking import grouped, names_of
-from kernelease.analysis.estimands import Calendar, Estimand, Indicator
-from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.evidence import Evidence
-from kernelease.analysis.groups import Groups, Label, as_tuple, joined
+from kernelease.analysis.estimands import Estimand, Indicator
+from kernelease.analysis.estimate import Calendar, Estimate, Parts, Target
+from kernelease.analysis.groups import Groups, Label, as_tuple, grouped, joined, names_of
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.ratio_estimator import marginal_source
 from kernelease.analysis.representatives import LEAST, cell_values, extremes, few, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.table.columns.celled import Celled
+from kernelease.table.columns.column import Celled
 from kernelease.table.expressions.logic import Condition
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 # --------------------
 # Quantiles of a column of numbers or dates, by tests of its distribution function.
@@ -32,7 +33,7 @@ _TAGS = ("integer", "number", "date", "datetime")
 
 
 def quantile(
-    evidence: Evidence,
+    evidence: "Evidence",
     name: str,
     share: float,
     *,
@@ -60,7 +61,7 @@ def quantile(
     return grouped(evidence, by, (name, *base.columns), lambda group, told: answer(group, f"{about} for {told}"))
 
 
-def _conditional(evidence: Evidence, column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
+def _conditional(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
     columns = evidence.positions((column.name, *chosen.columns))
     measured = evidence.marginals(columns)
     if not measured and len(columns) == 1:
@@ -74,7 +75,7 @@ def _conditional(evidence: Evidence, column: Celled, share: float, chosen: Indic
     return _Distribution.of(finest, axis, column, share, flags, evidence.target).estimate(about, evidence)
 
 
-def _flags(evidence: Evidence, marginal: Marginal, chosen: Indicator) -> tuple[Floats, Floats, Floats]:
+def _flags(evidence: "Evidence", marginal: Marginal, chosen: Indicator) -> tuple[Floats, Floats, Floats]:
     """Whether the rows of a cell are meant: surely, on average if they are spread evenly, possibly; (cells,) each."""
     axes = []
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
@@ -85,7 +86,7 @@ def _flags(evidence: Evidence, marginal: Marginal, chosen: Indicator) -> tuple[F
     return functions.least(0.0)[0], functions.middle()[0], functions.greatest(0.0)[0]
 
 
-def _unmeasured(evidence: Evidence, column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
+def _unmeasured(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
     """The synthetic rows' quantile, between the column's own ends: nothing was measured of these columns together."""
     low, high = (float(end) for end in (extremes(column)[0][0], extremes(column)[1][-1]))
     value = 0.5 * (low + high)
@@ -203,7 +204,7 @@ class _Distribution(ConfidenceLimits):
         whole = float(self.ends[1][-1] - self.ends[0][0])
         return min(whole, float(starts[-1] - starts[0]) / rows) if rows > 0.0 else whole
 
-    def estimate(self, about: str, evidence: Evidence) -> Estimate:
+    def estimate(self, about: str, evidence: "Evidence") -> Estimate:
         """The estimate; its standard error is that of the share of rows, carried over by the density."""
         value = self.value
         place = min(int(np.searchsorted(self.ends[1][self.tested], value)), len(self.tested) - 1)
@@ -251,9 +252,9 @@ def _tested(
 
 
 def shares(
-    evidence: Evidence,
+    evidence: "Evidence",
     name: str,
-    average: Callable[[Evidence, Estimand], Estimate],
+    average: "Callable[[Evidence, Estimand], Estimate]",
     *,
     where: str | None = None,
     by: str | Sequence[str] | None = None,
@@ -282,13 +283,13 @@ class Probability(Protocol):
     """What estimates the probability of an event."""
 
     def __call__(
-        self, evidence: Evidence, event: str, *, where: str | None, by: str | Sequence[str] | None
+        self, evidence: "Evidence", event: str, *, where: str | None, by: str | Sequence[str] | None
     ) -> Estimate | Groups:
         """The share of rows for which `event` is true."""
 
 
 def survival(
-    evidence: Evidence,
+    evidence: "Evidence",
     name: str,
     times: Sequence[float],
     probability: Probability,

@@ -3,19 +3,21 @@
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from kernelease.analysis.estimate import SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
-from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
-from kernelease.analysis.representatives import CellValues
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.offset_sums import OffsetPart
 from kernelease.estimate.products import Product, Term, block_weights, number_term
 from kernelease.table.columns.column import Column
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
+    from kernelease.analysis.representatives import CellValues
 
 # --------------------
 # The ratio itself, from counts of cells and offsets within them.
@@ -36,7 +38,7 @@ class RatioEstimator:
     """
 
     marginal: Marginal
-    functions: CellValues
+    functions: "CellValues"
     target: Target
     possible: Interval  # the least and the greatest numerator where the denominator is 1
     divisor: float | None = None  # a public number in place of the sum of denominators
@@ -193,7 +195,7 @@ class RatioLimits(ConfidenceLimits):
 # The error of a sum over all rows, as a weighted sum of the noise of a release's blocks.
 
 
-def marginal_source(evidence: Evidence, marginal: Marginal, function: Floats, *, sampling: float) -> Source | None:
+def marginal_source(evidence: "Evidence", marginal: Marginal, function: Floats, *, sampling: float) -> Source | None:
     """The error of the estimate of Σ function; None for a population without rows that show how it varies."""
     if evidence.target is Target.POPULATION and evidence.rows is None:
         return None
@@ -201,7 +203,7 @@ def marginal_source(evidence: Evidence, marginal: Marginal, function: Floats, *,
 
 
 def ratio_source(
-    evidence: Evidence, estimator: RatioEstimator, pair: tuple[Floats, Floats], parts: Parts, scale: float
+    evidence: "Evidence", estimator: RatioEstimator, pair: tuple[Floats, Floats], parts: Parts, scale: float
 ) -> Source | None:
     """Of `scale` times a ratio, to first order: of Σ (numerator − ratio·denominator), over the denominators' sum."""
     if not math.isfinite(parts.standard_error):
@@ -222,7 +224,7 @@ def ratio_source(
 class OffsetSource(Source):
     """The error of what offsets add to a sum, by noise alone: sampling is counted where the cells are."""
 
-    evidence: Evidence
+    evidence: "Evidence"
     offset: OffsetPart
 
     @property
@@ -245,7 +247,7 @@ class MarginalSource(Source):
     on the synthetic rows.
     """
 
-    evidence: Evidence
+    evidence: "Evidence"
     marginal: Marginal
     function: Floats  # (cells,)
     sampling: float = 0.0
@@ -279,7 +281,7 @@ class MarginalSource(Source):
         return centred / norm if norm > 0.0 else np.sqrt(shares / max(float(shares.sum()), 1e-300))
 
 
-def _cells(evidence: Evidence, marginal: Marginal) -> Integers:
+def _cells(evidence: "Evidence", marginal: Marginal) -> Integers:
     """The cell of each synthetic row."""
     assert evidence.rows is not None  # whoever asks has looked
     cell = np.zeros(evidence.rows.num_rows, dtype=np.int64)
@@ -293,7 +295,7 @@ def _cells(evidence: Evidence, marginal: Marginal) -> Integers:
 # Numbers of the rows that are asked about, and errors of sums of their products.
 
 
-def number_of(evidence: Evidence, column: Column) -> Term:
+def number_of(evidence: "Evidence", column: Column) -> Term:
     """A column of numbers as a variable, over the chosen rows."""
     index = evidence.schema.names.index(column.name)
     measured = evidence.marginals((index,))
@@ -307,7 +309,7 @@ def number_of(evidence: Evidence, column: Column) -> Term:
 class ProductSource(Source):
     """The error of Σ weight·product by noise: what a coefficient or a correlation is to first order."""
 
-    evidence: Evidence
+    evidence: "Evidence"
     terms: tuple[tuple[float, Product], ...]
 
     @property

@@ -1,37 +1,42 @@
 """Least squares from the noisy second moments of a release, and whether a coefficient says anything."""
 
 import math
-import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.analysis.estimands import NUMERIC
-from kernelease.analysis.estimate import Estimate, Source, Target
-from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.estimate import Estimate, Parts, Source, Target
+from kernelease.analysis.glm import Family, generalised_regression
 from kernelease.analysis.groups import INTERCEPT, Regression
+from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.ratio_estimator import ProductSource, number_of
-from kernelease.analysis.representatives import YEAR, atom_numbers
+from kernelease.analysis.representatives import YEAR
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import Product, Term, covariance_of, product
 from kernelease.table.columns.column import Codes, Column
+from kernelease.table.expressions.formulas import ModelFormula
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 # --------------------
 # Whether a coefficient says something: on the scale of the standard deviations of its two columns.
 
 
-def judged(evidence: Evidence, found: Regression, latent: float | None = None) -> Regression:
+def judged(evidence: "Evidence", found: Regression, latent: float | None = None) -> Regression:
     """The coefficients, with what is possible for each taken as one standard deviation of the response per one of it.
 
     That is the scale of a correlation, −1 to 1; so one `says_little` where its interval is longer than half of it. The
     response of a logistic or log-linear model is on the scale of its linear predictor, whose standard deviation is
     `latent`. The intercept is told beside two standard deviations to either side of itself.
     """
-    response = latent or _spread(evidence, found.formula.partition("~")[0].strip())
+    response = latent or evidence.deviation(ModelFormula.parse(found.formula).response)
     estimates = {}
     for name, estimate in found.items():
         own = _own_spread(evidence, name)
@@ -42,41 +47,56 @@ def judged(evidence: Evidence, found: Regression, latent: float | None = None) -
     return Regression(found.formula, estimates)
 
 
-def _own_spread(evidence: Evidence, name: str) -> float:
+def _own_spread(evidence: "Evidence", name: str) -> float:
     """The standard deviation of a variable; of a product, that of its factors' product; 1/2 for the intercept."""
     if name == INTERCEPT:
         return 0.5
-    parts = [one.partition("[") for one in name.split(":")]
-    if any(column not in evidence.schema.names for column, _, _ in parts):
+    return math.prod(_factor_spread(evidence, one) for one in name.split(":"))
+
+
+def _factor_spread(evidence: "Evidence", name: str) -> float:
+    """Of a column, of whether it has a value, or of a function of it."""
+    column, _, label = name.partition("[")
+    if column in evidence.schema.names:
+        return evidence.deviation(column, label.rstrip("]"))
+    try:
+        factor = ModelFormula.parse(f"y ~ {name}").products[0][0]
+    except ParameterError:
         return 0.0
-    return math.prod(_spread(evidence, column, label.rstrip("]")) for column, _, label in parts)
+    return evidence.deviation(factor.column, function=factor.function)
 
 
-def judged_trend(evidence: Evidence, found: Estimate, column: str, over: str) -> Estimate:
+def judged_trend(evidence: "Evidence", found: Estimate, column: str, over: str) -> Estimate:
     """A slope, judged as a coefficient is."""
-    response, own = _spread(evidence, column), _spread(evidence, over)
+    response, own = evidence.deviation(column), evidence.deviation(over)
     return replace(found, possible=(-response / own, response / own)) if response > 0.0 and own > 0.0 else found
 
 
-def _spread(evidence: Evidence, name: str, label: str = "") -> float:
-    """The standard deviation of a number or date (in years), or of whether a column has a value; 0 without any rows."""
-    if evidence.rows is None or evidence.weights is None or name not in evidence.schema.names:
-        return 0.0
-    column = evidence.column(name)
-    codes = column.encode(evidence.rows.column(name))
-    if label:
-        atom = column.labels().index(label) if label in column.labels() else -1
-        values = (codes == atom).astype(np.float64)
-    elif column.tag in (*NUMERIC, *YEAR):
-        values = atom_numbers(column)[codes]
-    else:
-        return 0.0
-    kept = ~np.isnan(values)
-    weights = np.maximum(evidence.weights, 0.0)[kept]
-    if not weights.sum() > 0.0:
-        return 0.0
-    centre = float(np.average(values[kept], weights=weights))
-    return math.sqrt(float(np.average((values[kept] - centre) ** 2, weights=weights)))
+# --------------------
+# The interval of a coefficient, by a test of each value.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoefficientLimits(ConfidenceLimits):
+    """Fieller's interval of a coefficient, a ratio of two noisy sums, that is off by at most `bias`.
+
+    Where the sum below may be less by its noise, the coefficient may be off by as much more. `shift` is added.
+    """
+
+    ratio: Ratio
+    bias: float
+    shift: float = 0.0
+    laplace: bool = False
+
+    def at(self, level: float) -> Interval:
+        error = self.ratio.standard_error
+        gap = 2.0 * self.bias / error if error > 0.0 else math.inf
+        factor = critical_value(level, gap if math.isfinite(gap) else 0.0, laplace=self.laplace)
+        low, high = self.ratio.interval(factor)
+        less = self.ratio.denominator - factor * math.sqrt(max(0.0, self.ratio.variances[1]))
+        off = self.bias * self.ratio.denominator / less if less > 0.0 else math.inf
+        return low - off + self.shift, high + off + self.shift
 
 
 # --------------------
@@ -84,19 +104,45 @@ def _spread(evidence: Evidence, name: str, label: str = "") -> float:
 
 
 WEAK = 3.0  # standard errors by which the least eigenvalue of the second moments must differ from 0
-_FORMULA = re.compile(r"\s*([^~]+?)\s*~\s*([^~]+?)\s*")
 INSTEAD = "Leave one of them out, or ask about all rows: a group as a covariate (hours ~ age + sex) needs pairs only."
-_HOW = "Write hours ~ age + sex: a column of numbers, ~, and columns with + between them."
 
 
-def regression(evidence: Evidence, formula: str) -> Regression:
+def regression(evidence: "Evidence", formula: str) -> Regression:
     """Least squares of a column of numbers on others, over the rows that have a response.
 
     With A = Σ t tᵀ and b = Σ t y over the variables t, β = A⁻¹ b. Every entry is a sum over one or two columns, so
-    that all were measured, and the noise of A⁻¹(b − A β) is known. It is carried over to first order: where A itself
-    drowns in its noise, no interval is given.
+    that all were measured, and the noise of b − A β is known whatever β is: each value of a coefficient is tested.
+    Where A itself drowns in its noise, no interval is given. Products of columns and functions of them are those of a
+    generalised linear model, and need all columns together.
     """
+    if not ModelFormula.parse(formula).plain:
+        return generalised_regression(evidence, formula, Family.LINEAR)
     return _Equations(evidence, design(evidence, formula)).solve(formula)
+
+
+def trend(evidence: "Evidence", column: str, over: str) -> Estimate:
+    """The slope of a number, or of the share of true, over a column of numbers or dates: per unit, or per year."""
+    response = evidence.numeric(column, "trend", NUMERIC)
+    ordered = evidence.numeric(over, "trend", ("integer", "number", *YEAR))
+    if response is ordered:
+        raise ParameterError(f"trend: needs two different columns, got {column!r} twice.")
+    model = _design(evidence, response, [ordered])
+    if not _are_missing(evidence, ordered):
+        model = replace(model, predictors=model.predictors[:2])
+    found = _Equations(evidence, model).solve(f"{column} ~ {over}")[over]
+    unit = "per year" if ordered.tag in YEAR else f"per unit of {over}"
+    return replace(found * YEAR.get(ordered.tag, 1.0), about=f"trend of {column} {unit}")
+
+
+def _are_missing(evidence: "Evidence", column: Column) -> bool:
+    """Whether some rows surely have no such number: else they count as average ones."""
+    (index,) = evidence.positions((column.name,))
+    measured = evidence.marginals((index,))
+    if not column.nullable or not measured:
+        return column.nullable
+    finest = max(measured, key=lambda one: one.size)
+    value, variance = finest.joint([(np.arange(finest.size) == finest.groups[0][column.size - 1]).astype(np.float64)])
+    return bool(value[0] > WEAK * math.sqrt(max(0.0, float(variance[0, 0]))))
 
 
 @final
@@ -113,7 +159,7 @@ class Design:
 class _Equations:
     """The normal equations, with the largest bias of each entry; the response is the last of the variables."""
 
-    def __init__(self, evidence: Evidence, model: Design) -> None:
+    def __init__(self, evidence: "Evidence", model: Design) -> None:
         self.evidence, self.model = evidence, model
         self.terms = (*model.predictors, model.response)
         count = len(self.terms)
@@ -230,26 +276,59 @@ class _Equations:
         except np.linalg.LinAlgError:
             raise ParameterError(f"regression: the variables of {formula!r} determine each other. Drop one.") from None
         slopes = inverse @ right
-        noise = inverse @ self._noise(slopes) @ inverse.T
         sampling = inverse @ self._sampling(slopes) @ inverse.T
         bias = self._bias(inverse, slopes)
         back = self._back()
         shift = np.zeros(count)
         shift[0] = self.model.response.centre
         clear = self._clear(matrix)
+        tested = self._tested(back, inverse, slopes)
         estimates = {}
         for k, (term, value) in enumerate(zip(self.model.predictors, back @ slopes + shift, strict=True)):
-            estimates[term.name] = Estimate.normal(
-                float(value),
-                noise=math.sqrt(max(0.0, float(back[k] @ noise @ back[k]))) if clear else math.inf,
-                sampling=math.sqrt(max(0.0, float(back[k] @ sampling @ back[k]))),
-                bias=float(np.abs(back[k]) @ bias),
+            noise, sampled = tested[k].standard_error, math.sqrt(max(0.0, float(back[k] @ sampling @ back[k])))
+            parts = Parts(noise=noise if clear else math.inf, sampling=sampled, bias=float(np.abs(back[k]) @ bias))
+            limits = CoefficientLimits(
+                ratio=tested[k].blurred(sampled), bias=parts.bias, shift=float(shift[k]), laplace=self._laplace
+            )
+            estimates[term.name] = Estimate(
+                value=float(value),
+                parts=parts,
+                limits=limits if clear else UnknownLimits(),
                 target=self.evidence.target,
                 about=f"{term.name} in {formula}",
                 remark="" if clear else "the noise hides how the variables go together: there is no bounded interval",
                 source=self._source(back[k] @ inverse, slopes) if clear else None,
             )
         return Regression(formula, estimates)
+
+    def _tested(self, back: Floats, inverse: NDArray[Any], slopes: Floats) -> list[Ratio]:
+        """Each coefficient c·β as a ratio of two sums with known noise.
+
+        With u = A⁻¹c / cᵀA⁻¹c, the equations u·(b − A(β + (t − c·β)u)) are 0 at t = c·β, and say t = n/d with
+        n = u·(b − Aβ₀), β₀ = β − (c·β)u, and d = uᵀAu: what all other coefficients are for this t is solved for.
+        """
+        count, rows, found = len(slopes), [], []
+        for line in back:
+            across = inverse @ line
+            u = across / float(line @ across)
+            base = slopes - float(line @ slopes) * u
+            rows.append(self._sum(u, np.append(-base, 1.0)))
+            rows.append(self._sum(u, np.append(u, 0.0)))
+            found.append((float(line @ slopes), float(u @ self.moments[:count, :count] @ u)))
+        noise = self._covariance(rows)
+        return [
+            Ratio.of((value * below, below), noise[2 * k : 2 * k + 2, 2 * k : 2 * k + 2])
+            for k, (value, below) in enumerate(found)
+        ]
+
+    def _sum(self, left: Floats, right: Floats) -> list[tuple[float, Product]]:
+        """Σ left·right over the entries of the equations, of which the last column is b."""
+        entries = ((k, j) for k in range(len(left)) for j in range(len(right)))
+        return [(float(left[k] * right[j]), self.parts[k, j]) for k, j in entries]
+
+    @property
+    def _laplace(self) -> bool:
+        return any(sums.laplace for part in self.parts.values() for sums, _ in part.pieces)
 
     def _source(self, influence: Floats, slopes: Floats) -> Source | None:
         """The error of Σ influence·(b − Aβ)/N by noise; None for a population, whose sampling is not in it."""
@@ -367,19 +446,18 @@ class _Equations:
         return column.encode(self.evidence.rows.column(column.name))
 
 
-def design(evidence: Evidence, formula: str) -> Design:
+def design(evidence: "Evidence", formula: str) -> Design:
     """The variables of a formula such as hours ~ age + sex. A category has one variable per value but the first."""
-    match = _FORMULA.fullmatch(formula)
-    if match is None:
-        raise ParameterError(f"regression: can't read {formula!r}. {_HOW}")
-    names = [_name(part) for part in match[2].split("+")]
-    column = evidence.numeric(_name(match[1]), "regression", NUMERIC)
-    if len(set(names)) < len(names) or column.name in names:
-        raise ParameterError(f"regression: each column may be there once, in {formula!r}.")
+    parsed = ModelFormula.parse(formula)
+    column = evidence.numeric(parsed.response, "regression", NUMERIC)
+    return _design(evidence, column, [evidence.column(product[0].column) for product in parsed.products])
+
+
+def _design(evidence: "Evidence", column: Column, predictors: Sequence[Column]) -> Design:
     null = np.isnan(column.centres())
-    terms = [Term(name="intercept", column=None, middle=np.ones(1), half=np.zeros(1))]
-    for name in names:
-        terms += _terms(evidence, evidence.column(name))
+    terms = [Term(name=INTERCEPT, column=None, middle=np.ones(1), half=np.zeros(1))]
+    for one in predictors:
+        terms += _terms(evidence, one)
     return Design(
         response=number_of(evidence, column),
         present=None if not null.any() else (~null).astype(np.float64),
@@ -387,16 +465,9 @@ def design(evidence: Evidence, formula: str) -> Design:
     )
 
 
-def _name(part: str) -> str:
-    name = part.strip().strip('`"')
-    if not name or any(sign in part for sign in ":*^()-"):
-        raise ParameterError(f"regression: {part.strip()!r} is not a column. {_HOW}")
-    return name
-
-
-def _terms(evidence: Evidence, column: Column) -> list[Term]:
+def _terms(evidence: "Evidence", column: Column) -> list[Term]:
     index = evidence.schema.names.index(column.name)
-    if column.tag in NUMERIC:
+    if column.tag in (*NUMERIC, *YEAR):
         number = number_of(evidence, column)
         null = np.isnan(column.centres())
         return [number, _dummy(column, index, int(np.argmax(null)))] if null.any() else [number]

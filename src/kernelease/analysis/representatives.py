@@ -11,14 +11,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.analysis.conditions import InCell
-from kernelease.analysis.estimands import Indicator, Integrand, NumericValue, numbers_of
+from kernelease.analysis.estimands import InCell, Indicator, Integrand, NumericValue, numbers_of
 from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.estimate.products import cell_ranges
-from kernelease.table.columns.celled import Celled, Stepped
-from kernelease.table.columns.column import Column
+from kernelease.measured.views import cell_ranges
+from kernelease.table.columns.column import Celled, Column, Stepped
 from kernelease.table.columns.listed import Hierarchy, Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime

@@ -2,15 +2,13 @@
 
 import math
 from dataclasses import dataclass, replace
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.analysis.conditions import present
-from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of
+from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of, present
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
-from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of
 from kernelease.analysis.representatives import LEAST, representatives, weighted
@@ -20,24 +18,27 @@ from kernelease.estimate.marginal import DENSE, Marginal
 from kernelease.estimate.products import (
     Product,
     Term,
-    cell_ranges,
     covariance_of,
     mean_and_variance,
     present_term,
     product,
 )
+from kernelease.measured.views import cell_ranges
 from kernelease.table.columns.column import Column
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
 
 # --------------------
 # Variance and standard deviation.
 
 
-def standard_deviation(evidence: Evidence, name: str) -> Estimate:
+def standard_deviation(evidence: "Evidence", name: str) -> Estimate:
     """The standard deviation of a column, over the rows that have a number."""
     return replace(variance(evidence, name).sqrt(), about=f"standard deviation of {name}")
 
 
-def variance(evidence: Evidence, name: str) -> Estimate:
+def variance(evidence: "Evidence", name: str) -> Estimate:
     """E[x²] − E[x]² of a column of numbers, over the rows that have one."""
     column = evidence.numeric(name, "standard deviation", ("integer", "number"))
     term = number_of(evidence, column)
@@ -59,7 +60,7 @@ def variance(evidence: Evidence, name: str) -> Estimate:
     )
 
 
-def _sampling_of_deviation(evidence: Evidence, term: Term, marginal: Marginal, gradient: Floats) -> float:
+def _sampling_of_deviation(evidence: "Evidence", term: Term, marginal: Marginal, gradient: Floats) -> float:
     """The variance over tables drawn from the population, by the synthetic rows or the cells."""
     if evidence.rows is None or evidence.weights is None or term.column is None:
         x, known = term.on(marginal.groups[0])[0], np.ones(marginal.size)
@@ -79,7 +80,7 @@ def _sampling_of_deviation(evidence: Evidence, term: Term, marginal: Marginal, g
 CLEAR = 6.0  # standard errors from 0 from which on a share's logarithm is nearly linear in it
 
 
-def gini(evidence: Evidence, name: str) -> Estimate:
+def gini(evidence: "Evidence", name: str) -> Estimate:
     """E|X − X′| / 2E[X] of a column of numbers from 0 on, over the rows that have one.
 
     With counts c of cells at x it is cᵀAc / (2·Σc·Σcx), A the distances: independent noise has no bias in it, since A
@@ -118,7 +119,7 @@ def gini(evidence: Evidence, name: str) -> Estimate:
     )
 
 
-def entropy(evidence: Evidence, name: str) -> Estimate:
+def entropy(evidence: "Evidence", name: str) -> Estimate:
     """−Σ p·log p of the values of a column, in nats; of numbers and dates, of their cells. NULL is a value.
 
     Where a share may be 0 its logarithm is not nearly linear: then every distribution within the limits of all shares
@@ -199,7 +200,7 @@ def _share_errors(marginal: Marginal, shares: Floats, rows: float) -> Floats:
     return np.sqrt(np.maximum(variances, 0.0)) / rows
 
 
-def _finest(evidence: Evidence, name: str, what: str) -> Marginal:
+def _finest(evidence: "Evidence", name: str, what: str) -> Marginal:
     measured = evidence.marginals(evidence.positions((name,)))
     if not measured:
         if evidence.chosen.parts:
@@ -208,7 +209,7 @@ def _finest(evidence: Evidence, name: str, what: str) -> Marginal:
     return max(measured, key=lambda one: one.size)
 
 
-def _middles(evidence: Evidence, column: Column, marginal: Marginal) -> tuple[Floats, Floats]:
+def _middles(evidence: "Evidence", column: Column, marginal: Marginal) -> tuple[Floats, Floats]:
     """The average number of each cell, evenly spread, and how far one may be from it; NaN for NULL."""
     points = weighted(representatives(column), evidence.shares(marginal.columns[0]) + LEAST)
     numbers = numbers_of(column, pa.table({column.name: points.values}))
@@ -216,7 +217,7 @@ def _middles(evidence: Evidence, column: Column, marginal: Marginal) -> tuple[Fl
     return 0.5 * (low + high), 0.5 * (high - low)
 
 
-def _sampling_of_gradient(evidence: Evidence, marginal: Marginal, gradient: Floats) -> float:
+def _sampling_of_gradient(evidence: "Evidence", marginal: Marginal, gradient: Floats) -> float:
     if evidence.target is Target.TABLE:
         return 0.0
     return math.sqrt(max(0.0, float(marginal.sampling([gradient])[0, 0])))
@@ -229,7 +230,7 @@ def _sampling_of_gradient(evidence: Evidence, marginal: Marginal, gradient: Floa
 WHOLE: Interval = (-1.0, 1.0)  # all that a correlation can be
 
 
-def correlation(evidence: Evidence, first: str, second: str) -> Estimate:
+def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
     """Pearson's correlation over the rows that have both numbers."""
     columns = [evidence.numeric(name, "correlation", NUMERIC) for name in (first, second)]
     if first == second:
@@ -264,7 +265,7 @@ class _Moments:
     source: Source | None
 
     @classmethod
-    def of(cls, marginal: Marginal, columns: list[Column], evidence: Evidence) -> "_Moments":
+    def of(cls, marginal: Marginal, columns: list[Column], evidence: "Evidence") -> "_Moments":
         terms = [number_of(evidence, column) for column in columns]
         sums = _sums(evidence, terms, marginal)
         values = np.array([one.value for one in sums])
@@ -329,7 +330,7 @@ class _CorrelationLimits(ConfidenceLimits):
         return self.moments.widened(low, high) if math.isfinite(high - low) else WHOLE
 
 
-def _source(evidence: Evidence, sums: list[Product], numbers: Floats, gradient: Floats) -> Source:
+def _source(evidence: "Evidence", sums: list[Product], numbers: Floats, gradient: Floats) -> Source:
     """The error of covariance / spread, to first order in the six sums."""
     slopes = (gradient[0] - numbers[0] / numbers[1] * gradient[1]) / numbers[1]
     return ProductSource(evidence=evidence, terms=tuple(zip(slopes.tolist(), sums, strict=True)))
@@ -345,7 +346,7 @@ def _turned(correlation: float, angle: float) -> float:
     return math.cos(min(max(math.acos(cosine) + angle, 0.0), math.pi))
 
 
-def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Product]:
+def _sums(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> list[Product]:
     """n, x, y, x², y², xy over the rows that have both numbers."""
     x, y = terms
     flags = [_present(evidence, term) for term in terms]
@@ -355,12 +356,12 @@ def _sums(evidence: Evidence, terms: list[Term], marginal: Marginal) -> list[Pro
     return [both[0], *first, *second, both[1]]
 
 
-def _present(evidence: Evidence, term: Term) -> Term | None:
+def _present(evidence: "Evidence", term: Term) -> Term | None:
     assert term.column is not None  # numbers are of a column
     return present_term(evidence.schema.columns[term.column], term)
 
 
-def _power(evidence: Evidence, term: Term, power: int, flags: list[Term | None], marginal: Marginal) -> Product:
+def _power(evidence: "Evidence", term: Term, power: int, flags: list[Term | None], marginal: Marginal) -> Product:
     """Σ x or Σ x² over all rows, from the column alone, less that over the rows without the other number."""
     assert term.column is not None  # numbers are of a column
     single = max(evidence.marginals((term.column,)), key=lambda one: one.size)
@@ -399,7 +400,7 @@ def _stretch(sums: list[Product], values: Floats) -> float:
     return stretch
 
 
-def _sampling_of_six(evidence: Evidence, terms: list[Term], marginal: Marginal) -> Floats:
+def _sampling_of_six(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> Floats:
     """The covariance of the six sums over tables drawn from the population, by the synthetic rows or the cells."""
     if evidence.rows is None or evidence.weights is None:
         grid = np.meshgrid(*(term.on(g)[0] for term, g in zip(terms, marginal.groups, strict=True)), indexing="ij")
@@ -441,7 +442,7 @@ def _linearised(values: Floats) -> tuple[Floats, Floats]:
     return np.array([cov, spread]), np.stack([gradients[0], 0.5 * spread * (gradients[1] / vx + gradients[2] / vy)])
 
 
-def _unmeasured(evidence: Evidence, columns: list[Column], about: str) -> Estimate:
+def _unmeasured(evidence: "Evidence", columns: list[Column], about: str) -> Estimate:
     """The synthetic rows' correlation, with no limits: nothing that was measured says how the columns go together."""
     value = 0.0
     if evidence.rows is not None and evidence.weights is not None:

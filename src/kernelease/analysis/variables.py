@@ -146,7 +146,7 @@ class Origin:
             raise ParameterError(
                 f"The weights of this release are not bounded: Σ|w|/Σw is {norm:.3g}, and functions of released "
                 f"variables are consistent only where it stays bounded (here at most {LARGEST_NORM:g}). Release with "
-                "a constraint=Simplex() or L1Ball(), or refit the weights of this one: release.bounded()."
+                "a constraint=Simplex() or L1Ball(), or refit the weights of this one: release.forms.bounded()."
             )
         object.__setattr__(self, "weights", self.weights / total)
 
@@ -261,7 +261,7 @@ POINTS = 1024  # values that a variable is reduced to where a product would be t
 LARGEST_PRODUCT = 2**20  # combinations of rows that are evaluated one by one
 _NO_INTERVAL = (
     "This number is that of the synthetic rows, without the error that noise gives it. release.mean, probability, "
-    "expectation, quantile, gini and so on have intervals; release.check() says where rows and estimates disagree."
+    "expectation, quantile, gini and so on have intervals; release.agreement() says where rows and estimates disagree."
 )
 MOST_ORIGINS = 2  # beyond, a product keeps too few rows of each
 

@@ -10,9 +10,9 @@ def agreement(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> No
     Means of numbers, and of each column and pair the cell that is farthest off. Where they disagree, the estimates are
     to be trusted: they come from the measurements alone.
     """
-    from kernelease.release.bundle import load
+    from kernelease.bundle.saving import load_table
 
-    found = load(bundle).check()
+    found = load_table(bundle).agreement()
     fields = [
         {"what": item.what, "rows": item.rows, "estimate": item.estimate, "z": item.z} for item in found.disagreements
     ]

@@ -15,9 +15,9 @@ def answers(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> None
     A pair that was not measured together can be asked about, but only bounds from its single columns are known.
     """
     from kernelease.analysis.evidence import HEADER
-    from kernelease.release.bundle import load
+    from kernelease.bundle.saving import load_table
 
-    found = load(bundle).answers()
+    found = load_table(bundle).answers()
     fields = [
         {
             "columns": list(item.columns),

@@ -50,7 +50,7 @@ def create(
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
     from kernelease.cli.work.books import book_facts, book_fields
-    from kernelease.privacy.ledger_file import LedgerFile
+    from kernelease.ledger_file import LedgerFile
     from kernelease.privacy.neighbours import Neighbours
 
     cap = promise(
@@ -75,7 +75,7 @@ def show(
 ) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
     from kernelease.cli.work.books import book_fields, book_page, book_tables
-    from kernelease.privacy.ledger_file import LedgerFile
+    from kernelease.ledger_file import LedgerFile
 
     check_free(html)
     opened = LedgerFile.open(ledger)

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from kernelease.cli.command import FAILED
-from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile
+from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile, read_declared, takes_writing
 from kernelease.cli.screen import Screen, check_free, write_new
-from kernelease.cli.writing import read_declared, takes_writing
 
 if TYPE_CHECKING:
     from kernelease.table.written import Written
@@ -41,9 +40,9 @@ def check(
     check_free(html)
     declared = read_declared(data, schema, written)
 
-    from kernelease.check.findings import html_page
-    from kernelease.check.inspection import check as inspect
     from kernelease.cli.work.summary import show
+    from kernelease.drafting.findings import html_page
+    from kernelease.drafting.inspection import check as inspect
 
     report = inspect(data, declared, query=query, delta=delta)
     if html is not None:

@@ -92,7 +92,7 @@ class _OnDemand(Mapping[str, Any]):
         if name not in COMMANDS:
             raise KeyError(name)
         if name not in self._loaded:
-            self._loaded[name] = _loaded(name)
+            self._loaded[name] = _load(name)
         return self._loaded[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ class _OnDemand(Mapping[str, Any]):
         return len(COMMANDS)
 
 
-def _loaded(name: str) -> Any:
+def _load(name: str) -> Any:
     found = getattr(importlib.import_module(f"kernelease.cli.{name}"), name)
     alone = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):

@@ -25,11 +25,11 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Generate a private table, release a synthetic one in its place, and say what was done."""
+    from kernelease.bundle.container import check_target
+    from kernelease.bundle.saving import save
     from kernelease.cli.work.demonstration import SCHEMA, generated_table, show_demo, write_example
-    from kernelease.pipeline import fit, measure
+    from kernelease.pipeline import measure
     from kernelease.privacy.accounting import Privacy
-    from kernelease.release.bundle import save
-    from kernelease.release.container import check_target
     from kernelease.report.page import check_page, report_bundle
     from kernelease.table.schema import Schema
 
@@ -44,7 +44,7 @@ def demo(
         write_example(private, example)
     with screen.progress() as progress:
         measurements = measure(private, schema=schema, privacy=privacy, seed=seed, progress=progress)
-        result = fit(measurements, progress=progress)
+        result = measurements.fit(progress=progress)
     save(result, out, overwrite=True)
     report_bundle(out, page, overwrite=True)
     show_demo(screen, private, result, out, page)

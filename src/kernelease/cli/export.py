@@ -12,13 +12,21 @@ from kernelease.errors import ParameterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kernelease.release.release import Release
+    from kernelease.answers.release import Release
+    from kernelease.answers.tables import TablesRelease
 
 
 def export(
     bundle: Bundle,
     *,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE", help="A .csv, .parquet, .feather or .arrow file.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="A .csv, .parquet, .feather, .arrow or .xlsx file; of several tables, a folder for their .csv files.",
+        ),
+    ],
     rows: Annotated[
         int | None,
         typer.Option(metavar="N", min=1, help="Rows of equal weight to write; by default as many as the bundle has."),
@@ -32,18 +40,39 @@ def export(
     quiet: Quiet = False,
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
-    from kernelease.release.bundle import load
-    from kernelease.release.frames import check_export, export_table
+    from kernelease.answers.frames import check_export, export_table
+    from kernelease.answers.tables import TablesRelease
+    from kernelease.bundle.saving import load
 
     if weights and rows is not None:
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")
-    check_export(out, overwrite=overwrite)
     release = load(bundle)
+    if isinstance(release, TablesRelease):
+        _export_tables(release, out, Screen(json=as_json, quiet=quiet), odd=weights or rows is not None)
+        return
+    check_export(out, overwrite=overwrite)
     table = release.table if weights else _equal_rows(release, rows, seed)
     export_table(table, out, overwrite=overwrite)
     fields = {"file": str(out), "rows": table.num_rows, "columns": table.column_names}
     shown = facts([("rows", f"{table.num_rows:,}"), ("columns", ", ".join(table.column_names)), ("file", out)])
-    Screen(json=as_json, quiet=quiet).summary(fields, shown)
+    screen = Screen(json=as_json, quiet=quiet)
+    screen.summary(fields, shown)
+    screen.note(
+        "Synthetic rows are for code, pictures and models that you check. A number computed from them has no interval: "
+        f"ask `kernelease query {bundle} mean COLUMN` for one that has."
+    )
+
+
+def _export_tables(release: "TablesRelease", folder: Path, screen: Screen, *, odd: bool) -> None:
+    """The rows of each table as a CSV file of a folder that is not there yet."""
+    if odd:
+        raise ParameterError("--rows, --weights: rows of several tables refer to each other. Leave both out.")
+    if folder.exists():
+        raise ParameterError(f"{folder} is there already. Several tables go into a new folder: name another.")
+    written = release.export(folder)
+    sizes = {name: len(table) for name, table in release.tables.items()}
+    told = [(name, f"{count:,} rows") for name, count in sizes.items()]
+    screen.summary({"files": [str(path) for path in written], "rows": sizes}, facts([*told, ("folder", folder)]))
 
 
 def _equal_rows(release: "Release", rows: int | None, seed: int) -> "pa.Table":

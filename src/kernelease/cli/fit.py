@@ -37,11 +37,10 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
+    from kernelease.bundle.container import check_target
+    from kernelease.bundle.saving import load_measurements, save
+    from kernelease.bundle.signing import load_private_key
     from kernelease.cli.work.summary import show_bundle, solved_by
-    from kernelease.pipeline import fit as fit_measurements
-    from kernelease.release.bundle import load_measurements, save
-    from kernelease.release.container import check_target
-    from kernelease.release.signing import load_private_key
 
     screen = Screen(json=as_json, quiet=quiet)
     check_target(out, overwrite=overwrite)
@@ -49,6 +48,6 @@ def fit(
     measurements = load_measurements(bundle)
     method = solved_by(measurements.method, components=components, steps=steps, goal=goal)
     with screen.progress() as progress:
-        result = fit_measurements(measurements, method=method, rows=rows, seed=seed, progress=progress)
+        result = measurements.fit(method=method, rows=rows, seed=seed, progress=progress)
     save(result, out, key=signing_key, overwrite=overwrite)
     show_bundle(screen, result, out, key=signing_key)

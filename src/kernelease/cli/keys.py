@@ -25,7 +25,7 @@ def make(
 
     Publish the fingerprint by another way than the bundles, so that readers can compare it.
     """
-    from kernelease.release.signing import make_key
+    from kernelease.bundle.signing import make_key
 
     try:
         folder.mkdir(exist_ok=True)
@@ -44,20 +44,20 @@ def show(
     quiet: Quiet = False,
 ) -> None:
     """Show the fingerprint of a key."""
-    from kernelease.release.signing import fingerprint
+    from kernelease.bundle.signing import fingerprint
 
     whole = fingerprint(_public(file))
     Screen(json=as_json, quiet=quiet).result({"key": str(file), "fingerprint": whole}, facts(_fingerprint(whole)))
 
 
 def _fingerprint(whole: str) -> list[tuple[str, object]]:
-    from kernelease.release.signing import short_fingerprint
+    from kernelease.bundle.signing import short_fingerprint
 
     return [("fingerprint", whole), ("in short", short_fingerprint(whole))]
 
 
 def _public(file: Path) -> "Ed25519PublicKey":
-    from kernelease.release.signing import load_private_key, load_public_key
+    from kernelease.bundle.signing import load_private_key, load_public_key
 
     try:
         return load_private_key(file).public_key()

@@ -59,7 +59,7 @@ class Knowledge:
                 "--private-bounds spends budget: give its --ledger (`kernelease budget create` makes one)."
             )
 
-    def asked(self) -> "Knowledge":
+    def ask(self) -> "Knowledge":
         """What was given; on a terminal, where nothing was, what the owner answers."""
         silent = self.dictionary is None and self.public is None and self.epsilon is None and not self.look
         if not silent or not on_a_terminal():

@@ -1,8 +1,12 @@
-"""Options and arguments that several commands share: words, and privacy as it is typed."""
+"""Options and arguments that several commands share: words, privacy as it is typed, orders, how rows are written."""
 
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum, unique
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias, final
 
 import typer
 
@@ -11,7 +15,11 @@ from kernelease.errors import ParameterError
 if TYPE_CHECKING:
     from kernelease.privacy.accounting import Privacy
     from kernelease.privacy.neighbours import Neighbours
+from typing import TYPE_CHECKING
 
+if TYPE_CHECKING:
+    from kernelease.table.schema import Schema
+    from kernelease.table.written import Written
 
 # --------------------
 # Words that options accept. Their meanings are loaded later, so that --help is fast; tests compare the two.
@@ -130,6 +138,35 @@ Target: TypeAlias = Annotated[
         help="A column that the release should predict well: more of the budget goes to it.",
     ),
 ]
+Analyses: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--analysis",
+        metavar="TEXT",
+        help='What will be asked, as "ill ~ age + arm" or "mean income by region": it is measured in any case.',
+    ),
+]
+
+
+# --------------------
+# Many options as one parameter of a command.
+
+
+def spread(
+    command: Callable[..., None], name: str, options: Sequence[inspect.Parameter], build: Callable[..., Any]
+) -> Callable[..., None]:
+    """The command with options in place of one parameter, which is built of them."""
+    signature = inspect.signature(command)
+    own = [parameter for other, parameter in signature.parameters.items() if other != name]
+
+    @functools.wraps(command)
+    def wrapped(*given: Any, **named: Any) -> None:
+        said = {option.name: named.pop(option.name) for option in options}
+        command(*given, **named, **{name: build(**said)})
+
+    wrapped.__annotations__ = {one.name: one.annotation for one in (*own, *options)}
+    wrapped.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]  # what typer reads
+    return wrapped
 
 
 # --------------------
@@ -223,3 +260,128 @@ def promise(
             "Give --delta, too: far below 1/rows, as --delta 1e-6; --delta 0 asks for pure privacy, with more noise."
         )
     return Privacy(epsilon=epsilon, delta=delta, neighbours=neighbours)
+
+
+# --------------------
+# What `measure` and `release` are both asked for.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedOrder:
+    """An order as it is typed: `kernelease.cli.work.request` makes a `kernelease.arguments.Order` of it."""
+
+    schema: SchemaFile
+    out: Out
+    epsilon: Epsilon = None
+    delta: Delta = None
+    advantage: Advantage = None
+    true_positive: TruePositive = None
+    false_positive: FalsePositive = None
+    ledger: LedgerPath = None
+    cap: Cap = None
+    seed: Seed = 0
+    query: Query = None
+    spark: SparkMaster = None
+    key: SigningKey = None
+    target: Target = None
+    analysis: Analyses = None
+    push_down: PushDown = False
+    overwrite: Overwrite = False
+    accept_damage: AcceptDamage = False
+
+    def promise(self) -> "Privacy":
+        """The guarantee that was asked for."""
+        return promise(
+            epsilon=self.epsilon,
+            delta=self.delta,
+            advantage=self.advantage,
+            true_positive=self.true_positive,
+            false_positive=self.false_positive,
+        )
+
+
+def takes_order(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with the options of an order in place of its parameter `order`, a `TypedOrder`."""
+    return spread(command, "order", [*inspect.signature(TypedOrder).parameters.values()], TypedOrder)
+
+
+# --------------------
+# How the rows of a source are written: the keys of [source] in a schema file.
+
+
+_TAB = ("tab", "\\t")  # how a tab is typed
+
+
+def _option(name: str, metavar: str, text: str) -> Any:
+    return typer.Option(name, metavar=metavar, help=text, rich_help_panel="How the rows are written")
+
+
+_OPTIONS: dict[str, Any] = {
+    "records": Annotated[
+        RecordEnd | None,
+        _option(
+            "--records",
+            "quoted|lines",
+            "Where a record of a CSV file ends: at a newline outside quotes, as RFC 4180 says, or at every newline. "
+            "By default, as all of these, as the schema says, else quoted.",
+        ),
+    ],
+    "separator": Annotated[
+        str | None, _option("--separator", "SIGN", "Between the cells of a CSV file: , or ; or | or tab.")
+    ],
+    "quote": Annotated[
+        str | None, _option("--quote", "SIGN", "Around cells of a CSV file: a double quote, ' or empty, for none.")
+    ],
+    "encoding": Annotated[
+        str | None, _option("--encoding", "NAME", "Of a CSV file: utf-8, latin-1, cp1252 and others.")
+    ],
+    "names": Annotated[
+        str | None, _option("--names", "A,B,C", "The columns of a CSV file that has no header line, in order.")
+    ],
+    "null": Annotated[
+        list[str] | None,
+        _option("--null", "TEXT", "A text that means NULL in a CSV file or a workbook; may be given several times."),
+    ],
+    "decimal": Annotated[str | None, _option("--decimal", "SIGN", "Before the decimals of numbers in texts: . or ,")],
+    "thousands": Annotated[
+        str | None, _option("--thousands", "SIGN", "Between thousands of numbers in texts: , . ' or a blank.")
+    ],
+    "dates": Annotated[
+        list[str] | None,
+        _option("--dates", "FORMAT", "How dates are written in texts, as %d/%m/%Y; may be given several times."),
+    ],
+}
+
+
+def takes_writing(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with these options in place of its parameter `written`, a `Written`."""
+    options = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+        for name, annotation in _OPTIONS.items()
+    ]
+    return spread(command, "written", options, _read_writing)
+
+
+def read_declared(data: str, schema: Path, written: "Written") -> "Schema":
+    """The schema in a file, with what the options say, for a source that is there.
+
+    Whatever is wrong with them is told before anything is loaded that reads rows or works with them.
+    """
+    from kernelease.sources.source import refuse_missing
+    from kernelease.table.schema import Schema
+
+    declared = Schema.load(schema).written_as(written)
+    refuse_missing(data)
+    return declared
+
+
+def _read_writing(*, separator: str | None, names: str | None, null: list[str] | None, **given: Any) -> "Written":
+    from kernelease.table.written import Written
+
+    return Written(
+        separator="\t" if separator in _TAB else separator,
+        names=None if names is None else tuple(name.strip() for name in names.split(",")),
+        nulls=None if not null else tuple(null),
+        **given,
+    )

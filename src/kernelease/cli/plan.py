@@ -1,5 +1,6 @@
 """`kernelease plan`: what to expect, before anyone touches the data."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -7,6 +8,7 @@ import typer
 
 from kernelease.cli.options import (
     Advantage,
+    Analyses,
     Delta,
     Epsilon,
     FalsePositive,
@@ -30,6 +32,7 @@ def plan(
     advantage: Advantage = None,
     true_positive: TruePositive = None,
     false_positive: FalsePositive = None,
+    analysis: Analyses = None,
     simulate: Annotated[
         Path | None,
         typer.Option(metavar="FILE", exists=True, help="Rehearse on this PUBLIC table, and print the errors."),
@@ -47,6 +50,7 @@ def plan(
 
     check_free(html)
     declared = Schema.load(schema)
+    declared = replace(declared, analyses=(*declared.analyses, *(analysis or ())))
     privacy = promise(
         epsilon=epsilon,
         delta=delta,

@@ -54,19 +54,19 @@ def query(
     quotes (docs/expressions.md). A formula is written hours ~ age + sex, and a stratum "age < 40: 0.6". Answers come
     from the noisy measurements, with an interval that holds the truth as often as it says.
     """
-    from kernelease.cli.work.questions import QUESTIONS, Asked, compared, grouping, read_question, refuse
+    from kernelease.cli.work.questions import QUESTIONS, Asking, compare_groups, read_by, read_question, refuse
 
     name, about = read_question(question, operands or [])
-    columns = None if by is None else grouping(by)
+    columns = None if by is None else read_by(by)
     refuse(columns, minus, over)
 
     from kernelease.analysis.estimate import Target
+    from kernelease.bundle.saving import load_table
     from kernelease.cli.work.estimates import record, show
-    from kernelease.release.bundle import load
 
     whose = Target(of.value)
-    asked = Asked(release=load(bundle), about=tuple(about), where=where, by=columns, of=whose)
-    answer = compared(QUESTIONS[name].answer(asked), minus, over)
+    asked = Asking(release=load_table(bundle), about=tuple(about), where=where, by=columns, of=whose)
+    answer = compare_groups(QUESTIONS[name].answer(asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
     fields |= {"target": of.value, "level": level, **record(answer, level)}
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level))

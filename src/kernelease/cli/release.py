@@ -6,32 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from kernelease.cli.options import (
-    AcceptDamage,
-    Advantage,
-    Cap,
-    Data,
-    Delta,
-    Epsilon,
-    FalsePositive,
-    Json,
-    LedgerPath,
-    Out,
-    Overwrite,
-    PushDown,
-    Query,
-    Quiet,
-    Rows,
-    SchemaFile,
-    Seed,
-    SigningKey,
-    SparkMaster,
-    Target,
-    TruePositive,
-    promise,
-)
+from kernelease.cli.options import Data, Json, Quiet, Rows, TypedOrder, read_declared, takes_order, takes_writing
 from kernelease.cli.screen import Screen
-from kernelease.cli.writing import read_declared, takes_writing
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -49,16 +25,11 @@ class MethodName(StrEnum):
 
 
 @takes_writing
+@takes_order
 def release(
     data: Data,
     *,
-    schema: SchemaFile,
-    out: Out,
-    epsilon: Epsilon = None,
-    delta: Delta = None,
-    advantage: Advantage = None,
-    true_positive: TruePositive = None,
-    false_positive: FalsePositive = None,
+    order: TypedOrder,
     method: Annotated[
         MethodName,
         typer.Option(
@@ -76,27 +47,23 @@ def release(
         Path | None,
         typer.Option(metavar="FILE", exists=True, help="Rows of DATA that are out already. They have no guarantee."),
     ] = None,
-    ledger: LedgerPath = None,
-    cap: Cap = None,
-    seed: Seed = 0,
     rows: Rows = None,
     fast: Annotated[
         bool,
         typer.Option("--fast", help="A first look in seconds: same budget, coarser fit. `fit` refines it for free."),
     ] = False,
-    query: Query = None,
-    spark: SparkMaster = None,
-    key: SigningKey = None,
-    target: Target = None,
-    push_down: PushDown = False,
-    overwrite: Overwrite = False,
     check: Annotated[
         bool,
         typer.Option(
             "--check", help="First look at the rows, as `kernelease check --strict` does, and stop if cells change."
         ),
     ] = False,
-    accept_damage: AcceptDamage = False,
+    tables: Annotated[
+        bool,
+        typer.Option(
+            "--tables", help="Several tables: DATA is a folder with a file for each, SCHEMA has [tables.NAME]."
+        ),
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
     written: "Written",
@@ -107,61 +74,65 @@ def release(
     can't be read, a column is lost or a quote is never closed: `kernelease check` shows which.
     """
     screen = Screen(json=as_json, quiet=quiet)
+    if tables:
+        if public is not None or published_rows is not None or check or method is not MethodName.AUTO:
+            raise ParameterError("--tables: goes without --method, --public, --published-rows and --check.")
+        if written != type(written)():
+            raise ParameterError("--tables: how a file is written is said in its table's [tables.NAME.source].")
+        _release_tables(data, order, screen, rows=rows, fast=fast)
+        return
     chosen, why = choose(method, public, published_rows)
-    if chosen is MethodName.SUBSPACE and push_down:
+    if chosen is MethodName.SUBSPACE and order.push_down:
         raise ParameterError("--push-down: only interactions counts; subspace has to see the rows.")
     if chosen is MethodName.SUBSPACE and rows is not None:
         raise ParameterError(
             "--rows: public rows are weighted, not drawn. `kernelease export --rows` makes any number."
         )
-    privacy = promise(
-        epsilon=epsilon,
-        delta=delta,
-        advantage=advantage,
-        true_positive=true_positive,
-        false_positive=false_positive,
-    )
-    declared = read_declared(data, schema, written)
+    order.promise()  # what is wrong with it is told before anything is read
+    declared = read_declared(data, order.schema, written)
 
-    from kernelease.release.container import check_target
+    from kernelease.bundle.container import check_target
 
-    check_target(out, overwrite=overwrite)
+    check_target(order.out, overwrite=order.overwrite)
 
     from kernelease.cli.work.request import Request
     from kernelease.cli.work.summary import show_bundle
 
-    request = Request.read(
-        data,
-        query=query,
-        spark=spark,
-        schema=declared,
-        privacy=privacy,
-        ledger=ledger,
-        cap=cap,
-        seed=seed,
-        out=out,
-        key=key,
-        overwrite=overwrite,
-        push_down=push_down,
-        target=target,
-        public=public,
-        published=published_rows,
-    )
+    request = Request.read(data, order, declared, public=public, published=published_rows, rows=rows, fast=fast)
     if check:
         _look(request, screen)
-    looked = "ran first, on your screen only" if check else request.look_at_format(accept_damage=accept_damage)
+    looked = "ran first, on your screen only" if check else request.look_at_format(accept_damage=order.accept_damage)
     with screen.progress() as progress:
-        result = request.release(rows, progress, fast=fast)
-    show_bundle(screen, result, out, why=why, ledger=request.ledger, key=request.key, looked=looked)
+        result = request.release(progress)
+    show_bundle(screen, result, order.out, why=why, ledger=request.ledger, key=request.order.key, looked=looked)
     if fast:
         screen.note(
-            f"A first look. Better rows from the same measurements, at no cost: kernelease fit {out} --out BETTER"
+            f"A first look. Better rows from the same measurements, at no cost: kernelease fit {order.out} --out BETTER"
         )
+
+
+def _release_tables(data: str, order: TypedOrder, screen: Screen, *, rows: int | None, fast: bool) -> None:
+    """Several tables, from a folder with a file for each."""
+    order.promise()
+
+    from dataclasses import replace
+
+    from kernelease.bundle.container import check_target
+    from kernelease.cli.work.request import tables_order
+    from kernelease.cli.work.summary import show_bundle
+    from kernelease.pipeline import release as release_data
+
+    check_target(order.out, overwrite=order.overwrite)
+    wanted = tables_order(order, rows=rows, fast=fast)
+    with screen.progress() as progress:
+        result = release_data(data, **replace(wanted, progress=progress).keywords())
+    ledger = None if order.ledger is None else wanted.ledger
+    show_bundle(screen, result, order.out, ledger=ledger, key=wanted.key)  # type: ignore[arg-type]  # it is open
 
 
 def _look(request: "Request", screen: Screen) -> None:
     """The owner's private look; nothing of it goes further than the screen, unless it stops the release."""
-    from kernelease.check.inspection import check as inspect
+    from kernelease.drafting.inspection import check as inspect
 
     report = inspect(request.data, request.schema, query=request.query, delta=request.privacy.delta)
     for _, text in report.lines():

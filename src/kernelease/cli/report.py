@@ -21,6 +21,10 @@ def report(
         ),
     ] = None,
     query: Query = None,
+    compare: Annotated[
+        Path | None,
+        typer.Option(metavar="BUNDLE", help="Another release of the same columns, to show side by side with this one."),
+    ] = None,
     overwrite: Overwrite = False,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -28,14 +32,15 @@ def report(
     """Write the release explorer: one page with the guarantee, every column and pair, answers and checks.
 
     It opens in any browser without a network. A bundle that was changed gets a page that says so, and exit code 1. With
-    --private the owner sees the private table beside the release, in a file whose name must say private.
+    --private the owner sees the private table beside the release, in a file whose name must say private. With --compare
+    the page begins with two releases side by side, two years or two budgets, and every difference has its interval.
     """
     from kernelease.report.page import report_bundle
 
     screen = Screen(json=as_json, quiet=quiet)
     with screen.progress() as progress:
         written, holds = report_bundle(
-            bundle, out, private=private, query=query, overwrite=overwrite, progress=progress
+            bundle, out, private=private, query=query, compare=compare, overwrite=overwrite, progress=progress
         )
     size = written.stat().st_size
     about = [("page", written), ("size", f"{size / 1e6:.2f} MB"), ("bundle", "holds" if holds else "DOES NOT HOLD")]

@@ -4,12 +4,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
-from kernelease.cli.options import SIGNIFICANCE, Data, Json, LedgerPath, Quiet, SchemaFile
+from kernelease.cli.options import SIGNIFICANCE, Data, Json, LedgerPath, Quiet, SchemaFile, takes_writing
 from kernelease.cli.screen import Screen, line
-from kernelease.cli.writing import takes_writing
 
 if TYPE_CHECKING:
-    from kernelease.private_tests import PrivateTest
+    from kernelease.analysis.inference import PrivateTest
     from kernelease.table.written import Written
 
 test = typer.Typer(no_args_is_help=True, help="One test on private rows, charged to the ledger, in place of a release.")
@@ -49,7 +48,7 @@ def two_sample(
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     declared = Schema.load(schema).written_as(written)
     result = private_two_sample_test(
-        first, second, schema=declared, epsilon=epsilon, columns=names, level=level, ledger=ledger
+        first, second, schema=declared, privacy=(epsilon, 0.0), columns=names, level=level, ledger=ledger
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 
@@ -75,7 +74,7 @@ def independence(
 
     declared = Schema.load(schema).written_as(written)
     result = private_independence_test(
-        data, first, second, schema=declared, epsilon=epsilon, level=level, ledger=ledger
+        data, first, second, schema=declared, privacy=(epsilon, 0.0), level=level, ledger=ledger
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 

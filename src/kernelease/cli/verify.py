@@ -10,7 +10,7 @@ from kernelease.cli.options import Bundle, Json, Quiet
 from kernelease.cli.screen import Screen, facts
 
 if TYPE_CHECKING:
-    from kernelease.release.verify import Finding
+    from kernelease.bundle.verify import Finding
 
 
 def verify(
@@ -33,10 +33,10 @@ def verify(
 
     The exit code is 0 if all of it holds, else 1.
     """
-    from kernelease.privacy.ledger_file import LedgerFile
-    from kernelease.release.signing import load_public_key
-    from kernelease.release.verify import on_trust
-    from kernelease.release.verify import verify as verify_bundle
+    from kernelease.bundle.signing import load_public_key
+    from kernelease.bundle.verify import on_trust
+    from kernelease.bundle.verify import verify as verify_bundle
+    from kernelease.ledger_file import LedgerFile
 
     found = verify_bundle(
         bundle,

@@ -8,10 +8,10 @@ import numpy as np
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.cuda.device import cupy, processors, program, shared_bytes, translated
-from kernelease.elementary import exp_table
 from kernelease.features.feature_map import LARGEST_STEP, FeatureMap
 from kernelease.features.fourier import ANGLE_BITS, Fourier, circle
 from kernelease.features.nystrom import KERNEL_BITS, Nystrom
+from kernelease.kernels.elementary import exp_table
 from kernelease.kernels.numeric import Gaussian
 
 _THREADS = 1024  # of a block: with the circle's table in shared memory, one block fills a multiprocessor

@@ -3,34 +3,53 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TypeAlias, final
+from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.errors import ParameterError
-from kernelease.estimate.views import (
-    BlockCounts,
-    Equations,
-    NoisyContrasts,
-    NoisySums,
-    along,
-    contrasts_view,
-    contrasts_weights,
-    equations,
-    merged_contrasts,
-    merged_sums,
-    sums_view,
-    sums_weights,
-)
-from kernelease.measured.blocks import NoisyBlocks
+from kernelease.estimate.equations import Equations, equations
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.views import View, merged
+from kernelease.privacy.accounting import Law
 from kernelease.privacy.neighbours import Neighbours
 
+DOUBT = 2.0  # standard errors that the rows of cut cells may be more than counted, as for quantiles
 REMEMBERED = 16  # solved functions of a marginal
 DENSE = 512  # cells up to which all of them are looked at together
 
-View: TypeAlias = NoisySums | NoisyContrasts
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlockCounts:
+    """A noisy block as plain numbers: `values` in rows or persons, with noise of `sigma`, as its kind says."""
+
+    block: Block
+    values: Floats
+    sigma: float
+    round: int
+    laplace: bool  # Laplace noise
+
+    @classmethod
+    def of(cls, noisy: NoisyBlock) -> "BlockCounts":
+        """Read a released block, once."""
+        return cls(
+            block=noisy.block,
+            values=noisy.values,
+            sigma=noisy.sigma,
+            round=noisy.round,
+            laplace=noisy.measurement.step.law is Law.LAPLACE,
+        )
+
+    def covers(self, columns: tuple[int, ...]) -> bool:
+        """Whether the block says how all these columns go together."""
+        return self.block.covers(columns)
+
+    def sizes(self, columns: tuple[int, ...]) -> list[int]:
+        """Number of cells of some of its columns."""
+        return [self.block.grid[self.block.columns.index(column)] for column in columns]
 
 
 class Marginal(ABC):
@@ -96,7 +115,7 @@ class MeasuredMarginal(Marginal):
     """The counts of the cells of a few columns, as all blocks that overlap with them estimate them.
 
     With p the exact counts (cells,), each view v says y_v = G_v p + noise of variance 1/P_v, where G_v adds up cells
-    (`NoisySums`) and takes out what fewer columns say (`NoisyContrasts`), and under replace-one Σp = N is known. For a
+    and, of some kinds, takes out what fewer columns say, and under replace-one Σp = N is known. For a
     function h of the cells, the estimate of h·p with the least variance among the unbiased linear ones is λ·u + a₀N,
     where
 
@@ -150,11 +169,10 @@ class MeasuredMarginal(Marginal):
 
     def coefficients(self, function: Floats) -> dict[int, Floats]:
         ((weight, _),) = self.solve([function])
-        return {position: self._weights(part, weight) for position, part in self.sources}
-
-    def _weights(self, part: BlockCounts, weight: Floats) -> Floats:
-        weights = contrasts_weights if part.block.centred else sums_weights
-        return weights(part, self.columns, self.groups, weight)
+        return {
+            position: part.block.coefficients(part.sigma, self.columns, self.groups, weight)
+            for position, part in self.sources
+        }
 
     @cached_property
     def counts(self) -> Floats:
@@ -166,67 +184,17 @@ class MeasuredMarginal(Marginal):
         return free + float((self.total - free.sum()) / self._ones.sum()) * self._ones
 
     def variances(self) -> Floats:
-        """What the finest counts alone would have, or centred ones with what they leave out."""
-        if self.contrasts is None:
-            finest = max(self.sums, key=lambda view: len(view.values), default=None)
-            return np.zeros(self.size) if finest is None else 1.0 / finest.precision[finest.index]
-        if len(self.shape) == 1:
-            return self._of_counts(self.contrasts.held[0], self.contrasts.variances)
-        return self._beside(self.contrasts)
-
-    def _of_counts(self, held: Floats, variances: Floats) -> Floats:
-        """Of counts y_s + (n_s/k)·N: (cells,)."""
-        result: Floats = variances + (held / held.sum()) ** 2 * self._rows_variance
-        return result
-
-    def _beside(self, view: NoisyContrasts) -> Floats:
-        """Of x_ab + x_a/n + x_b/m − N/mn, in which N is what was counted without regard to the two, or is known."""
-        (first, lacks_first), (second, lacks_second) = self._alone(0), self._alone(1)
-        (m, n), variances = self.shape, view.variances.copy()
-        if view.axes == (1, 0):
-            variances = variances.T
-        if lacks_first.any() or lacks_second.any():
-            lacks = lacks_first[:, None] / n + lacks_second / m - 1.0 / self.size
-            variances = variances + first[:, None] / n**2 + second / m**2 + lacks**2 * self._rows_variance
-        else:  # N is the sum of the first column
-            variances = variances + first[:, None] / n**2
-            variances = variances + (second * (1.0 - 2.0 / n) + second.sum() / n**2) / m**2
-        result: Floats = variances.ravel()
-        return result
-
-    def _alone(self, axis: int) -> tuple[Floats, Floats]:
-        """Of a single column, cell by cell: the variance of what was measured, and the part of N that it lacks."""
-        size = self.shape[axis]
-        for view in self.views:
-            if isinstance(view, NoisyContrasts) and view.axes == (axis,) and len(view.values) == size:
-                return view.variances, view.held[0] / view.held[0].sum()
-        wanted = np.broadcast_to(along(np.arange(size), axis, len(self.shape)), self.shape).ravel()
-        for sums in self.sums:
-            if len(sums.values) == size and np.array_equal(sums.index, wanted):
-                return 1.0 / sums.precision, np.zeros(size)
-        raise ParameterError("An interaction was measured of a column that was not counted on its own.")
+        """What the view that tells most cells apart would have with those of fewer columns."""
+        finest = self.finest
+        if finest is None:
+            return np.zeros(self.size)
+        return finest.bounds(self.views, self.shape, known=self.total is not None)
 
     @property
-    def _rows_variance(self) -> float:
-        """Of the number of rows as it was counted without regard to these columns; 0 where it is known."""
-        if self.total is not None:
-            return 0.0
-        for view in self.sums:
-            if len(view.values) == 1:
-                return float(1.0 / view.precision[0])
-        raise ParameterError("A column was measured up to the number of rows, which was not counted.")
-
-    @property
-    def sums(self) -> tuple[NoisySums, ...]:
-        """The views that are sums of cells."""
-        return tuple(view for view in self.views if isinstance(view, NoisySums))
-
-    @property
-    def contrasts(self) -> NoisyContrasts | None:
-        """The view of its columns' centred counts in its own cells, where their counts were not measured."""
-        found = [view for view in self.views if isinstance(view, NoisyContrasts) and view.whole]
-        counted = any(len(view.values) == self.size for view in self.sums)
-        return None if counted or not found else found[0]
+    def finest(self) -> View | None:
+        """The view that tells most of its cells apart, counts before others; None where nothing was left to measure."""
+        finest = max(self.views, key=lambda view: view.resolution, default=None)
+        return finest if finest is not None and finest.resolution else None
 
     @cached_property
     def information(self) -> Floats | None:
@@ -257,13 +225,13 @@ class Tabulation:
 
     def __init__(self, noisy: NoisyBlocks) -> None:
         told = noisy.without_details
-        self.counts = tuple(BlockCounts.of(block) for block in told.blocks)
+        self.counts = tuple(map(BlockCounts.of, told.blocks))
         self.sigmas = tuple(block.sigma for block in told.every)
         self.total = noisy.rows if noisy.neighbours is Neighbours.REPLACE_ONE else None
         self._marginals: dict[tuple[int, ...], tuple[MeasuredMarginal, ...]] = {}
         self._grouped: dict[tuple[int, bytes], MeasuredMarginal] = {}  # single columns in other cells than their own
         self._holding: dict[int, list[tuple[int, BlockCounts]]] = {}  # the blocks of each column, with their positions
-        self._counted = [item for item in enumerate(self.counts) if not item[1].block.centred]
+        self._counted = [item for item in enumerate(self.counts) if item[1].block.adds_up]
         for position, part in enumerate(self.counts):
             for column in part.block.columns:
                 self._holding.setdefault(column, []).append((position, part))
@@ -311,7 +279,7 @@ class Tabulation:
     ) -> MeasuredMarginal:
         near = self._telling(columns)
         counts = [item for item in near if item[1].round == number]
-        if number and any(part.block.centred and part.covers(columns) for _, part in counts):
+        if number and any(not part.block.adds_up and part.covers(columns) for _, part in counts):
             others = (item for item in near if item[1].round != number)
             counts += [item for item in others if len(item[1].block.columns) < len(columns)]
         return _marginal(counts, columns, self.total, groups)
@@ -321,8 +289,8 @@ class Tabulation:
         found = {item[0]: item for column in columns for item in self._holding.get(column, [])}
         if self.total is None:
             found |= dict(zip((position for position, _ in self._counted), self._counted, strict=True))
-        told = (found[position] for position in sorted(found))
-        return [item for item in told if not item[1].block.centred or set(item[1].block.columns) <= set(columns)]
+        told = [found[position] for position in sorted(found)]
+        return [item for item in told if item[1].block.tells(columns)]
 
 
 def tabulation(noisy: NoisyBlocks) -> Tabulation:
@@ -340,7 +308,67 @@ def _marginal(
         covering = [part for _, part in counts if part.covers(columns)]
         finest = max(covering, key=lambda part: (math.prod(part.sizes(columns)), -part.sigma))
         groups = tuple(finest.block.groups[finest.block.columns.index(column)] for column in columns)
-    sums = [sums_view(part, columns, groups) for _, part in counts if not part.block.centred]
-    contrasts = merged_contrasts([contrasts_view(part, columns, groups) for _, part in counts if part.block.centred])
-    merged = merged_sums([view for view in sums if total is None or len(view.values) > 1])
-    return MeasuredMarginal(columns, groups, (*merged, *contrasts), total, tuple(counts))
+    first = sorted(counts, key=lambda item: not item[1].block.adds_up)  # counts before contrasts
+    views = [part.block.view(part.values, part.sigma, columns, groups) for _, part in first]
+    told = merged([view for view in views if total is None or not view.only_total])
+    return MeasuredMarginal(columns, groups, told, total, tuple(counts))
+
+
+@final
+class ConditionalMarginal(Marginal):
+    """The cells of some columns of a larger marginal, of the rows in those of its cells whose flag is 1.
+
+    A function of the columns is one of the larger marginal's cells, 0 where the flag is 0: all its estimates are those
+    of the larger marginal, with the same noise. How many rows there are is not public. Where a condition cuts through a
+    cell, its flag is the share of its rows that are likely meant, and off by at most its `slack`.
+    """
+
+    def __init__(self, whole: Marginal, columns: tuple[int, ...], flags: Floats, slack: Floats) -> None:
+        places = [whole.columns.index(column) for column in columns]
+        super().__init__(columns, tuple(whole.groups[place] for place in places), None, whole.sources)
+        self._whole, self._flags, self._slack = whole, flags, slack
+        self._cells = _cells(whole, places)
+
+    @cached_property
+    def counts(self) -> Floats:
+        weights = self._whole.counts * self._flags
+        return np.bincount(self._cells, weights=weights, minlength=self.size).astype(np.float64)
+
+    def joint(self, functions: Sequence[Floats]) -> tuple[Floats, Floats]:
+        return self._whole.joint([self._lifted(function) for function in functions])
+
+    def coefficients(self, function: Floats) -> dict[int, Floats]:
+        return self._whole.coefficients(self._lifted(function))
+
+    def variances(self) -> Floats:
+        return self._variances
+
+    @cached_property
+    def _variances(self) -> Floats:
+        """Variances of the sums themselves."""
+        every = np.eye(self.size)
+        return np.array([max(0.0, float(self.joint([one])[1][0, 0])) for one in every])
+
+    @property
+    def cut(self) -> bool:
+        """Whether it is not known of some rows if they are meant."""
+        return bool(self._slack.any())
+
+    def doubt(self, function: Floats) -> float:
+        """How far the sum of a function may be off by the rows of cells that the condition cuts through."""
+        spread = np.abs(function[self._cells]) * self._slack
+        value, variance = self._whole.joint([spread])
+        return max(0.0, float(value[0])) + DOUBT * math.sqrt(max(0.0, float(variance[0, 0])))
+
+    def _lifted(self, function: Floats) -> Floats:
+        """A function of these cells as one of the larger marginal's: (cells,) → (cells of it,)."""
+        return np.asarray(function[self._cells] * self._flags)
+
+
+def _cells(whole: Marginal, places: Sequence[int]) -> Integers:
+    """The cell of some columns, for each cell of all."""
+    grid = np.indices(whole.shape).reshape(len(whole.shape), -1)
+    cell = np.zeros(whole.size, dtype=np.int64)
+    for place in places:
+        cell = cell * whole.shape[place] + grid[place]
+    return cell

@@ -1,5 +1,6 @@
 """Sums of offsets within cells, as all moments of a column estimate them."""
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,11 +9,12 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.views import Equations, Precision, equations
+from kernelease.estimate.equations import Equations, equations
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
-from kernelease.measured.offsets import Offsets, measured_width, offsets
-from kernelease.privacy.step import Law
-from kernelease.table.columns.celled import Celled
+from kernelease.measured.offsets import Ends, Offsets, measured_width, offsets
+from kernelease.measured.views import Precision
+from kernelease.privacy.accounting import Law
+from kernelease.table.columns.column import Celled
 
 _KNOWN = 1e-3  # of the largest unit: offsets in a cell of one value are 0, to so many times less than in the widest
 
@@ -33,14 +35,34 @@ class OffsetView:
     precision: Floats  # (sums,), 1/variance
 
     @classmethod
-    def of(cls, position: int, noisy: NoisyBlock, index: Integers, spread: Integers, scale: Floats) -> "OffsetView":
+    def of(cls, moment: "_Moment", index: Integers, spread: Integers, scale: Floats) -> "OffsetView":
         """The sums of a moment's cells, `scale` times each."""
         known, count = np.where(scale > 0.0, scale, _KNOWN * float(scale.max())), 1 + max(index.max(), spread.max())
-        values: Floats = np.bincount(spread, scale * noisy.values.ravel(), minlength=count).astype(np.float64)
-        variance = np.bincount(spread, (known * noisy.sigma) ** 2, minlength=count)
+        values: Floats = np.bincount(spread, scale * moment.values.ravel(), minlength=count).astype(np.float64)
+        variance = np.bincount(spread, (known * moment.sigma) ** 2, minlength=count)
         shared = [np.bincount(part, minlength=count) > 0 for part in (index, spread)]
         precision = np.divide(1.0, variance, out=np.zeros(count), where=shared[0] & shared[1])
-        return cls(position=position, index=index, spread=spread, scale=scale, values=values, precision=precision)
+        return cls(
+            position=moment.position, index=index, spread=spread, scale=scale, values=values, precision=precision
+        )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Moment:
+    """A noisy moment as plain numbers, with its position after all blocks of counts."""
+
+    position: int
+    block: Block
+    values: Floats
+    sigma: float
+    laplace: bool  # Laplace noise
+
+    @classmethod
+    def of(cls, position: int, noisy: NoisyBlock) -> "_Moment":
+        """Read a released moment, once."""
+        laplace = noisy.measurement.step.law is Law.LAPLACE
+        return cls(position=position, block=noisy.block, values=noisy.values, sigma=noisy.sigma, laplace=laplace)
 
 
 @final
@@ -122,7 +144,8 @@ class Moments:
     """All moments of a release, by the columns whose offsets they sum."""
 
     def __init__(self, moments: Sequence[NoisyBlock], first: int) -> None:
-        self._numbered = tuple(enumerate(moments, first))
+        self._numbered = tuple(map(_Moment.of, itertools.count(first), moments))
+        self._ends: dict[int, Ends] = {}  # of each column that was asked about
         self._found: dict[tuple[int, ...], tuple[OffsetSums, Offsets] | None] = {}  # so that each is made once
         self._cells = {
             noisy.block.columns[0]: noisy.block.groups[0] for noisy in moments if len(noisy.block.columns) == 1
@@ -142,15 +165,15 @@ class Moments:
 
     def product(self, one: int, first: Celled, other: int, second: Celled) -> OffsetSums | None:
         """The sum of the products of two columns' offsets."""
-        for position, noisy in self._numbered:
-            block = noisy.block
+        for moment in self._numbered:
+            block = moment.block
             if block.weighted == 2 and block.columns == (one, other):
                 scale = np.array(
                     [self._beside(one, first, block, 0).widest * self._beside(other, second, block, 1).widest]
                 )
                 only = np.zeros(1, dtype=np.int64)
-                view = OffsetView.of(position, noisy, only, only, scale)
-                return OffsetSums(1, [view], laplace=_laplace(noisy))
+                view = OffsetView.of(moment, only, only, scale)
+                return OffsetSums(1, [view], laplace=moment.laplace)
         return None
 
     def _known(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
@@ -161,41 +184,46 @@ class Moments:
 
     def _beside(self, column: int, declared: Celled, block: Block, axis: int) -> Offsets:
         """The offsets that a block sums over all cells of a column, but those that it leaves out."""
-        ramp, cells = block.ramps[axis], self._cells[column]
+        ramp, cells, ends = block.ramps[axis], self._cells[column], self._ends_of(column, declared)
         assert ramp is not None  # it is weighted
-        bits, narrow = ramp.limit.bit_length() - 1, measured_width(declared, cells, ramp)
-        own = offsets(declared, cells, apart=False, bits=bits, narrow=narrow)
+        bits, narrow = ramp.limit.bit_length() - 1, measured_width(ends, cells, ramp)
+        own = offsets(ends, cells, apart=False, bits=bits, narrow=narrow)
         assert own is not None  # or it would not have been measured
         return own
 
+    def _ends_of(self, column: int, declared: Celled) -> Ends:
+        if column not in self._ends:
+            self._ends[column] = Ends.of(declared)
+        return self._ends[column]
+
     def _sums(self, column: int, declared: Celled, other: int | None) -> tuple[OffsetSums, Offsets] | None:
         cells = self.cells(column)
-        own = None if cells is None else offsets(declared, cells, apart=True)
+        own = None if cells is None else offsets(self._ends_of(column, declared), cells, apart=True)
         if cells is None or own is None:
             return None
-        about = [item for item in self._numbered if item[1].block.columns[0] == column and item[1].block.weighted == 1]
-        pairs = [noisy.block for _, noisy in about if len(noisy.block.columns) == 2]
+        about = [one for one in self._numbered if one.block.columns[0] == column and one.block.weighted == 1]
+        pairs = [one.block for one in about if len(one.block.columns) == 2]
         held = [block for block in pairs if block.columns[1] == other]
         if other is not None and not held:
             return None
         over = self._beside(column, declared, pairs[0], 0) if pairs else own
         size = len(own.middle) if other is None else int(held[0].groups[1].max()) + 1
-        views = [_view(item, own, over, other, size) for item in about]
-        sums = OffsetSums(size, views, laplace=any(_laplace(noisy) for _, noisy in about))
+        left_out = (~over.told).astype(np.int64)
+        views = [_view(one, own, over, left_out, other, size) for one in about]
+        sums = OffsetSums(size, views, laplace=any(one.laplace for one in about))
         return sums, own if other is None else over
 
 
-def _view(item: tuple[int, NoisyBlock], own: Offsets, over: Offsets, other: int | None, size: int) -> OffsetView:
+def _view(moment: _Moment, own: Offsets, over: Offsets, left_out: Integers, other: int | None, size: int) -> OffsetView:
     """Of the sums over a column's cells (`other` is None), or over those that are told, in each cell of the other."""
-    position, noisy = item
-    block, left_out = noisy.block, (~over.told).astype(np.int64)
+    block = moment.block
     alone = len(block.columns) == 1
     scale = np.nan_to_num(own.half) if alone else np.full(block.cells, over.widest)
     if alone if other is None else block.columns[1:] == (other,):
-        return OffsetView.of(position, noisy, np.arange(size), np.arange(block.cells), scale)
+        return OffsetView.of(moment, np.arange(size), np.arange(block.cells), scale)
     index = left_out if other is None else np.zeros(size, dtype=np.int64)
     spread = left_out if alone else np.zeros(block.cells, dtype=np.int64)
-    return OffsetView.of(position, noisy, index, spread, scale)
+    return OffsetView.of(moment, index, spread, scale)
 
 
 def moments_of(noisy: NoisyBlocks) -> Moments:
@@ -205,7 +233,3 @@ def moments_of(noisy: NoisyBlocks) -> Moments:
 
 def _moments(noisy: NoisyBlocks) -> Moments:
     return Moments(noisy.moments, len(noisy.without_details.blocks))
-
-
-def _laplace(noisy: NoisyBlock) -> bool:
-    return noisy.measurement.law is Law.LAPLACE

@@ -13,8 +13,8 @@ from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.offset_sums import Moments, OffsetSums
 from kernelease.measured.offsets import Offsets
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.measured.views import cell_ranges
+from kernelease.table.columns.column import Celled, Column
 
 # --------------------
 # How finely to sum a function of a column: some ways, and the one for each cell that makes the interval shortest.
@@ -75,14 +75,6 @@ def _greedy(variances: Floats, bounds: Floats, base: float) -> Integers:
         if not change[way, cell] < -1e-9 * (factor * math.sqrt(variance) + bound):
             return chosen
         chosen[cell] = way
-
-
-def cell_ranges(values: Floats, cells: Integers) -> tuple[Floats, Floats]:
-    """The least and the greatest value in each cell; NaN where there is none."""
-    low, high = np.full((2, int(cells.max()) + 1), np.nan)
-    np.fmin.at(low, cells, values)  # a number wins over NaN
-    np.fmax.at(high, cells, values)
-    return low, high
 
 
 def parts_of(fine: Integers, cells: Integers) -> Integers | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
+    from kernelease.features.class_moments import ClassMoments
     from kernelease.features.feature_map import FeatureMap
     from kernelease.features.fourier import Fourier
     from kernelease.features.indicators import HashedNgrams, OneHot, RandomBinning
@@ -14,6 +15,7 @@ else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
+            "class_moments": "ClassMoments",
             "feature_map": "FeatureMap",
             "fourier": "Fourier",
             "indicators": "HashedNgrams OneHot RandomBinning",
@@ -23,6 +25,7 @@ else:
     )
 
 __all__ = [
+    "ClassMoments",
     "FeatureMap",
     "Fourier",
     "HashedNgrams",

@@ -4,7 +4,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from kernelease.arrays import BigIntegers, Floats, Integers, Rows, as_rows, finite_numbers
+from kernelease.arrays import LARGEST, BigIntegers, Floats, Integers, Rows, as_rows, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
@@ -129,5 +129,7 @@ def grid_columns(rows: Rows, resolution: tuple[float, ...], owner: str, limit: i
 
 def clamped_points(points: Rows, resolution: tuple[float, ...], owner: str) -> Floats:
     """Public points as floats within the range of the grid, not rounded to it: (m, d) → (m, d)."""
-    reach = np.array(resolution) * float(LARGEST_STEP)
+    reach = np.minimum(np.array(resolution) * float(LARGEST_STEP), LARGEST)
+    if points.dtype == np.float64 and points.shape[1:] == reach.shape:  # as in a fit, which asks hundreds of times
+        return np.asarray(np.clip(np.nan_to_num(points, nan=0.0), -reach, reach))
     return np.clip(finite_numbers(checked_rows(points, len(resolution), owner)), -reach, reach)

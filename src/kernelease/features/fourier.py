@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows, block_slices
-from kernelease.elementary import sqrt_above, step_below
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import (
     FeatureMap,
@@ -19,6 +18,7 @@ from kernelease.features.feature_map import (
     default_resolution,
     grid_columns,
 )
+from kernelease.kernels.elementary import sqrt_above, step_below
 from kernelease.kernels.numeric import Radial, ShiftInvariant
 from kernelease.seeds import PublicSeed
 

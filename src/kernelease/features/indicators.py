@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.elementary import sqrt_above, step_below
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import (
     DEFAULT_STEPS,
@@ -23,6 +22,7 @@ from kernelease.features.feature_map import (
     grid_columns,
 )
 from kernelease.kernels.discrete import Kronecker
+from kernelease.kernels.elementary import sqrt_above, step_below
 from kernelease.kernels.numeric import Laplace
 from kernelease.seeds import PublicSeed
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows, finite_numbers
-from kernelease.elementary import sqrt_above
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap, checked_rows, grid_columns
-from kernelease.kernels.dot_product import BoxKernel
+from kernelease.kernels.dot_product import BoxKernel, within_norm
+from kernelease.kernels.elementary import sqrt_above
 from kernelease.seeds import PublicSeed
 
 _CELL_BITS = 20  # grid steps in a half width, and the fixed point of the products
@@ -155,7 +155,7 @@ class KarKarnick(FeatureMap):
                 sums = _shifted((cells @ signs).astype(np.int64) * root, _ROOT_BITS)
                 products = np.clip(_shifted(products * sums, _CELL_BITS), -_LARGEST, _LARGEST)
             result[:, features] = _shifted(products, _CELL_BITS - _UNIT_BITS)
-        return _within(result, self._limit)
+        return within_norm(result, self._limit)
 
     def _strata(self) -> Iterator[tuple[slice, list[Floats]]]:
         """For each degree p: the features that have it, and their p matrices of signs (d, J_p)."""
@@ -222,14 +222,3 @@ def _shifted(values: Integers, bits: int) -> Integers:
     """values/2^bits, to the nearest integer."""
     shifted: Integers = (values + (1 << (bits - 1))) >> bits
     return shifted
-
-
-def _within(values: Integers, limit: int) -> Integers:
-    """Rows scaled down, toward zero, until Σ v² ≤ limit²: an integer inequality, since r ≥ √Σv² gives v·limit/r."""
-    values = np.clip(values, -limit, limit)
-    squares = (values**2).sum(axis=1)
-    over = squares > limit**2
-    # A float64 square root is within 2⁻⁵² of the true one, so the next whole number is above it.
-    roots = np.rint(np.sqrt(squares[over].astype(np.float64))).astype(np.int64) + 1
-    values[over] = np.sign(values[over]) * (np.abs(values[over]) * limit // roots[:, None])
-    return values

@@ -8,6 +8,7 @@ from typing import final
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dtrmm
 from scipy.linalg.lapack import dpstrf
 
 from kernelease.arrays import BigIntegers, Floats, Integers, Rows, block_slices
@@ -251,6 +252,11 @@ class Nystrom(FeatureMap):
         return math.sqrt(_spectral_bound(self.matrix, gram, self.kernel.evaluation_error(self.points.shape[1])))
 
     @property
+    def triangular(self) -> bool:
+        """Whether W is 0 above its diagonal, as it is in all maps that were made here."""
+        return not np.triu(self.matrix, 1).any()
+
+    @property
     def dimension(self) -> int:
         """F: number of points that span the subspace."""
         return len(self.points)
@@ -345,6 +351,11 @@ def factorise(
 
 def well_conditioned_rank(kernel: Kernel, points: Rows, factorisation: PartialCholesky) -> int:
     """The largest rank, over tolerances 1e-12, … 1e-1, at which numerical terms widen the diameter by under 0.1 %."""
+    return well_conditioned(kernel, points, factorisation).dimension
+
+
+def well_conditioned(kernel: Kernel, points: Rows, factorisation: PartialCholesky) -> Nystrom:
+    """The map of that rank."""
     pivots = factorisation.pivots
     residuals = factorisation.factor[pivots, np.arange(len(pivots))] ** 2  # of each pivot when it was chosen
     for exponent in range(-12, 0):
@@ -353,8 +364,8 @@ def well_conditioned_rank(kernel: Kernel, points: Rows, factorisation: PartialCh
             continue
         candidate = Nystrom.from_factor(kernel, points, factorisation, rank=rank)
         if candidate.diameter <= kernel.diameter * (1.0 + WIDENING):
-            return rank
-    return 1
+            return candidate
+    return Nystrom.from_factor(kernel, points, factorisation, rank=1)
 
 
 def _quantised_inverse(factor: Floats) -> Integers:
@@ -374,12 +385,23 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
     Products of F terms in floats are off by at most F·2⁻⁵³ times the product of absolute values (Higham, §3.5).
     """
     size = len(matrix)
-    basis = matrix * 2.0**-MATRIX_BITS  # exact where |W| < 2²³; its rounding beyond is inside the factor 3 below
-    deviation = float(np.linalg.norm(basis @ gram @ basis.T - np.eye(size)))
+    # Exact where |W| < 2²³; its rounding beyond is inside the factor 3 below.
+    basis = matrix.astype(np.float64) * 2.0**-MATRIX_BITS
+    deviation = float(np.linalg.norm(_sandwich(basis, gram) - np.eye(size)))
     absolute = np.abs(basis)
-    rounding = 3.0 * size * _UNIT * float(np.linalg.norm(absolute @ np.abs(gram) @ absolute.T))
+    rounding = 3.0 * size * _UNIT * float(np.linalg.norm(_sandwich(absolute, np.abs(gram))))
     entries = entry_error * float(np.sum(absolute.sum(axis=1) ** 2))  # |W|·(error everywhere)·|W|ᵀ has rank one
     return (1.0 + deviation + rounding + entries) * (1 + 1e-9)
+
+
+def _sandwich(basis: Floats, gram: Floats) -> Floats:
+    """W K Wᵀ; of a W that is 0 above its diagonal, with half the operations. Products are sums of at most F terms."""
+    if np.triu(basis, 1).any():
+        return np.asarray(basis @ gram @ basis.T, dtype=np.float64)
+    upper = basis.T  # as Fortran has it, so that no copy is made
+    half = dtrmm(1.0, upper, gram.T, side=1, lower=0)  # K Wᵀ
+    whole: Floats = dtrmm(1.0, upper, half, side=0, lower=0, trans_a=1)
+    return whole
 
 
 # --------------------

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
         PointSolver,
         PointSource,
         PublicPoints,
+        PublishedRows,
         Shrinkage,
         Solution,
         SyntheticSet,
@@ -33,7 +34,7 @@ else:
             "points": "GreedyPreimages herd",
             "solver": (
                 "EmpiricalMean Estimator FixedPoints NormalPoints Outcome PointSolver PointSource PublicPoints "
-                "Shrinkage Solution SyntheticSet UniformPoints"
+                "PublishedRows Shrinkage Solution SyntheticSet UniformPoints"
             ),
             "tilting": "Tilted Tilting",
             "weights": "Constraint FittedWeights Free L1Ball Simplex WeightSolver",
@@ -56,6 +57,7 @@ __all__ = [
     "PointSolver",
     "PointSource",
     "PublicPoints",
+    "PublishedRows",
     "Shrinkage",
     "Simplex",
     "SlidingFrankWolfe",

@@ -83,7 +83,9 @@ class Solution:
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
         """The points with their weights; there are as many as were fitted."""
         if count is not None:
-            raise ParameterError("rows: points are weighted, not drawn. `Release.uniform` and export make any number.")
+            raise ParameterError(
+                "rows: points are weighted, not drawn. `release.forms.uniform` and `release.sample` make any number."
+            )
         return domain.weighted(self.synthetic.points, self.synthetic.weights, generator)
 
     def __str__(self) -> str:

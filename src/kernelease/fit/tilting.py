@@ -12,10 +12,10 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
-_STEPS = 120  # of the dual's descent. research: Vectors: one constant at a time
-_PATIENCE = 4  # strengths worse than the best so far, in a row, end it. research: Vectors: one constant at a time
-_DESCENT = 4.0  # from one strength to the next, below the natural one. research: Vectors: adaptive
-_VISIBLE = 0.02  # of the weakest strength: weaker directions stand still. research: Vectors: one constant at a time
+_STEPS = 120  # of the dual's descent. convention: none near is worse
+_PATIENCE = 4  # strengths worse than the best so far, in a row, end it. convention: none near is worse
+_DESCENT = 4.0  # from one strength to the next, below the natural one. convention: none near is worse
+_VISIBLE = 0.02  # of the weakest strength: weaker directions stand still. convention: none near is worse
 
 
 @final
@@ -72,10 +72,13 @@ class Tilting(Kind):
         """The weights at the natural strength, or at weaker ones while they surpass it: (M, J), (J,), (M,)."""
         frame = _Frame.of(features, target, base)
         strength = max(natural, self.weakest)
-        best = frame.tilted(strength)
+        problem = frame.seen(_VISIBLE * max(self.weakest, strength / _DESCENT))  # serves the first two strengths
+        best = frame.judged(problem.above(_VISIBLE * strength).at(strength))
         while strength > self.weakest:
             strength = max(self.weakest, strength / _DESCENT)
-            weaker = frame.tilted(strength)
+            if problem.least > _VISIBLE * strength:
+                problem = frame.seen(_VISIBLE * strength)
+            weaker = frame.judged(problem.at(strength))
             if not weaker.surpasses(best, doubt):
                 break
             best = weaker
@@ -120,11 +123,7 @@ class _Frame:
         """The directions whose variance under the base is above `least`, which alone the weights can move."""
         largest = float(np.trace(self.covariance))
         variances, basis = eigh(self.covariance, subset_by_value=(max(least, 1e-12 * largest), np.inf))
-        return _Problem(self.features @ basis, self.target @ basis, self.log_base, variances)
-
-    def tilted(self, strength: float) -> Tilted:
-        """The weights at one strength."""
-        return self.judged(self.seen(_VISIBLE * strength).at(strength))
+        return _Problem(self.features @ basis, self.target @ basis, self.log_base, variances, least)
 
     def judged(self, trial: _Trial) -> Tilted:
         """The result with an estimate of the error in all directions, also those that the weights can't move."""
@@ -147,7 +146,13 @@ class _Problem:
     features: Floats  # (M, n)
     target: Floats  # (n,)
     log_base: Floats  # (M,)
-    variances: Floats  # (n,)
+    variances: Floats  # (n,), in ascending order
+    least: float  # smaller ones were left out
+
+    def above(self, least: float) -> "_Problem":
+        """The directions whose variance is above `least`, of these."""
+        seen = self.variances > least
+        return _Problem(self.features[:, seen], self.target[seen], self.log_base, self.variances[seen], least)
 
     def untilted(self) -> _Trial:
         """The base, as it is."""

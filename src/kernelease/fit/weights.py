@@ -180,7 +180,7 @@ def nearest_in_hull(corners: Floats, target: Floats) -> Floats | None:
 # The weights: min ‖Aw − b‖² over a convex set.
 
 
-EXACT_COORDINATES = 4096  # gradient steps beyond. research: Vectors: weights on the simplex, exactly
+EXACT_COORDINATES = 4096  # gradient steps beyond. limit: of time, two minutes
 NOISE_PRECISION = 1e-3  # of the squared noise floor. derived: an error at the floor grows by 0.05 %
 
 

@@ -7,7 +7,7 @@ from kernelease.fronts import front_door
 if TYPE_CHECKING:
     from kernelease.kernels.composite import OnColumns, Product, WeightedSum
     from kernelease.kernels.discrete import OTHER, Categorical, Kronecker, Similarity, Spectrum
-    from kernelease.kernels.dot_product import BoxKernel, DotProduct, Polynomial
+    from kernelease.kernels.dot_product import BoxKernel, DotProduct, LabelledSphere, Polynomial
     from kernelease.kernels.kernel import Kernel
     from kernelease.kernels.numeric import (
         Gaussian,
@@ -24,7 +24,7 @@ else:
         {
             "composite": "OnColumns Product WeightedSum",
             "discrete": "Categorical Kronecker OTHER Similarity Spectrum",
-            "dot_product": "BoxKernel DotProduct Polynomial",
+            "dot_product": "BoxKernel DotProduct LabelledSphere Polynomial",
             "kernel": "Kernel",
             "numeric": "Gaussian Laplace Matern32 Matern52 Radial RationalQuadratic ShiftInvariant",
         },
@@ -38,6 +38,7 @@ __all__ = [
     "Gaussian",
     "Kernel",
     "Kronecker",
+    "LabelledSphere",
     "Laplace",
     "Matern32",
     "Matern52",

@@ -13,9 +13,9 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, check_number, check_tuple, finite_numbers
-from kernelease.elementary import product_above, sum_above
 from kernelease.errors import ParameterError
 from kernelease.kernels.discrete import Similarity
+from kernelease.kernels.elementary import product_above, sum_above
 from kernelease.kernels.kernel import Kernel, check_same_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 

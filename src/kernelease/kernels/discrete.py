@@ -13,8 +13,8 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from kernelease.arrays import Floats, Integers, Rows, as_rows, block_slices, check_integer, check_tuple
-from kernelease.elementary import sum_above
 from kernelease.errors import ParameterError
+from kernelease.kernels.elementary import sum_above
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
 

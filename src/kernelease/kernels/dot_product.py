@@ -1,7 +1,8 @@
-"""Kernels of the dot product of numeric rows, on a declared box so that they are bounded."""
+"""Kernels of the dot product of numeric rows: on a declared box, so that they are bounded, and on the unit sphere."""
 
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import final
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from kernelease.arrays import (
     Floats,
+    Integers,
     Rows,
     as_rows,
     check_integer,
@@ -17,8 +19,9 @@ from kernelease.arrays import (
     check_tuple,
     finite_numbers,
 )
-from kernelease.elementary import sum_above
 from kernelease.errors import ParameterError
+from kernelease.kernels.discrete import Kronecker
+from kernelease.kernels.elementary import sum_above
 from kernelease.kernels.kernel import Kernel, each_pair, product, sum_over_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
@@ -178,3 +181,130 @@ class DotProduct(BoxKernel):
             u *= scratch
             u += coefficient
         np.clip(u, -self.bound, self.bound, out=u)
+
+
+# --------------------
+# Vectors of norm 1 that have a class: embeddings of texts and images.
+
+
+SPHERE_STEPS = 2**16  # of the grid in a radius. limit: sums of products of 4,096 rows are whole numbers below 2⁵³
+MOST_SPHERE_COLUMNS = 1024  # limit: all second moments are half a million numbers
+MOST_CLASSES = 4096  # limit: a mean for each
+UNDECLARED = -1.0  # the code of a class that is not on the list
+_NEAREST_RADIUS = 1.0 - 2.0**-10  # of rows that lie on the grid already, and stay. derived: √1024 steps of the grid
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledSphere(Kernel):
+    """k((x, a), (y, b)) = ((1 + x·y)/2)² if a = b, else 0: vectors of norm 1 in `dimension` columns, with a class.
+
+    Its features are the moments of each class: a count, a mean, second moments. A row is a vector followed by the
+    place of its class in `classes`; any other number there is no class, and such a row has no features. Vectors are
+    scaled to norm 1. Declare the classes, don't collect them from private rows: a class that one person has would give
+    that person away.
+
+    >>> kernel = LabelledSphere(dimension=2, classes=("sport", "law"))
+    >>> kernel.gram([[1.0, 0.0, 0]], [[2.0, 0.0, 0], [0.0, 3.0, 0], [1.0, 0.0, 1]])
+    array([[1.  , 0.25, 0.  ]])
+    """
+
+    dimension: int
+    classes: tuple[Hashable, ...]
+
+    def __post_init__(self) -> None:
+        check_integer("LabelledSphere: dimension", self.dimension, 1, MOST_SPHERE_COLUMNS)
+        check_tuple("LabelledSphere: classes", self.classes, 1, MOST_CLASSES)
+        Kronecker(values=self.classes)  # refuses what is not distinct
+
+    @property
+    def bound(self) -> float:
+        return 1.0
+
+    @property
+    def nonnegative(self) -> bool:
+        return True
+
+    @property
+    def lipschitz(self) -> float | None:
+        return None  # the class is no number
+
+    def evaluation_error(self, columns: int) -> float:
+        # x·y has a product and d − 1 sums relative to Σ|x_j·y_j| ≤ 1; 1 + u, a half, a square add 3; one to spare.
+        return (self.dimension + 5) * ROUNDING
+
+    def admit(self, rows: Rows) -> Floats:
+        """Vectors on the grid of the sphere, and places of classes: (n, d + 1) → (n, d + 1)."""
+        cells = as_rows(rows)
+        self.check_columns(cells)
+        vectors = sphere_steps(cells[:, :-1]) / float(SPHERE_STEPS)
+        return np.column_stack([vectors, self.codes(cells)])
+
+    def codes(self, rows: Rows) -> Floats:
+        """The place of each row's class, −1 where it has none: (n, d + 1) → (n,)."""
+        cells = rows[:, -1]
+        if cells.dtype != np.float64:
+            cells = np.array([cell if isinstance(cell, float) else UNDECLARED for cell in cells], dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            declared = (cells >= 0.0) & (cells < len(self.classes)) & (cells == np.floor(cells))
+        return np.where(declared, cells, UNDECLARED) + 0.0  # no −0
+
+    def gram(self, x: Rows, y: Rows) -> Floats:
+        return each_pair(self.admit(x), self.admit(y), self._block)
+
+    def diagonal(self, x: Rows) -> Floats:
+        columns = self.admit(x).T
+        out = np.empty((columns.shape[1], 1))
+        self._block(columns, columns[:, :, np.newaxis], out, np.empty_like(out))
+        return out[:, 0]
+
+    def check_columns(self, rows: Rows) -> None:
+        """Refuse rows that are not a vector and a class."""
+        if rows.shape[1] != self.dimension + 1:
+            raise ParameterError(
+                f"LabelledSphere: rows must have {self.dimension} columns and a class, got {rows.shape[1]} columns."
+            )
+
+    def _block(self, x: Floats, y: Floats, out: Floats, scratch: Floats) -> None:
+        sum_over_columns(product, x[:-1], y[:-1], out, scratch, weights=1.0)
+        np.clip(out, -1.0, 1.0, out=out)
+        out += 1.0
+        out *= 0.5
+        out *= out
+        mine, theirs = x[-1][:, np.newaxis], y[-1]
+        out *= (mine == theirs) & (mine >= 0.0)
+
+
+def sphere_steps(vectors: Rows) -> Integers:
+    """Vectors scaled to norm 1, as whole steps of a grid, toward 0: (n, d) → (n, d) with Σ v² ≤ 2³² in integers.
+
+    A function of each row alone: elementwise operations, and a sum over columns in their order. Vectors of the grid
+    whose norm is 1 up to 2⁻¹⁰ stay as they are; a vector of zeros, or of damaged cells, stays 0.
+    """
+    cells = finite_numbers(vectors)
+    largest = np.abs(cells).max(axis=1, keepdims=True, initial=0.0)
+    with np.errstate(all="ignore"):
+        scaled = cells / np.where(largest > 0.0, largest, 1.0)
+        squares = np.zeros(len(cells))
+        for column in scaled.T:
+            squares += column * column
+        unit = scaled / np.sqrt(np.where(squares > 0.0, squares, 1.0))[:, None]
+        steps = within_norm(np.trunc(unit * SPHERE_STEPS).astype(np.int64), SPHERE_STEPS)
+        given = np.clip(cells, -1.0, 1.0) * SPHERE_STEPS
+    whole = (given == np.trunc(given)).all(axis=1) & (largest[:, 0] <= 1.0)
+    kept = given[whole].astype(np.int64)
+    sizes = (kept**2).sum(axis=1)
+    near = (sizes <= SPHERE_STEPS**2) & (sizes >= (_NEAREST_RADIUS * SPHERE_STEPS) ** 2)
+    steps[np.flatnonzero(whole)[near]] = kept[near]
+    return steps
+
+
+def within_norm(values: Integers, limit: int) -> Integers:
+    """Rows scaled down, toward zero, until Σ v² ≤ limit²: an integer inequality, since r ≥ √Σv² gives v·limit/r."""
+    values = np.clip(values, -limit, limit)
+    squares = (values**2).sum(axis=1)
+    over = squares > limit**2
+    # A float64 square root is within 2⁻⁵² of the true one, so the next whole number is above it.
+    roots = np.rint(np.sqrt(squares[over].astype(np.float64))).astype(np.int64) + 1
+    values[over] = np.sign(values[over]) * (np.abs(values[over]) * limit // roots[:, None])
+    return values

@@ -18,8 +18,15 @@ from kernelease.arrays import (
     check_tuple,
     finite_numbers,
 )
-from kernelease.elementary import EXP_CUTOFF, EXP_ERROR, LOG_ERROR, exp_negative, exp_negative_in_place, log_positive
 from kernelease.errors import ParameterError
+from kernelease.kernels.elementary import (
+    EXP_CUTOFF,
+    EXP_ERROR,
+    LOG_ERROR,
+    exp_negative,
+    exp_negative_in_place,
+    log_positive,
+)
 from kernelease.kernels.kernel import Kernel, absolute_difference, each_pair, squared_difference, sum_over_columns
 
 # --------------------

@@ -6,16 +6,22 @@ from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
     from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, Ramp
+    from kernelease.measured.contrasts import Contrasts
+    from kernelease.measured.counts import Counts
     from kernelease.measured.embeddings import Gaussians, NoisyEmbedding, NoisyEmbeddings
     from kernelease.measured.measured import Choice, Measured
+    from kernelease.measured.moments import Moments
     from kernelease.measured.selected import SelectedDatabase
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
             "blocks": "Block NoisyBlock NoisyBlocks Ramp",
+            "contrasts": "Contrasts",
+            "counts": "Counts",
             "embeddings": "Gaussians NoisyEmbedding NoisyEmbeddings",
             "measured": "Choice Measured",
+            "moments": "Moments",
             "selected": "SelectedDatabase",
         },
     )
@@ -23,8 +29,11 @@ else:
 __all__ = [
     "Block",
     "Choice",
+    "Contrasts",
+    "Counts",
     "Gaussians",
     "Measured",
+    "Moments",
     "NoisyBlock",
     "NoisyBlocks",
     "NoisyEmbedding",

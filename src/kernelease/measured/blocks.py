@@ -1,16 +1,20 @@
-"""Contingency blocks: which counts, contrasts or sums of offsets to measure, and their noisy values."""
+"""Contingency blocks: what a kind of them must know of itself, and noisy values of any kind."""
 
+import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, TypeVar, final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
+from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import (
     Choice,
     Measured,
@@ -22,16 +26,11 @@ from kernelease.measured.measured import (
     digest,
     needed_by,
 )
-from kernelease.privacy.accounting import Loss
+from kernelease.measured.views import View, best_mean
+from kernelease.privacy.accounting import Loss, Measurement, Selection, Step
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import (
-    Sensitivity,
-    block_sensitivity,
-    centred_sensitivity,
-    distance_sensitivity,
-    moment_sensitivity,
-)
-from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Measurement, Selection, Step
+from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
+from kernelease.privacy.sensitivity import Sensitivity, distance_sensitivity
 from kernelease.table.domain import Domain
 
 Made = TypeVar("Made")
@@ -76,80 +75,175 @@ class Ramp(Kind):
 
 
 # --------------------
-# A block: what to measure.
+# A block: what to measure. Each kind of it is one class in one file beside this one.
 
 
 MOST_COLUMNS = 4  # of a block: no method counts more of them together
-LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons' rows it fits 64 bits
 
 
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Block(Kind):
-    """Which sums to measure: over the rows of each cell of up to four columns, Σ Π_i t_i.
+@dataclass(frozen=True, kw_only=True)  # without slots: what is computed of it once is kept with it
+class Block(Kind, ABC):
+    """Numbers to measure of up to four columns: sums over rows, of which noise is added to each.
 
-    `groups[i][a]` is the cell of atom a of column `columns[i]`. Without `ramps` a row weighs 1, and sums are counts:
-    one-hot features of norm exactly 1; a block of no column is the number of rows. With ramps t_i is a public whole
-    number of the row's value in column i, at most `ramps[i].limit` in size, or 1 where `ramps[i]` is None: a *moment*.
+    `groups[i][a]` is the cell of atom a of column `columns[i]`. A *table* of the block has an axis for each column and
+    a place for each of its cells: `grid` is its shape. Rows are counted in such a table, or their weights are summed
+    in it (`ramps`), and `exact` makes of it the integers that get noise.
 
-    A `centred` block is of counts with the mean over the cells of each column taken out, times the number of cells: of
-    one column (m·I − J) x, J all ones, which says how it is distributed and not how many rows there are; of two
-    (m·I − J) X (n·I − J), their *interaction*, which says how they go together and nothing about either alone.
+    A kind says what these integers are (`shape`, `exact`), how far a row moves them (`sensitivity`), what they are in
+    rows (`whole`, `values`), what they would be in a table of counts (`seen`, `spread`, `complete`), how they tell of
+    the counts of some columns (`covers`, `tells`, `view`, `coefficients`), and what they are in words (`label`).
+    Whoever measures, saves, verifies, estimates, fits or reports asks the block, and knows no kind.
     """
 
     columns: tuple[int, ...]
     groups: tuple[Integers, ...]
     share: float  # of the release's budget
-    ramps: tuple[Ramp | None, ...] = ()
-    centred: bool = False
+    ramps: tuple[Ramp | None, ...] = field(default=(), init=False)  # what a row's value weighs; none: rows are counted
 
     def __post_init__(self) -> None:
+        name = type(self).__name__
         if len(self.columns) > MOST_COLUMNS or len(self.groups) != len(self.columns):
             raise ParameterError(
-                f"Block: needs up to four columns and a grouping for each, got {len(self.columns)} and "
+                f"{name}: needs up to four columns and a grouping for each, got {len(self.columns)} and "
                 f"{len(self.groups)}."
             )
         if len(set(self.columns)) != len(self.columns):
-            raise ParameterError(f"Block: each column once, got {self.columns!r}.")
-        if self.ramps and (len(self.ramps) != len(self.columns) or self.weighted not in (1, 2)):
-            raise ParameterError("Block: of its columns one or two are weighted; the others need None as their ramp.")
-        if self.centred and (len(self.columns) not in (1, 2) or self.ramps or min(self.shape) < 2):
-            raise ParameterError("Block: what is centred are counts of one or two columns, of two cells or more each.")
-        if self.limit > LARGEST_LIMIT:
-            raise ParameterError(f"Block: a row may weigh at most {LARGEST_LIMIT}, got ramps up to {self.limit}.")
+            raise ParameterError(f"{name}: each column once, got {self.columns!r}.")
+        if not all(group.size for group in self.groups):
+            raise ParameterError(f"{name}: groups the values of a column wrongly: there are none.")
+        self.cells, self.numbers  # noqa: B018  # computed here, once, and kept: everybody asks
 
-    @property
-    def weighted(self) -> int:
-        """How many of its columns weigh rows: 0 for counts."""
-        return sum(ramp is not None for ramp in self.ramps)
+    # What is summed over rows, and how far one of them moves it.
 
-    @property
-    def limit(self) -> int:
-        """The most that a row can weigh, either way: 1 for counts."""
-        return math.prod(ramp.limit for ramp in self.ramps if ramp is not None)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
+    @cached_property
+    def grid(self) -> tuple[int, ...]:
         """Number of cells along each column."""
         return tuple(int(group.max()) + 1 for group in self.groups)
 
-    @property
+    @cached_property
+    def weighted(self) -> int:
+        """How many of its columns weigh rows."""
+        return sum(ramp is not None for ramp in self.ramps)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of its numbers: that of the table, unless a kind has others."""
+        return self.grid
+
+    @cached_property
     def cells(self) -> int:
-        """Number of sums."""
-        return int(np.prod(self.shape))
+        """How many numbers are measured."""
+        return math.prod(self.shape)
+
+    @cached_property
+    def numbers(self) -> int:
+        """How many of them do not follow from the others."""
+        return self.cells
+
+    @abstractmethod
+    def exact(self, table: NDArray[Any]) -> NDArray[Any]:
+        """The integers that get noise, in `shape`, from the exact table of counts, or of sums of weights."""
+
+    @abstractmethod
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        """How far a row (or person), which adds `unit` in all, moves them: by `privacy.sensitivity`, with a proof."""
+
+    # What the noisy integers are, in rows.
 
     @property
-    def numbers(self) -> int:
-        """Number of sums that do not follow from the others."""
-        return math.prod(size - 1 for size in self.shape) if self.centred else self.cells
+    def whole(self) -> int:
+        """What one row adds, in integers of the measurement."""
+        return 1
+
+    def values(self, numbers: Floats) -> Floats:
+        """The noisy numbers, in rows: noise that says nothing is taken out of them."""
+        return numbers
+
+    def lacks(self, alone: Sequence[float], rows: float) -> float:
+        """The noise of what its numbers leave out of a count: nothing, unless a kind takes something out.
+
+        `alone` is the noise of the counts of each column's cells, `rows` that of the number of rows.
+        """
+        return 0.0
+
+    # What it says of counts, for a fit.
+
+    @property
+    def alone(self) -> bool:
+        """Whether it is of one column, cell by cell: a distribution can be made of it without a fit."""
+        return len(self.columns) == 1 and self.covers(self.columns)
+
+    @property
+    def adds_up(self) -> bool:
+        """Whether each row is in exactly one of its numbers, which add up to the number of rows then."""
+        return True
+
+    def off_products(self, cells: int) -> float | None:
+        """What a product model takes off the probability of each cell of a column with so many.
+
+        Where columns are independent in a component, a number of the block is a product over its columns of such a
+        probability less this. None for a kind that is no such product: a fit then follows `seen` and `spread`.
+        """
+        return None
+
+    @abstractmethod
+    def seen(self, table: Floats) -> Floats:
+        """What its numbers would be in a table of counts, or of shares: a linear map, `grid` → `shape`."""
+
+    @abstractmethod
+    def spread(self, numbers: Floats) -> Floats:
+        """The transpose of `seen`: what is asked of its numbers, asked of the counts, `shape` → `grid`."""
+
+    def complete(self, numbers: Floats, alone: Sequence[Floats], rows: float) -> Floats:
+        """A table of counts of which it says these numbers; what it does not say, as if columns were independent.
+
+        `alone` has the counts of each column's cells. This serves kinds of which each number is a sum of cells.
+        """
+        guess: Floats = functools.reduce(np.multiply.outer, [own / rows for own in alone]) * rows
+        return guess + self.spread((numbers - self.seen(guess)) / np.maximum(1.0, self.seen(np.ones_like(guess))))
+
+    # What it says of the counts of a few columns, for the best linear estimate.
+
+    @abstractmethod
+    def covers(self, columns: tuple[int, ...]) -> bool:
+        """Whether it says how all these columns go together, cell by cell (with what is known of each alone)."""
+
+    @abstractmethod
+    def tells(self, columns: tuple[int, ...]) -> bool:
+        """Whether it says anything of the counts of these columns, or of how many rows there are."""
+
+    @abstractmethod
+    def view(self, numbers: Floats, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...]) -> View:
+        """Its noisy numbers as functions of the counts of some columns, of which it `tells`, in these cells."""
+
+    @abstractmethod
+    def coefficients(
+        self, sigma: float, columns: tuple[int, ...], groups: tuple[Integers, ...], weight: Floats
+    ) -> Floats:
+        """How much each number counts in an estimate, where the cells of these columns have the multipliers λ."""
+
+    # What people and strangers' bundles need.
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """What it is, in words for a ledger."""
+
+    def check(self, sizes: tuple[int, ...]) -> None:
+        """Raise `ParameterError` unless it is of columns with so many atoms."""
+        if not all(0 <= column < len(sizes) for column in self.columns):
+            raise ParameterError("a table of counts is of columns that there are not.")
+        for column, cells in zip(self.columns, self.groups, strict=True):
+            if cells.shape != (sizes[column],) or not 0 <= int(cells.min()) <= int(cells.max()) < sizes[column]:
+                raise ParameterError("a table of counts groups the values of a column wrongly.")
 
 
 def finest(blocks: Iterable[Block]) -> list[int]:
-    """Positions of some blocks: for each set of columns, of the one with most cells."""
+    """Positions of some blocks: for each set of columns, of the one that covers it with most cells."""
     most: dict[frozenset[int], tuple[int, int]] = {}
     for place, block in enumerate(blocks):
         key = frozenset(block.columns)
-        if key not in most or block.cells > most[key][0]:
+        if block.covers(block.columns) and (key not in most or block.cells > most[key][0]):
             most[key] = block.cells, place
     return sorted(place for _, place in most.values())
 
@@ -159,8 +253,10 @@ def details(blocks: Iterable[Block]) -> list[int]:
     most: dict[frozenset[int], int] = {}
     places = []
     for place, block in enumerate(blocks):
+        if len(block.columns) != 2 or not block.covers(block.columns):
+            continue
         key = frozenset(block.columns)
-        if len(key) == 2 and block.cells > most.get(key, block.cells):
+        if block.cells > most.get(key, block.cells):
             places.append(place)
         most.setdefault(key, block.cells)
     return places
@@ -198,9 +294,7 @@ LEAST_SIGMA = 1e-3  # rows: at an ε of thousands Laplace noise on integers is 0
 class NoisyBlock(Kind):
     """A block's counts with noise, in rows (or persons): `values` has the block's shape, `sigma` is of each count.
 
-    Of a moment, `values` are sums of t / limit: in rows, too, of which each counts between −1 and 1. Of a centred
-    block they are counts less their means along each column: noise along these means says nothing and is taken out, so
-    that noise is the same in all directions that are left.
+    What `values` are the block says: noise that says nothing is taken out of them.
 
     `round` 0 measures every column and, where all can be seen, every pair; only the cells of pairs follow from noisy
     single columns. What a later round measures was chosen: privately, or by a fit to what was measured before.
@@ -213,49 +307,43 @@ class NoisyBlock(Kind):
 
     @cached_property
     def values(self) -> Floats:
-        """Noisy counts, or sums of weights over their limit, or counts less their means."""
+        """The block's noisy numbers, in rows."""
         values: Floats = np.asarray(self.measurement.values.reshape(self.block.shape) / self.whole)
-        values = without_means(values) if self.block.centred else values
+        values = self.block.values(values)
         values.flags.writeable = False
         return values
 
     def counts(self, rows: float) -> Floats:
-        """Noisy counts of one column: a centred one's with its mean, which `rows` tells."""
-        return self.values + rows / self.block.cells if self.block.centred else self.values
+        """Noisy counts of one column, of a table of so many rows."""
+        block = self.block
+        return block.complete(self.values, [np.full(block.cells, rows / block.cells)], rows)
 
     @cached_property
     def sigma(self) -> float:
-        """Standard deviation of the noise of each count; nothing is taken as known to better than `LEAST_SIGMA`."""
+        """Standard deviation of the noise of each number; nothing is taken as known to better than `LEAST_SIGMA`."""
         return max(LEAST_SIGMA, self.measurement.standard_deviation / self.whole)
 
-    @property
+    @cached_property
     def deviation(self) -> float:
-        """Standard deviation of the noise of each of `values`: less than `sigma` where means are taken out."""
+        """Standard deviation of the noise of each of `values`: less than `sigma` where some of it is taken out."""
         return self.sigma * math.sqrt(self.block.numbers / self.block.cells)
 
-    @property
+    @cached_property
     def whole(self) -> int:
-        """What one row (or person) can add, in integers of the measurement; of a centred block, before means go."""
-        return self.unit * (self.block.cells if self.block.centred else self.block.limit)
+        """What one row (or person) can add, in integers of the measurement."""
+        return self.unit * self.block.whole
 
     def least(self, neighbours: Neighbours) -> Sensitivity:
         """How far neighbouring tables may move the block: what its noise must have been for."""
-        return sensitivity_of(self.block, neighbours, self.unit)
+        return self.block.sensitivity(neighbours, self.unit)
 
     def check(self, sizes: tuple[int, ...]) -> None:
         """Raise `ParameterError` unless the block is of these columns, and its numbers are those of its cells."""
         block = self.block
-        if not all(0 <= column < len(sizes) for column in block.columns):
-            raise ParameterError("a table of counts is of columns that there are not.")
-        for column, cells in zip(block.columns, block.groups, strict=True):
-            if cells.shape != (sizes[column],) or not 0 <= int(cells.min()) <= int(cells.max()) < sizes[column]:
-                raise ParameterError("a table of counts groups the values of a column wrongly.")
+        block.check(sizes)
         if self.unit < 1 or self.measurement.step.coordinates != block.cells:
             raise ParameterError("a table of counts has another size than its noise.")
         check_integers(self.measurement.integers, block.cells)
-        for column, ramp in zip(block.columns, block.ramps, strict=False):
-            if ramp is not None and ramp.start.shape != (sizes[column],):
-                raise ParameterError("a moment weighs the values of a column wrongly.")
         noise = self.measurement.standard_deviation / self.whole
         if not _LEAST_NOISE < noise < _MOST_NOISE or not np.abs(self.values).max() < _MOST_COUNT:
             raise ParameterError("a count or its noise is beyond all bounds.")
@@ -263,10 +351,27 @@ class NoisyBlock(Kind):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MeanCounts:
+    """Counts of one column's cells as all blocks of these cells have them, with noise of one variance."""
+
+    cells: Integers  # (atoms,): the cell of each
+    counts: Floats  # (cells,)
+    variance: float
+
+
+def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> MeanCounts:
+    """Blocks of the same cells of one column as one: their mean, weighted by precision, and its variance."""
+    counts, precision = best_mean([block.counts(rows) for block in blocks], [block.sigma**-2.0 for block in blocks])
+    return MeanCounts(cells=blocks[0].block.groups[0], counts=counts, variance=1.0 / precision)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyBlocks(Measured):
     """All that was counted of a table: noisy blocks, and the number of rows (noisy unless it is public).
 
-    `moments` are sums of offsets within cells, measured after all counts.
+    `moments` are sums of offsets within cells, measured after all counts; `looks` came before, and say how the columns
+    of all others were laid.
     """
 
     sizes: tuple[int, ...]  # atoms of each column
@@ -277,6 +382,8 @@ class NoisyBlocks(Measured):
     selections: tuple[Selection, ...] = ()  # private choices of what to measure, each among those that were left
     choices: tuple[Choice, ...] = ()
     moments: tuple[NoisyBlock, ...] = ()
+    looks: tuple[NoisyLook, ...] = ()  # at single numbers, before all else
+    laid: tuple[Laid, ...] = ()  # columns whose cells follow from the looks
     _kept: dict[Any, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def once(self, make: Callable[["NoisyBlocks"], Made]) -> Made:
@@ -285,6 +392,11 @@ class NoisyBlocks(Measured):
             self._kept[make] = make(self)
         made: Made = self._kept[make]
         return made
+
+    @property
+    def paid(self) -> tuple[NoisyLook | NoisyBlock, ...]:
+        """Looks, counts and moments: all that noise was added to, in the order in which it was measured."""
+        return (*self.looks, *self.every)
 
     @property
     def every(self) -> tuple[NoisyBlock, ...]:
@@ -304,13 +416,15 @@ class NoisyBlocks(Measured):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """Every block's, every moment's, then every selection's."""
-        return (*(block.measurement.step for block in self.every), *(choice.step for choice in self.selections))
+        """Every look's, every block's, every moment's, then every selection's."""
+        measured = (one.measurement.step for one in self.paid)
+        return (*measured, *(choice.step for choice in self.selections))
 
     @property
     def private(self) -> bool:
         """Whether all noise came from the operating system."""
-        return all_private(block.measurement for block in self.every) and all_private(self.selections)
+        measured = (one.measurement for one in self.paid)
+        return all_private(measured) and all_private(self.selections)
 
     @property
     def fingerprint(self) -> str:
@@ -324,42 +438,60 @@ class NoisyBlocks(Measured):
 
     @property
     def recorded(self) -> RecordedNoise:
-        """Blocks and picks as they stand."""
-        vectors = tuple(Recording(integers=block.measurement.integers) for block in self.every)
+        """Looks, blocks and picks as they stand."""
+        vectors = tuple(Recording(integers=one.measurement.integers) for one in self.paid)
         picks = tuple(selection.index for selection in self.selections)
         return RecordedNoise(vectors=vectors, picks=picks, private=self.private)
 
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """Least sensitivities: of a block in the norm of its noise, of a score by how far a row moves a distance."""
-        if any(block.unit != unit for block in self.every):
+        measured = self.paid
+        if any(one.unit != unit for one in measured):
             raise ParameterError("a table of counts is of another unit than the one that is protected.")
-        blocks = (needed_by(block.measurement.step, block.least(neighbours)) for block in self.every)
+        blocks = (needed_by(one.measurement.step, one.least(neighbours)) for one in measured)
         needed = (*blocks, *(float(distance_sensitivity(neighbours, unit=unit)) for _ in self.selections))
         if any(step.sensitivity > exact * _SLACK for step, exact in zip(self.steps, needed, strict=True)):
             raise ParameterError("a table of counts was measured for another relation than the one that is promised.")
         return needed
 
+    def domain_of(self, domain: Domain) -> Domain:
+        """The same rows, with columns as they were laid. It is made once."""
+        if not self.laid or domain.schema is None:
+            return domain
+        known = self._kept.get(NoisyBlocks.domain_of)
+        if known is None or known[0] is not domain:
+            known = domain, domain.with_columns(laid_columns(domain.schema.columns, self.laid))
+            self._kept[NoisyBlocks.domain_of] = known
+        found: Domain = known[1]
+        return found
+
     def check(self, domain: Domain) -> None:
         """Blocks of the declared columns, with as many numbers as cells, that agree on the number of rows."""
         check_rows(self.rows)
-        if not self.blocks or domain.schema is None or self.sizes != domain.sizes:
+        if not self.blocks or domain.schema is None:
+            raise ParameterError("there are none, or of other columns than the schema's.")
+        for look in self.looks:
+            look.check(domain.schema.columns)
+        domain = self.domain_of(domain)
+        if domain.schema is None or self.sizes != domain.sizes:
             raise ParameterError("there are none, or of other columns than the schema's.")
         if self.ordered != tuple(column.in_order for column in domain.schema):
             raise ParameterError("the columns' order is not the schema's.")
         for block in self.every:
             block.check(self.sizes)
-        if any(block.block.weighted for block in self.blocks) or not all(one.block.weighted for one in self.moments):
+        if any(block.block.ramps for block in self.blocks) or not all(one.block.ramps for one in self.moments):
             raise ParameterError("counts and moments are mixed up.")
         self._check_count()
 
     def check_shares(self, total: Loss) -> None:
         """Check shares of μ², or of a pure ε."""
         pure = total.pure_epsilon < math.inf
-        for noisy in self.every:
-            loss = noisy.measurement.loss
+        stated = [(one.measurement, one.look.share) for one in self.looks]
+        for measurement, share in [*stated, *((one.measurement, one.block.share) for one in self.every)]:
+            loss = measurement.loss
             part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
-            least = pure and noisy.measurement.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for
-            if not math.isclose(part, noisy.block.share, rel_tol=1e-6) and not (least and part < noisy.block.share):
+            least = pure and measurement.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for
+            if not math.isclose(part, share, rel_tol=1e-6) and not (least and part < share):
                 raise ParameterError("a table of counts was charged another share of the budget than it states.")
 
     def _check_count(self) -> None:
@@ -367,13 +499,13 @@ class NoisyBlocks(Measured):
 
         Of a column that was measured up to the number of rows, no count is known without it.
         """
-        centred = any(block.block.centred and len(block.block.columns) == 1 for block in self.blocks)
+        centred = any(not block.block.adds_up and len(block.block.columns) == 1 for block in self.blocks)
         apart = self.neighbours is Neighbours.ADD_REMOVE and any(not block.block.columns for block in self.blocks)
         if centred and not apart:
             raise ParameterError("columns were measured up to the number of rows, which was not measured apart.")
         if self.neighbours is Neighbours.ADD_REMOVE and self.rows != estimated_rows(self.blocks):
             raise ParameterError("the number of rows is not the one that the noisy counts give.")
-        counted = [block for block in self.blocks if not block.block.centred]
+        counted = [block for block in self.blocks if block.block.adds_up]
         far = (abs(b.values.sum() - self.rows) > _FAR * b.sigma * math.sqrt(b.block.cells) for b in counted)
         if self.neighbours is Neighbours.REPLACE_ONE and any(far):
             raise ParameterError("the noisy counts add up to another number of rows.")
@@ -381,7 +513,7 @@ class NoisyBlocks(Measured):
     @property
     def accuracy(self) -> str:
         """The noise of counts, smallest to largest, and of interactions."""
-        together = [block.block.centred and len(block.block.columns) > 1 for block in self.blocks]
+        together = [not block.block.adds_up and len(block.block.columns) > 1 for block in self.blocks]
         pairs = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if apart)
         counted = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if not apart)
         told = (
@@ -398,32 +530,12 @@ class NoisyBlocks(Measured):
         return f"{told}Counts of several cells add their variances."
 
 
-def sensitivity_of(block: Block, neighbours: Neighbours, unit: int) -> Sensitivity:
-    """How far a row (or person), which adds `unit` in all, moves a block: by the kind of its sums."""
-    if block.centred:
-        return centred_sensitivity(neighbours, shape=block.shape, unit=unit)
-    if block.weighted:
-        return moment_sensitivity(neighbours, limit=block.limit, unit=unit)
-    return block_sensitivity(neighbours, unit=unit)
-
-
-def without_means(table: Floats) -> Floats:
-    """A table less its mean along each axis, one after the other.
-
-    >>> without_means(np.array([3.0, 1.0])).tolist(), without_means(np.array([[3.0, 1.0], [1.0, 3.0]])).tolist()
-    ([1.0, -1.0], [[1.0, -1.0], [-1.0, 1.0]])
-    """
-    for axis in range(table.ndim):
-        table = table - table.mean(axis=axis, keepdims=True)
-    return table
-
-
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:
     """The number of rows from the blocks' own sums, each weighted by its precision; at least 1.
 
     Every row is in exactly one cell of every block of counts, and a block of no column is their number.
     """
-    counted = [block for block in blocks if not block.block.centred]
+    counted = [block for block in blocks if block.block.adds_up]
     precisions = np.array([1.0 / (block.block.cells * block.sigma**2) for block in counted])
     sums = np.array([block.values.sum() for block in counted])
     return max(1.0, float(precisions @ sums / precisions.sum()))

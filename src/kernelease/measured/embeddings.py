@@ -25,9 +25,9 @@ from kernelease.measured.measured import (
     digest,
     needed_by,
 )
+from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
-from kernelease.privacy.step import Law, Measurement, Step
 from kernelease.table.domain import Domain
 
 # --------------------

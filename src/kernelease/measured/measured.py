@@ -12,10 +12,9 @@ from kernelease.arrays import BigIntegers
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
-from kernelease.privacy.accounting import Loss
+from kernelease.privacy.accounting import Law, Loss, Step
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import Sensitivity
-from kernelease.privacy.step import Law, Step
 from kernelease.table.domain import Domain
 
 # --------------------
@@ -166,6 +165,10 @@ class Measured(Kind, ABC):
     @abstractmethod
     def needed(self, neighbours: Neighbours, unit: int) -> tuple[float, ...]:
         """The least sensitivity of each step under the relation; a row (or person) adds `unit` to a count."""
+
+    def domain_of(self, domain: Domain) -> Domain:
+        """What rows are by all that was measured: as they are declared, unless it says more."""
+        return domain
 
     @abstractmethod
     def check(self, domain: Domain) -> None:

@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, Ramp, within
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.listed import Hierarchy
 
 # --------------------
@@ -33,7 +32,7 @@ def levels_of(noisy: NoisyBlocks) -> Levels:
     """The groups of columns whose atoms are leaves: those without an order that were counted in fewer cells alone."""
     ordered = noisy.ordered or (0,) * len(noisy.sizes)
     found: dict[int, Integers] = {}
-    for block in (one.block for one in noisy.blocks if len(one.block.columns) == 1):
+    for block in (one.block for one in noisy.blocks if one.block.alone):
         if not ordered[block.columns[0]] and block.cells < noisy.sizes[block.columns[0]]:
             found.setdefault(block.columns[0], block.groups[0])
     return tuple(found.get(column) for column in range(len(noisy.sizes)))
@@ -56,7 +55,7 @@ def in_groups(noisy: NoisyBlocks, levels: Levels) -> NoisyBlocks:
 
 def of_leaves(block: Block, levels: Levels) -> bool:
     """Whether a block is of a column's leaves, one by one: there are always fewer groups."""
-    if len(block.columns) != 1 or (groups := levels[block.columns[0]]) is None:
+    if not block.alone or (groups := levels[block.columns[0]]) is None:
         return False
     return block.cells == len(groups)
 
@@ -80,6 +79,8 @@ def of_atoms(blocks: Sequence[Block], levels: Levels) -> list[Block]:
 
 
 def _in_groups(one: NoisyBlock, levels: Levels) -> NoisyBlock:
+    if all(levels[column] is None for column in one.block.columns):
+        return one
     groups = tuple(
         cells if own is None else within(own, cells)
         for cells, own in zip(one.block.groups, _of(one.block.columns, levels), strict=True)
@@ -127,8 +128,34 @@ class Offsets:
         return told
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ends:
+    """The lowest and the highest number of each of a column's cells of values, and of the finer ones that rows have.
+
+    A column is asked once, and its cells are summed in many ways.
+    """
+
+    size: int  # atoms, those without a number too
+    lowest: Floats  # (cells of values,)
+    highest: Floats
+    finer: tuple[Floats, Floats] | None  # the same of finer cells, where there are some
+
+    @classmethod
+    def of(cls, column: Celled) -> "Ends":
+        """Those of a declared column."""
+        lowest, highest = column.bounds()
+        finer = None if (found := column.finer) is None else found.bounds()
+        return cls(
+            size=column.size,
+            lowest=lowest.astype(np.float64),
+            highest=highest.astype(np.float64),
+            finer=None if finer is None else (finer[0].astype(np.float64), finer[1].astype(np.float64)),
+        )
+
+
 def offsets(
-    column: Celled, cells: Integers, *, apart: bool, bits: int = BITS, narrow: float = math.inf
+    column: Celled | Ends, cells: Integers, *, apart: bool, bits: int = BITS, narrow: float = math.inf
 ) -> Offsets | None:
     """The offsets of a column's numbers about the middles of cells: (atoms,) → `Offsets`.
 
@@ -136,38 +163,37 @@ def offsets(
     one's. Cells whose half width is above `narrow` are left out. None where no cell holds more than one value: nothing
     is left to measure.
     """
-    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
-    known = cells[: column.cell_count]
+    ends = column if isinstance(column, Ends) else Ends.of(column)
+    known = cells[: len(ends.lowest)]
     low, high = np.full((2, int(cells.max()) + 1), np.nan)
-    np.fmin.at(low, known, lowest)
-    np.fmax.at(high, known, highest)
+    np.fmin.at(low, known, ends.lowest)
+    np.fmax.at(high, known, ends.highest)
     middle, half = low / 2 + high / 2, high / 2 - low / 2
     if not np.nanmax(half) > 0.0:
         return None
     left_in = half <= max(narrow, float(half[half > 0.0].min()))  # NULL has no half
     unit = np.ldexp(np.where(left_in, half if apart else half[left_in].max(), 0.0), -bits)
-    ramp = _ramp(column, known, middle, unit, 1 << bits)
-    return Offsets(middle=middle, half=half, unit=unit, ramp=ramp, slack=_slack(column, known, middle, unit, ramp))
+    ramp = _ramp(ends, known, middle, unit, 1 << bits)
+    return Offsets(middle=middle, half=half, unit=unit, ramp=ramp, slack=_slack(ends, known, middle, unit, ramp))
 
 
-def measured_width(column: Celled, cells: Integers, ramp: Ramp) -> float:
+def measured_width(column: Celled | Ends, cells: Integers, ramp: Ramp) -> float:
     """Half the width of the widest cell that a ramp gives weights to: what `narrow` was."""
     found = offsets(column, cells, apart=True)
     weighed = np.bincount(cells, (ramp.start != 0) | (ramp.slope != 0)) > 0.0
     return 0.0 if found is None else float(np.max(found.half, where=weighed & ~np.isnan(found.half), initial=0.0))
 
 
-def _ramp(column: Celled, cells: Integers, middle: Floats, unit: Floats, limit: int) -> Ramp:
+def _ramp(ends: Ends, cells: Integers, middle: Floats, unit: Floats, limit: int) -> Ramp:
     """Weights that are linear in the fine code within each atom of several values, and constant in the others."""
-    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
+    lowest, highest = ends.lowest, ends.highest
     scale = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0.0)[cells]
-    start, slope = np.zeros((2, column.size), dtype=np.int64)
-    atoms = np.arange(column.cell_count)
-    finer = column.finer
-    if finer is None:
+    start, slope = np.zeros((2, ends.size), dtype=np.int64)
+    atoms = np.arange(len(lowest))
+    if ends.finer is None:
         start[atoms] = np.rint((lowest - middle[cells]) * scale)
         return Ramp(start=start, slope=slope, limit=limit)
-    first, last = (bound.astype(np.float64) for bound in finer.bounds())
+    first, last = ends.finer
     centre = first / 2 + last / 2
     left, right = (np.maximum(np.searchsorted(first, bound, side="right") - 1, 0) for bound in (lowest, highest))
     several, between = lowest < highest, (left + right) // 2
@@ -178,12 +204,11 @@ def _ramp(column: Celled, cells: Integers, middle: Floats, unit: Floats, limit: 
     return Ramp(start=start, slope=slope, limit=limit)
 
 
-def _slack(column: Celled, cells: Integers, middle: Floats, unit: Floats, ramp: Ramp) -> float:
+def _slack(ends: Ends, cells: Integers, middle: Floats, unit: Floats, ramp: Ramp) -> float:
     """The farthest that a legal value can be from middle + unit·t, by both ends of every fine cell in every atom."""
-    lowest, highest = (bound.astype(np.float64) for bound in column.bounds())
-    finer = column if (found := column.finer) is None else found
-    first, last = (bound.astype(np.float64) for bound in finer.bounds())
-    fine = np.arange(finer.cell_count)
+    lowest, highest = ends.lowest, ends.highest
+    first, last = (lowest, highest) if ends.finer is None else ends.finer
+    fine = np.arange(len(first))
     worst = 0.0
     for end in (first, last):  # a fine cell lies in one atom, or in two
         atom = np.maximum(np.searchsorted(lowest, end, side="right") - 1, 0)

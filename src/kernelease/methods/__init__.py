@@ -6,6 +6,7 @@ from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
     from kernelease.methods.adaptive import Adaptive
+    from kernelease.methods.class_gaussians import ClassGaussians
     from kernelease.methods.interactions.interactions import Interactions
     from kernelease.methods.method import Context, Method
     from kernelease.methods.random_features import RandomFeatures
@@ -16,6 +17,7 @@ else:
         __name__,
         {
             "adaptive": "Adaptive",
+            "class_gaussians": "ClassGaussians",
             "interactions.interactions": "Interactions",
             "method": "Context Method",
             "random_features": "RandomFeatures",
@@ -26,6 +28,7 @@ else:
 
 __all__ = [
     "Adaptive",
+    "ClassGaussians",
     "Context",
     "Interactions",
     "Method",

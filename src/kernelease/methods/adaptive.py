@@ -8,9 +8,10 @@ import numpy as np
 
 from kernelease.arrays import Floats, Rows, check_integer, finite_numbers
 from kernelease.errors import ParameterError
+from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
-from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned_rank
+from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import SIGNIFICANCE, Growing, LevenbergMarquardt, SlidingFrankWolfe
 from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
@@ -29,7 +30,6 @@ from kernelease.methods.method import (
     rehearse_measurement,
 )
 from kernelease.privacy.accounting import Privacy
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 
@@ -55,7 +55,7 @@ SHARE_IF_FILLED, SHARE_IF_NEAR, LEAST_SHARE, LARGEST_SHARE = 0.08, 0.1, 0.15, 0.
 # Of one lengthscale. derived: hundreds of public points fill, thousands come near
 CELLS_FILLED, CELLS_NEAR = 2**8, 2**20
 MOST_OCTAVES = 6  # doubled lengthscales at most. limit: widths of 64 lengthscales
-MOST_ROUNDS = 3  # of stage two. research: Vectors: Gaussians, and rounds at one price
+MOST_ROUNDS = 3  # of stage two. limit: of time, each sums over all rows again
 
 
 @final
@@ -128,7 +128,7 @@ def plan_stages(
     rows: int | None,
     draws: Floats,
     *,
-    features: int,
+    features: int | None = None,
     share: float | None = None,
     rounds: int | None = None,
 ) -> Stages:
@@ -137,14 +137,15 @@ def plan_stages(
     apart = _typical_distance(kernel, draws)
     octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(apart, 1.0) / 2.0))))
     cells = (1.0 + apart) ** dimension
-    hidden = _least_visible(privacy, rows, features)
+    hidden = _least_visible(privacy, rows, MORE_FEATURES if features is None else features)
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
     gaussians = isinstance(kernel, Gaussian)
     blind = hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)
+    waves, number = _features(features, blind=blind)
     looks, why = _rounds(rounds, cells, possible=gaussians and not privacy.pure, blind=blind)
     stages = Stages(
         share=chosen,
-        features=features,
+        features=waves,
         octaves=octaves,
         dimension=dimension,
         rounds=looks,
@@ -156,7 +157,7 @@ def plan_stages(
         choices=(
             Choice(name="stages", value=2, reason="Fourier features find the mass, a subspace around it is measured"),
             Choice(name="percent of the budget for stage one", value=round(100 * chosen), reason=reason),
-            Choice(name="features of stage one", value=features, reason="as given or by default"),
+            Choice(name="features of stage one", value=waves, reason=number),
             Choice(
                 name="lengthscales of stage one",
                 value=octaves + 1,
@@ -201,6 +202,14 @@ def _share(visible: float | None, cells: float) -> tuple[float, str]:
     return max(wanted, LEAST_SHARE), "enough to see Gaussians of 3 % of the rows, and at least 15"
 
 
+def _features(given: int | None, *, blind: bool) -> tuple[int, str]:
+    if given is not None:
+        return given, "as given"
+    if blind:
+        return MORE_FEATURES, "light Gaussians are hidden in the noise"
+    return FEATURES, "light Gaussians stand out of the noise"
+
+
 def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> tuple[int, str]:
     if given is not None:
         if given > 1 and not possible:
@@ -216,9 +225,9 @@ def _rounds(given: int | None, cells: float, *, possible: bool, blind: bool) -> 
 # Where to look next, from noisy results alone. Distances are in lengthscales.
 
 
-_NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. research: Vectors: one constant at a time
-_PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed. research: Vectors: one constant at a time
-_LIKENESS = 0.7  # spread of log-variances. research: Vectors: Gaussians, and rounds at one price
+_NEAR, _FAR = 0.2, 0.7  # of points from where mass was seen, in lengthscales. convention: none near is worse
+_PEAK_WIDTH = 0.2  # of the Gaussians whose witness is climbed. convention: none near is worse
+_LIKENESS = 0.7  # spread of log-variances. convention: none near is worse
 
 
 @final
@@ -290,23 +299,32 @@ def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] 
     if not isinstance(basis, Nystrom):
         raise ParameterError("Adaptive: stage two measures a subspace.")
     points = basis.points / np.asarray(scale, dtype=np.float64)
-    return SubspaceLikelihood(points, basis.change_of_basis / noisy.sigma, noisy.mean / noisy.sigma)
+    return SubspaceLikelihood(
+        points,
+        basis.change_of_basis / noisy.sigma,
+        noisy.mean / noisy.sigma,
+        noisy.sigma,
+        triangular=basis.triangular,
+    )
 
 
 # --------------------
 # The method itself.
 
 
-FEATURES = 4096  # of stage one. limit: of time, drawing and summing them takes seconds
+# Of stage one, where Gaussians of 3 % of the rows show in its noise. research: Vectors: half the features, where mass
+# is visible
+FEATURES = 2048
+MORE_FEATURES = 2 * FEATURES  # where they don't. derived: twice the former
 # Coordinates of the first round of stage two at most. limit: of time, the factorisation and the fit take seconds
 RANK = 2048
-_MORE_RANK = 512  # coordinates of each further round. research: Vectors: one constant at a time
+_MORE_RANK = 512  # coordinates of each further round. convention: none near is worse
 _SPANNING = 4096  # public points that may span the subspace. limit: their Gram matrix is 128 MiB
-_PUBLIC_DRAWS = 1024  # to see how far public points are apart. research: Vectors: one constant at a time
-_RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted. research: Vectors: one constant at a time
-# Strength, per point drawn, with which weights keep to the Gaussians' mean. research: Vectors: one constant at a time
+_PUBLIC_DRAWS = 1024  # to see how far public points are apart. convention: none near is worse
+_RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted. convention: none near is worse
+# Strength, per point drawn, with which weights keep to the Gaussians' mean. convention: none near is worse
 _MATCHING = 0.5
-_DOUBT = 2.0  # standard deviations of an estimate, to speak against natural weights. research: Vectors: adaptive
+_DOUBT = 2.0  # standard deviations of an estimate, to speak against natural weights. convention: about 95 %
 _DRAWS = "adaptive: public points"
 
 
@@ -316,7 +334,7 @@ class Adaptive(Method):
     """Two stages: random Fourier features find where mass is, then a subspace around it is measured, in rounds.
 
     `points` is what is public about where rows lie: a law to draw from, public points, or published rows. `share` is
-    the part of the budget for stage one (None: a rule of public quantities), `features` how much it measures, `rank`
+    the part of the budget for stage one, `features` how much it measures (None: rules of public quantities), `rank`
     the most coordinates of a first look at the subspace, `rounds` how often it looks (None: likewise a rule). The
     weights are those of a probability distribution, chosen by `tilting`.
 
@@ -329,17 +347,18 @@ class Adaptive(Method):
 
     points: PointSource | PublishedRows
     share: float | None = None
-    features: int = FEATURES
+    features: int | None = None
     rank: int = RANK
     rounds: int | None = None
     tilting: Tilting = Tilting()
 
     def __post_init__(self) -> None:
-        check_integer("Adaptive: features", self.features, 2, 2**20)
+        if self.features is not None:
+            check_integer("Adaptive: features", self.features, 2, 2**20)
         check_integer("Adaptive: rank", self.rank, 1, _SPANNING)
         if self.rounds is not None:
             check_integer("Adaptive: rounds", self.rounds, 1, MOST_ROUNDS)
-        if self.features % 2:
+        if self.features is not None and self.features % 2:
             raise ParameterError(f"Adaptive: features must be even, got {self.features!r}.")
         if self.share is not None and not 0.0 < self.share < 1.0:
             raise ParameterError(f"Adaptive: share must lie between 0 and 1, got {self.share!r}.")
@@ -347,7 +366,8 @@ class Adaptive(Method):
     def plan(self, kernel: Kernel, privacy: Privacy, rows: int | None, *, seed: int = 0) -> tuple[Choice, ...]:
         """What `measure` would choose for a table of so many rows (None: private), from public quantities alone.
 
-        >>> from kernelease import Gaussian, NormalPoints
+        >>> from kernelease.fit import NormalPoints
+        >>> from kernelease.kernels import Gaussian
         >>> method = Adaptive(points=NormalPoints(dimension=2, scale=5.0))
         >>> print(method.plan(Gaussian(lengthscale=1.0), Privacy(epsilon=1.0, delta=1e-6), 100_000)[1])
         percent of the budget for stage one = 8: the public points fill the space at the kernel's lengthscale
@@ -496,8 +516,7 @@ class Adaptive(Method):
     def _subspace(self, points: Rows, kernel: Kernel, *, reserve: float = 0.0) -> Nystrom:
         """The span of public points, as far as floats carry: coordinates with little in them do no harm to the fit."""
         factorisation = factorise(kernel, points, max_rank=min(self.rank, len(points)))
-        rank = well_conditioned_rank(kernel, points, factorisation)
-        return replace(Nystrom.from_factor(kernel, points, factorisation, rank=rank), reserve=reserve)
+        return replace(well_conditioned(kernel, points, factorisation), reserve=reserve)
 
 
 def _rank_choice(basis: Nystrom) -> Choice:

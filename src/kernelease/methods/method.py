@@ -2,33 +2,36 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Protocol, final
+from typing import TYPE_CHECKING, ClassVar, Protocol, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Floats, Integers, Rows
+from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.solver import PointSource, PublishedRows
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
+from kernelease.ledgers import MemoryLedger
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Choice, Measured
+from kernelease.noises import Silence
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.ledger import Ledger, MemoryLedger
+from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
 from kernelease.privacy.neighbours import ROWS, Neighbours, Subject
-from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
+from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import sum_sensitivity
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
+
+if TYPE_CHECKING:
+    from kernelease.exact.rows import PrivateRows
 
 # --------------------
 # The method: measure (private, charged) and fit (public, free), kept apart.
@@ -65,7 +68,7 @@ class Context:
             self.privacy, ledger=self.ledger, subject=self.subject, coordinates=coordinates, purpose=purpose
         )
 
-    def public_rows(self, rows: PrivateRows) -> int | None:
+    def public_rows(self, rows: "PrivateRows") -> int | None:
         """N where the relation makes it public, else None: nothing may then depend on it."""
         return rows.public_count(self.privacy.relation)
 
@@ -93,7 +96,7 @@ class Method(Kind, ABC):
         """Refuse, before anything is read, what the declarations alone make impossible."""
 
     @abstractmethod
-    def measure(self, rows: PrivateRows, context: Context) -> Measured:
+    def measure(self, rows: "PrivateRows", context: Context) -> Measured:
         """The private step: read rows, charge the ledger, add noise. Refuses bad input before anything is charged."""
 
     @abstractmethod
@@ -112,7 +115,7 @@ class UnknownMethod(Method):
 
     name: str
 
-    def measure(self, rows: PrivateRows, context: Context) -> Measured:
+    def measure(self, rows: "PrivateRows", context: Context) -> Measured:
         """Refused."""
         raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew.")
 
@@ -121,13 +124,13 @@ class UnknownMethod(Method):
         raise ParameterError(f"The method {self.name[:60]!r} is not part of kernelease: give it anew to fit with it.")
 
 
-def refuse_other_columns(rows: PrivateRows, columns: int, owner: str) -> None:
+def refuse_other_columns(rows: "PrivateRows", columns: int, owner: str) -> None:
     """Refuse a table whose columns are not those of the public points: asked of the shape, so of an empty table too."""
     if rows.width != columns:
         raise ParameterError(f"{owner}: the table has {rows.width} columns, but the public points have {columns}.")
 
 
-def admitted_rows(published: PublishedRows, rows: PrivateRows, context: Context) -> Rows:
+def admitted_rows(published: PublishedRows, rows: "PrivateRows", context: Context) -> Rows:
     """The part of the table that is public already, or a refusal."""
     refuse_publishing(published, context)
     known = rows.first(published.count)
@@ -163,7 +166,7 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
         sum_sensitivity(feature_map, privacy.relation),
         budget=_scratch_budget(privacy, feature_map.dimension + 1),
         share=1.0,
-        noise=_Silence(),
+        noise=Silence(),
         label="rehearsal",
     )
     return NoisyEmbedding(
@@ -177,33 +180,12 @@ def rehearse_measurement(feature_map: FeatureMap, privacy: Privacy) -> NoisyEmbe
 def rehearse_selection(sensitivity: int, privacy: Privacy) -> None:
     """A choice among one candidate."""
     budget = _scratch_budget(privacy, 1)
-    select([0], sensitivity, budget=budget, share=1.0, noise=_Silence(), label="rehearsal")
+    select([0], sensitivity, budget=budget, share=1.0, noise=Silence(), label="rehearsal")
 
 
 def _scratch_budget(privacy: Privacy, coordinates: int) -> PrivacyFilter:
     books = MemoryLedger.for_one(privacy, ROWS)
     return PrivacyFilter.open(privacy, ledger=books, subject=ROWS, coordinates=coordinates, purpose="rehearsal")
-
-
-@final
-class _Silence:
-    """No noise at all; it refuses the scales that the samplers refuse."""
-
-    @property
-    def private(self) -> bool:
-        return False
-
-    def gaussian(self, scale: float, size: int) -> Integers:
-        check_scale(scale)
-        return np.zeros(size, dtype=np.int64)
-
-    def laplace(self, scale: float, size: int) -> Integers:
-        check_scale(scale, LARGEST_LAPLACE_SCALE)
-        return np.zeros(size, dtype=np.int64)
-
-    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
-        check_scale(scale)
-        return 0
 
 
 # --------------------

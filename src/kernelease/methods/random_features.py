@@ -7,6 +7,7 @@ import numpy as np
 
 from kernelease.arrays import check_integer
 from kernelease.errors import ParameterError
+from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.points import GreedyPreimages
@@ -16,7 +17,6 @@ from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Choice, Measured
 from kernelease.methods.method import Context, Method, number_of_features, refuse_other_columns, rehearse_measurement
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 

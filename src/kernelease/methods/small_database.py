@@ -9,6 +9,7 @@ import numpy as np
 
 from kernelease.arrays import Integers, Rows, as_rows, check_integer
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.rows import PrivateRows
 from kernelease.fit.solver import Outcome, Solution, SyntheticSet
 from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.measured import Choice, Measured
@@ -16,7 +17,6 @@ from kernelease.measured.selected import Scale, SelectedDatabase
 from kernelease.methods.method import Context, Method, refuse_other_columns, rehearse_selection
 from kernelease.privacy.mechanisms import select
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 

@@ -5,6 +5,7 @@ from typing import final
 
 from kernelease.arrays import Floats, Rows, check_integer
 from kernelease.errors import ParameterError
+from kernelease.exact.rows import PrivateRows
 from kernelease.features.nystrom import Nystrom, Order, PartialCholesky, factorise, well_conditioned_rank
 from kernelease.fit.solver import EmpiricalMean, Estimator, Outcome, PointSource, PublishedRows, Solution, SyntheticSet
 from kernelease.fit.weights import Constraint, Free, WeightSolver, tolerance_at_noise
@@ -23,7 +24,6 @@ from kernelease.methods.method import (
     refuse_publishing,
     rehearse_measurement,
 )
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 

@@ -1,4 +1,4 @@
-"""What was promised (`Privacy`), what a step costs (`Loss`), how costs add up, and what an attacker may then do.
+"""What was promised (`Privacy`), what a step costs (`Loss`), how costs add up, and what came through (`Measurement`).
 
 The state of all that was released so far is (μ², δ₀, τ), and for every ε
 
@@ -12,11 +12,14 @@ as Σε, which is kept beside. Proofs: docs/proofs/accounting.md, docs/proofs/di
 
 import math
 import warnings
-from dataclasses import dataclass, replace
-from typing import Protocol, final
+from dataclasses import dataclass, field, replace
+from enum import Enum, unique
+from typing import final
 
-import scipy
+import numpy as np
 
+from kernelease import risk
+from kernelease.arrays import BigIntegers, Floats
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 from kernelease.privacy.calibration import (
@@ -29,148 +32,12 @@ from kernelease.privacy.calibration import (
 )
 from kernelease.privacy.neighbours import Neighbours
 
-# --------------------
-# Risk: how well an attacker may tell whether a given row (or person) is in the table.
-#
-# An attacker tests "her row was there" against "it was not". α is the rate of false alarms, β(α) the highest rate of
-# true ones that any test reaches. Noise of a given law and scale has one such curve, and its promises are points
-# below it:
-#
-#     Gaussian noise, μ = Δ/σ:   β(α) = Φ(Φ⁻¹(α) + μ),                    max β(α) − α = 2Φ(μ/2) − 1,
-#     pure ε:                    β(α) = min{e^ε·α, 1 − e^{−ε}·(1 − α)},   max β(α) − α = (e^ε − 1)/(e^ε + 1).
-#
-# Each is inverted here, exactly but for rounding, which is on the safe side. Proofs: docs/proofs/risk.md.
-
-
-_ROUNDING = 1.0 - 2.0**-40  # the special functions err by less: μ and ε are rounded down by this
-
-
-class Risk(Protocol):
-    """What an attacker may reach at most."""
-
-    def less(self, outright: float, tau: float) -> "Risk":
-        """The risk that noise may take where δ₀ = `outright`, and τ for either table's grid, are taken out of it."""
-        ...
-
-    @property
-    def mu(self) -> float:
-        """The μ whose Gaussian curve touches the risk, rounded down."""
-        ...
-
-    @property
-    def epsilon(self) -> float:
-        """The ε whose pure curve touches the risk, rounded down."""
-        ...
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Advantage:
-    """No test has a rate of true alarms that exceeds its rate of false ones by more than `most`.
-
-    >>> round(Advantage(most=0.1).mu, 4), round(Advantage(most=0.1).epsilon, 4)
-    (0.2513, 0.2007)
-    """
-
-    most: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.most < 1.0:
-            raise ParameterError(f"advantage must be above 0 and below 1, got {self.most!r}.")
-
-    def less(self, outright: float, tau: float) -> "Advantage":
-        """2τ: a grid for either table."""
-        left = self.most - outright - 2.0 * tau
-        if not left > 0.0:
-            raise _below(outright)
-        return Advantage(most=left)
-
-    @property
-    def mu(self) -> float:
-        """2Φ(μ/2) − 1 = a."""
-        return 2.0 * math.sqrt(2.0) * float(scipy.special.erfinv(self.most)) * _ROUNDING
-
-    @property
-    def epsilon(self) -> float:
-        """(e^ε − 1)/(e^ε + 1) = a."""
-        return 2.0 * math.atanh(self.most) * _ROUNDING
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rates:
-    """No test that has `false_positive` false alarms has more than `true_positive` true ones.
-
-    >>> risk = Rates(true_positive=0.05, false_positive=0.01)
-    >>> round(risk.mu, 4), round(risk.epsilon, 4)
-    (0.6815, 1.6094)
-    """
-
-    true_positive: float
-    false_positive: float
-
-    def __post_init__(self) -> None:
-        if not 0.0 < self.false_positive < self.true_positive < 1.0:
-            raise ParameterError(
-                f"false_positive must be above 0, true_positive above that and below 1; got {self.false_positive!r} "
-                f"and {self.true_positive!r}: whoever guesses has as many true alarms as false ones."
-            )
-
-    def less(self, outright: float, tau: float) -> "Rates":
-        """β(α + τ) + τ + δ₀, as `Loss.attacker` adds them."""
-        most, rate = self.true_positive - outright - tau, self.false_positive + tau
-        if not most > rate:
-            raise _below(outright)
-        return Rates(true_positive=most, false_positive=rate)
-
-    @property
-    def mu(self) -> float:
-        """Φ(Φ⁻¹(α) + μ) = β."""
-        return _down(float(scipy.special.ndtri(self.true_positive)), float(scipy.special.ndtri(self.false_positive)))
-
-    @property
-    def epsilon(self) -> float:
-        """The larger of ln(β/α) and ln((1 − α)/(1 − β)): the curve is the lesser of two lines."""
-        likely = _down(math.log(self.true_positive), math.log(self.false_positive))
-        unlikely = _down(math.log1p(-self.false_positive), math.log1p(-self.true_positive))
-        return max(likely, unlikely)
-
-
-def risk_of(advantage: float | None, true_positive: float | None, false_positive: float | None) -> Risk:
-    """The risk in what was said: an advantage, or two rates."""
-    if advantage is not None and true_positive is None and false_positive is None:
-        return Advantage(most=advantage)
-    if advantage is None and true_positive is not None and false_positive is not None:
-        return Rates(true_positive=true_positive, false_positive=false_positive)
-    raise ParameterError(
-        "A risk is either an advantage, or a true-positive rate at a false-positive rate. Give one of the two, whole: "
-        "advantage = 0.1, or true_positive = 0.02 and false_positive = 0.01."
-    )
-
-
-def _below(outright: float) -> ParameterError:
-    return ParameterError(
-        f"The risk is below what delta allows beside noise ({outright:.1e}). Take a larger risk, or a smaller delta."
-    )
-
-
-def _down(high: float, low: float) -> float:
-    """high − low, rounded down by more than its terms err."""
-    return (high - low) - (abs(high) + abs(low)) * (1.0 - _ROUNDING)
-
-
-# --------------------
-# What was promised (`Privacy`), what a step costs (`Loss`), and how costs add up.
-
-
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e3  # below, releases are noise alone; above, a guarantee means nothing
 SMALLEST_SCALE = 2.0**35  # steps of the noise grid per standard deviation, at least
 LOG_RATIO = 128.0**2 + 1.0  # η/τ: noise beyond 128 standard deviations has probability 2e⁻⁸¹⁹²
 GAUSSIAN_SHARE = 0.99  # of δ: what Gaussian steps may use
 OUTRIGHT_SHARE = 0.009  # of δ: what (ε, δ) steps may add outright; the rest is for the grid of the noise
 UNSAID = float("nan")  # a δ that nobody gave: refused, since pure privacy must not be a slip
-RISK_DELTA = 1e-9  # the δ of a promise that is made as a risk: on a Gaussian curve any δ names the same noise
-RISK_NUMBERS = 2**30  # noisy numbers of a release whose risk is promised, at most: more than anyone draws
 ROUNDING = 2.0**-41  # a sum of charges may pass its limit by this (0.1 + 0.2): mechanisms round noise up by more
 
 
@@ -242,36 +109,19 @@ class Loss(Kind):
     def attacker(self, rate: float) -> float:
         """The best true-positive rate of any test for one row, at a false-positive rate α = `rate`.
 
-        The least of what holds: Φ(Φ⁻¹(α) + μ) of the Gaussian curve, with δ₀ and τ added; where all steps are pure but
-        for δ₀, e^ε·α + δ₀ and 1 − e^{−ε}·(1 − α − δ₀), with ε their sum.
-
         >>> round(Loss.pure(1.0).attacker(0.01), 4), round(Loss.gaussian(1.232).attacker(0.01), 4)
         (0.0272, 0.1369)
         """
-        if not 0.0 <= rate <= 1.0:
-            raise ParameterError(f"attacker: the false-positive rate must be from 0 to 1, got {rate!r}.")
-        level = min(1.0, rate + self.tau)
-        gaussian = float(scipy.special.ndtr(scipy.special.ndtri(level) + self.mu)) + self.tau + self.delta_zero
-        if self.pure_epsilon == math.inf:
-            return min(1.0, gaussian)
-        likely = math.exp(min(self.pure_epsilon, 700.0)) * rate + self.delta_zero
-        unlikely = 1.0 - math.exp(-self.pure_epsilon) * max(0.0, 1.0 - rate - self.delta_zero)
-        return min(1.0, gaussian, likely, unlikely)
+        return risk.true_positives(rate, self.mu, self.tau, self.delta_zero, self.pure_epsilon)
 
     @property
     def advantage(self) -> float:
         """The most by which the rate of true alarms of any test for one row exceeds its rate of false ones.
 
-        It is the largest gap of the curve of `attacker` over the diagonal, the total variation: 2Φ(μ/2) − 1 of the
-        Gaussian curve, with δ₀ and 2τ added; (e^ε − 1 + 2δ₀)/(e^ε + 1) where all steps are pure but for δ₀.
-
         >>> round(Loss.pure(1.0).advantage, 4), round(Loss.gaussian(0.25).advantage, 4)
         (0.4621, 0.0995)
         """
-        gaussian = math.erf(self.mu / math.sqrt(8.0)) + 2.0 * self.tau + self.delta_zero
-        half = min(self.pure_epsilon, 700.0) / 2
-        pure = math.tanh(half) + 2.0 * self.delta_zero / (1.0 + math.exp(2.0 * half))
-        return min(1.0, gaussian, 1.0 if self.pure_epsilon == math.inf else pure)
+        return risk.largest_gap(self.mu, self.tau, self.delta_zero, self.pure_epsilon)
 
     def fits(self, total: "Loss") -> bool:
         """Whether this loss lies within `total`, part by part (the condition of a privacy filter)."""
@@ -327,16 +177,14 @@ class Privacy:
         advantage: float | None = None,
         true_positive: float | None = None,
         false_positive: float | None = None,
-        delta: float = RISK_DELTA,
+        delta: float = risk.DELTA,
         neighbours: Neighbours | None = None,
     ) -> "Privacy":
         """The weakest guarantee under which no test for one row (or person) does better than this.
 
         Either `advantage`, the most by which the rate of true alarms may exceed that of false ones, for every test; or
-        `true_positive`, the highest rate of true alarms at the rate `false_positive` of false ones. It is exact: the
-        noise is that of the trade-off curve which touches the risk, less rounding and the part of δ that is kept beside
-        Gaussian noise. δ then only names the point of the curve at which ε is written (the noise hardly depends
-        on it); with δ = 0 noise is Laplace, and the curve that of pure privacy. docs/proofs/risk.md.
+        `true_positive`, the highest rate of true alarms at the rate `false_positive` of false ones. δ only names the
+        point of the curve at which ε is written; with δ = 0 noise is Laplace. What translates is risk.py.
 
         >>> Privacy.from_risk(advantage=0.1, delta=1e-6).total(100).advantage <= 0.1
         True
@@ -344,10 +192,10 @@ class Privacy:
         1.6094
         """
         check_epsilon_delta(1.0, delta)
-        risk = risk_of(advantage, true_positive, false_positive)
+        most = risk.risk_of(advantage, true_positive, false_positive)
         if delta == 0.0:
-            return cls(epsilon=risk.epsilon, delta=0.0, neighbours=neighbours)
-        left = risk.less(OUTRIGHT_SHARE * delta, rounding_tau(RISK_NUMBERS))
+            return cls(epsilon=most.epsilon, delta=0.0, neighbours=neighbours)
+        left = most.less(OUTRIGHT_SHARE * delta, rounding_tau(risk.NUMBERS))
         return cls(epsilon=gaussian_epsilon(left.mu, GAUSSIAN_SHARE * delta), delta=delta, neighbours=neighbours)
 
     @property
@@ -422,3 +270,109 @@ class Privacy:
                 "publishes some row outright. Take delta far below 1/N.",
                 stacklevel=3,
             )
+
+
+# --------------------
+# One crossing of the barrier: the numbers that an auditor needs to price it again, and what came through.
+
+
+_FAR = 2.0**256  # no scale or sensitivity is near it: beyond, prices would overflow
+
+
+@final
+@unique
+class Law(Kind, Enum):
+    """The law of the noise."""
+
+    GAUSSIAN = "gaussian"
+    LAPLACE = "laplace"
+    EXPONENTIAL = "exponential"  # a selection: Gumbel noise on scores
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step(Kind):
+    """Noise of a law and scale on so many integers of a known sensitivity."""
+
+    law: Law
+    coordinates: int
+    sensitivity: float  # L2 for Gaussian noise, L1 for Laplace noise, of each score for a selection
+    scale: float  # of the noise, in the same units
+    bits: int = 0  # 2^bits steps of the noise's grid are one unit
+
+    def __post_init__(self) -> None:
+        if not (all(1 / _FAR < size < _FAR for size in (self.sensitivity, self.scale)) and self.coordinates >= 1):
+            raise ParameterError("Step: sensitivity, scale and number of coordinates must be positive and finite.")
+        if not 0 <= self.bits <= 256:
+            raise ParameterError(f"Step: bits must be from 0 to 256, got {self.bits!r}.")
+
+    @property
+    def loss(self) -> Loss:
+        """What the step costs, from its numbers alone."""
+        if self.law is Law.LAPLACE:
+            return Loss.pure(self.sensitivity / self.scale)
+        if self.law is Law.EXPONENTIAL:
+            return Loss.pure(2.0 * self.sensitivity / self.scale)
+        tau = rounding_tau(self.coordinates, math.ldexp(self.scale, self.bits))
+        return Loss.gaussian(self.sensitivity / self.scale, tau=tau)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(Kind):
+    """Noisy integers and all that may be known about their noise. Public.
+
+    What follows from them for whoever reads them is computed once: `values`, the noisy vector in units of the input, as
+    floats, and `standard_deviation`, of each coordinate's noise in the same units.
+    """
+
+    integers: BigIntegers  # on the noise grid: 2^bits of its steps are one unit of the input
+    step: Step
+    private: bool  # whether the noise came from the operating system
+    values: Floats = field(init=False, repr=False, compare=False)
+    standard_deviation: float = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        bits = self.step.bits
+        values = np.array([math.ldexp(integer, -bits) for integer in self.integers], dtype=np.float64)
+        values.flags.writeable = False
+        object.__setattr__(self, "values", values)
+        object.__setattr__(self, "standard_deviation", _standard_deviation(self.step))
+
+    @property
+    def law(self) -> Law:
+        """The law of the noise."""
+        return self.step.law
+
+    @property
+    def bits(self) -> int:
+        """How much finer the noise's grid is than the input's, in powers of two."""
+        return self.step.bits
+
+    @property
+    def scale(self) -> float:
+        """The scale of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
+        return self.step.scale
+
+    @property
+    def loss(self) -> Loss:
+        """What the measurement cost."""
+        return self.step.loss
+
+
+def _standard_deviation(step: Step) -> float:
+    """Of each coordinate's noise, in units of the input."""
+    if step.law is Law.GAUSSIAN:
+        return step.scale
+    steps = math.ldexp(step.scale, step.bits)  # the discrete law is narrower than √2·scale on a coarse grid
+    return math.ldexp(math.sqrt(2.0 * math.exp(-1.0 / steps)) / -math.expm1(-1.0 / steps), -step.bits)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection(Kind):
+    """The index of a candidate that was drawn, and what it cost. Public."""
+
+    index: int
+    step: Step
+    private: bool

@@ -18,9 +18,7 @@ from kernelease.kinds import Kind
 
 SMALLEST_DELTA = 1e-300  # below it floats no longer tell one δ from another, and no noise differs either
 _TINY = 2.0**-1022  # the smallest normal float: a computed δ is never rounded down to 0, which would claim pure DP
-_SPECIAL_ERROR = (
-    2.0**-48
-)  # bounds the relative error of the special functions below, checked against mpmath by the tests
+_SPECIAL_ERROR = 2.0**-48  # bounds the relative error of the special functions below: tests compare them with mpmath
 _MU_RANGE = (1e-30, 1e6)  # where μ is looked for; an ε and δ that need another are refused
 _LARGEST_MU = 40.0  # of those whose ε is looked for: an attacker who faces more is never wrong
 

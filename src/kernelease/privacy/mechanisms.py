@@ -13,13 +13,12 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers
 from kernelease.errors import BudgetError, ParameterError, PrivacyError
-from kernelease.privacy.accounting import SMALLEST_SCALE, Loss, Privacy
+from kernelease.privacy.accounting import SMALLEST_SCALE, Law, Loss, Measurement, Privacy, Selection, Step
 from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.ledger import Charge, Ledger, Receipt
 from kernelease.privacy.neighbours import Neighbours, Subject
-from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource, check_scale
+from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, LEAST_LAPLACE_SCALE, NoiseSource, check_scale
 from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
-from kernelease.privacy.step import LEAST_LAPLACE_SCALE, Law, Measurement, Selection, Step
 
 # --------------------
 # The filter: steps may depend on earlier results, within a total that is fixed and paid at the start.
@@ -174,13 +173,6 @@ def _check_relation(sensitivity: Sensitivity, budget: PrivacyFilter) -> None:
             f"A sensitivity under {sensitivity.neighbours.value} can't be used for a guarantee under "
             f"{budget.neighbours.value}."
         )
-
-
-def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: float) -> float:
-    """The standard deviation that `measure` would add for a share of the budget `total`, before it is drawn."""
-    if privacy.pure:
-        return math.sqrt(2.0) * sensitivity.l1 / (share * privacy.epsilon)
-    return sensitivity.l2 / math.sqrt(share * total.mu_squared)
 
 
 def _gaussian(

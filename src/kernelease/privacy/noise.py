@@ -1,7 +1,6 @@
 """Where noise comes from: the operating system, through OpenDP's exact samplers.
 
-`SystemNoise` is the only source that makes a release private. `SeededNoise` exists for reproducible experiments; it is
-a type of its own, and whatever it touches says NOT PRIVATE.
+`SystemNoise` is the only source that makes a release private. Whatever is touched by another says NOT PRIVATE.
 """
 
 import functools
@@ -14,13 +13,13 @@ from typing import Any, Protocol, final
 import numpy as np
 
 from kernelease.arrays import Integers, block_slices
-from kernelease.errors import CapacityError, ParameterError, ResourceError
-from kernelease.machine import cores, require_memory, workers
+from kernelease.errors import CapacityError, ParameterError
+from kernelease.machine import cores, workers
 
 # OpenDP saturates draws at ±2⁶³. At these scales that happens with probability below 2e⁻⁸¹⁹² a draw.
 LARGEST_GAUSSIAN_SCALE = 2.0**56
 LARGEST_LAPLACE_SCALE = 2.0**50  # the same, for longer tails
-_FOR_OPENDP = 2**29  # bytes of addresses that its library takes, with what it stands on
+LEAST_LAPLACE_SCALE = 1 / 12  # in integers: one draw in 80,000 differs from 0, and σ = 0.0035 is still a number
 _BLOCK = 4096  # draws at a time, so that threads share them evenly
 
 
@@ -57,7 +56,7 @@ def check_scale(scale: float, largest: float = LARGEST_GAUSSIAN_SCALE) -> None:
 
 
 @functools.cache
-def _samplers() -> Any:
+def samplers() -> Any:
     """OpenDP's samplers, loaded with the first draw: its prelude would take scikit-learn and a second along.
 
     OpenDP asks for consent to constructors whose proofs are not yet vetted by its own process.
@@ -94,17 +93,17 @@ class SystemNoise:
     def gaussian(self, scale: float, size: int) -> Integers:
         """Independent discrete Gaussian integers."""
         check_scale(scale)
-        return self._draw(_samplers().gaussian(scale=float(scale)), size)
+        return self._draw(samplers().gaussian(scale=float(scale)), size)
 
     def laplace(self, scale: float, size: int) -> Integers:
         """Independent discrete Laplace integers."""
         check_scale(scale, LARGEST_LAPLACE_SCALE)
-        return self._draw(_samplers().laplace(scale=float(scale)), size)
+        return self._draw(samplers().laplace(scale=float(scale)), size)
 
     def noisy_max(self, scores: Sequence[int], scale: float) -> int:
         """Gumbel noisy max, which is the exponential mechanism."""
         check_scale(scale)
-        return int(_samplers().noisy_max(scale=float(scale))(list(scores)))
+        return int(samplers().noisy_max(scale=float(scale))(list(scores)))
 
     def _draw(self, measurement: Any, size: int) -> Integers:
         def draw(count: int) -> Integers:
@@ -115,62 +114,3 @@ class SystemNoise:
             return draw(size)
         with workers(min(self.threads or cores(), len(blocks))) as pool:
             return np.concatenate(list(pool.map(draw, blocks)))
-
-
-def try_noise(source: NoiseSource) -> None:
-    """Load OpenDP and draw from each of its laws once, before any budget is spent; what is drawn is thrown away.
-
-    Raises `ResourceError` where that fails. Noise from elsewhere needs no library, and a seed's stream is not moved.
-    """
-    if not isinstance(source, SystemNoise):
-        return
-    try:
-        samplers = _samplers()
-        for law in (samplers.gaussian, samplers.laplace, samplers.noisy_max):
-            law(scale=2.0)([0, 0])
-    except Exception as error:
-        require_memory(_FOR_OPENDP, "load OpenDP, which draws the noise")  # the system may say it in other words
-        raise ResourceError(
-            f"Noise can't be drawn: OpenDP does not work here ({type(error).__name__}: {str(error)[:200]}). Install it "
-            "anew. Nothing was spent."
-        ) from error
-
-
-@final
-class SeededNoise:
-    """NOT PRIVATE. Reproducible noise for experiments: whoever knows the seed can subtract it.
-
-    The laws are those of `SystemNoise` up to the rounding of floats. Successive draws continue one stream, so two
-    measurements never share noise. A release made with it is marked on its certificate, and verification rejects it.
-    """
-
-    __slots__ = ("_generator", "seed")
-
-    def __init__(self, seed: int) -> None:
-        self.seed = seed
-        self._generator = np.random.default_rng(seed)
-
-    def __repr__(self) -> str:
-        return f"SeededNoise({self.seed}) (NOT PRIVATE)"
-
-    @property
-    def private(self) -> bool:
-        """False."""
-        return False
-
-    def gaussian(self, scale: float, size: int) -> Integers:
-        """Rounded Gaussian numbers."""
-        check_scale(scale)
-        return np.rint(self._generator.normal(0.0, scale, size)).astype(np.int64)
-
-    def laplace(self, scale: float, size: int) -> Integers:
-        """Rounded Laplace numbers."""
-        check_scale(scale, LARGEST_LAPLACE_SCALE)
-        return np.rint(self._generator.laplace(0.0, scale, size)).astype(np.int64)
-
-    def noisy_max(self, scores: Sequence[int], scale: float) -> int:
-        """Gumbel noisy max in floats."""
-        check_scale(scale)
-        best = max(scores)
-        shifted = np.array([(score - best) / scale for score in scores])
-        return int(np.argmax(shifted + self._generator.gumbel(size=len(scores))))

@@ -11,11 +11,13 @@ Proofs: docs/proofs/sensitivity.md.
 
 import math
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 from kernelease.errors import ParameterError
-from kernelease.features.feature_map import FeatureMap
 from kernelease.privacy.neighbours import Neighbours
+
+if TYPE_CHECKING:
+    from kernelease.features.feature_map import FeatureMap
 
 ROUND_UP = 1.0 + 2.0**-40  # covers the rounding of the few float operations below, each of relative error 2⁻⁵³
 
@@ -35,12 +37,12 @@ class Sensitivity:
                 raise ParameterError(f"Sensitivity: {name} must be positive and finite, got {value!r}.")
 
 
-def count_increment(feature_map: FeatureMap) -> int:
+def count_increment(feature_map: "FeatureMap") -> int:
     """c: what one row adds to the count coordinate, in integer units. The norm of a row, so that both cost the same."""
     return max(1, round(feature_map.norm_bound / feature_map.step))
 
 
-def sum_sensitivity(feature_map: FeatureMap, neighbours: Neighbours) -> Sensitivity:
+def sum_sensitivity(feature_map: "FeatureMap", neighbours: Neighbours) -> Sensitivity:
     """Sensitivity of the projected sum over rows (with the count coordinate under add-remove)."""
     unit = ROUND_UP / feature_map.step
     if neighbours is Neighbours.REPLACE_ONE:

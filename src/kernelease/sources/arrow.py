@@ -15,8 +15,7 @@ import pyarrow as pa
 from kernelease.arrays import block_slices
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece, Source, plain_schema, plain_type
+from kernelease.sources.source import FileSource, FileStamp, Piece, Source, plain_schema, plain_type
 
 # --------------------
 # pandas data frames, by rules of our own: its conversion to Arrow raises for some values.

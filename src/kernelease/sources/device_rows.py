@@ -7,13 +7,13 @@ import numpy as np
 from kernelease.arrays import Rows, as_rows
 from kernelease.cuda.device import as_device_rows, cupy
 from kernelease.cuda.sums import device_total, sums_on_device
+from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.rows import PrivateArray
 from kernelease.features.feature_map import FeatureMap
-from kernelease.private.embedding import ExactEmbedding
-from kernelease.private.rows import PrivateVectors
 
 
 @final
-class DeviceRows(PrivateVectors):
+class DeviceRows(PrivateArray):
     """Vectors that live on a GPU, or were sent there. Sums of their features are the same integers as anywhere.
 
     What has no program for a GPU (`cuda.sums.sums_on_device`) is summed on the processor, from a copy.

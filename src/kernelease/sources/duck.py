@@ -12,11 +12,9 @@ import pyarrow as pa
 
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece, Source, in_turn
+from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn
 from kernelease.sources.sql import Cell, Dialect, Kind, Refusal, as_query, failed, needs, refused, titled
-from kernelease.table.columns.celled import Stepped
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Column, Stepped
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import DAY, MICROSECOND, NUMBER
@@ -234,6 +232,16 @@ class DuckDialect(Dialect):
         between = f"CAST(LEAST(GREATEST({scaled}, 0), {most}) AS BIGINT) + {column.points}"
         bottom, top = f"{value} < {self.double(column.bottom)}", f"{value} >= {self.double(column.top)}"
         return f"CASE WHEN {bottom} THEN 0 WHEN {top} THEN {column.cell_count - 1} ELSE {between} END"
+
+    def level(self, column: Integer | Number, cell: Cell) -> str:
+        last = column.levels.number - 1
+        if isinstance(column, Integer):
+            ticks = cell.sql if cell.kind is Kind.INTEGER else self._floor(column, cell)
+            offset = f"LEAST(GREATEST({ticks}, {column.low}), {column.high}) - ({column.low})"
+            return f"LEAST(({offset}) // {column.tick}, {last})"
+        value = f"LEAST(GREATEST(CAST({cell.sql} AS DOUBLE), {self.double(column.low)}), {self.double(column.high)})"
+        scaled = f"floor(({value} - {self.double(column.halfway(0))}) / {self.double(column.spacing or 1.0)})"
+        return f"CAST(LEAST(GREATEST({scaled}, 0), {last}) AS BIGINT)"
 
     def _floor(self, column: Integer, cell: Cell) -> str:
         low, high = self.double(float(column.low)), self.double(float(column.high))

@@ -10,8 +10,7 @@ from typing import Any, TypeAlias, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece, in_turn
+from kernelease.sources.source import FileSource, FileStamp, Piece, in_turn
 from kernelease.sources.sql import needs
 
 Line: TypeAlias = list[Any]  # cells as calamine gives them: "" for an empty one
@@ -130,3 +129,14 @@ def _text(cell: object) -> str | None:
     if isinstance(cell, datetime.timedelta):
         return _text(cell.total_seconds())
     return str(cell) or None
+
+
+def sheet_lines(path: Path, sheet: str | None = None) -> list[list[str]]:
+    """The lines of a public workbook, as a code book is: cells as texts, empty lines left out."""
+    library = _calamine()
+    try:
+        with library.CalamineWorkbook.from_path(path) as workbook:
+            lines = filter(_is_written, _lines(workbook, _chosen(workbook, sheet, path)))
+            return [[_text(cell) or "" for cell in line] for line in lines]
+    except (library.CalamineError, OSError):
+        raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None

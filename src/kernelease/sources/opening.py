@@ -14,8 +14,12 @@ from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, is_fra
 from kernelease.sources.csv.file import CsvFile, CsvFormat
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.excel import ExcelSheet
-from kernelease.sources.files import (
+from kernelease.sources.parquet import ParquetFile
+from kernelease.sources.partitioned import Partitioned, is_spark_frame
+from kernelease.sources.postgresql import PostgresqlQuery
+from kernelease.sources.source import (
     ARROW,
+    BATCH_ROWS,
     CSV,
     DATABASES,
     DUCKDB,
@@ -24,18 +28,15 @@ from kernelease.sources.files import (
     POSTGRESQL_URLS,
     SPARK_TABLE,
     SQLITE_URL,
+    DeclaredSource,
     Files,
     FileSource,
     ManyFiles,
+    Source,
     existing,
     find_files,
     kind_of,
 )
-from kernelease.sources.parquet import ParquetFile
-from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.postgresql import PostgresqlQuery
-from kernelease.sources.source import BATCH_ROWS, DeclaredSource, Source
-from kernelease.sources.spark import SparkFrame, is_spark_frame
 from kernelease.sources.sqlite import SqliteQuery
 from kernelease.sources.stat import StatFile
 from kernelease.table.columns.listed import Listed
@@ -70,6 +71,8 @@ def open_source(
     [['name', 'age']]
     """
     if isinstance(data, str) and data.startswith(SPARK_TABLE):
+        from kernelease.sources.spark import SparkFrame  # a room of its own
+
         return SparkFrame.open(data, query, master=spark, batch_rows=batch_rows)
     if spark is not None:
         raise SourceError("spark= is for tables of Spark: name one as spark:TABLE, or leave it out.")
@@ -202,10 +205,12 @@ def _from_memory(data: Any, batch_rows: int) -> Source:
         return data
     if is_frame(data):
         return PandasFrame(data=data, batch_rows=batch_rows)
-    if is_spark_frame(data):
-        return SparkFrame(data=data, batch_rows=batch_rows)
     if is_relation(data):
         return DuckRelation(data=data, batch_rows=batch_rows)
+    if is_spark_frame(data):
+        from kernelease.sources.spark import SparkFrame  # a room of its own
+
+        return SparkFrame(data=data, batch_rows=batch_rows)
     if hasattr(data, "__arrow_c_stream__"):
         return ArrowStream.open(data, batch_rows=batch_rows)
     raise SourceError(

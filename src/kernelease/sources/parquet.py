@@ -11,8 +11,7 @@ import pyarrow.parquet as pq
 
 from kernelease.errors import SourceError
 from kernelease.machine import cores, refuse_shortage
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece, in_turn, plain_schema
+from kernelease.sources.source import FileSource, FileStamp, Piece, in_turn, plain_schema
 
 _SMALL_DICTIONARY: Final = 2**14  # bytes: values are read as codes of a dictionary that is smaller
 _BUFFER: Final = 2**18  # bytes of a column that are read at a time: they are decoded while the cache still has them

@@ -1,6 +1,8 @@
 """What is done to the rows of one part: record batches in, one array of integers out. Tasks can be pickled."""
 
-from collections.abc import Callable, Iterable, Iterator
+import hashlib
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, final
 
@@ -9,16 +11,17 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease._version import __version__
-from kernelease.arrays import Floats, Integers, block_slices
+from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
+from kernelease.exact.counting import CHUNK, PartialCounts, PartialWeights, shaped
+from kernelease.exact.embedding import PartialSums
+from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import Block
-from kernelease.private.counting import CHUNK, Layout, PartialCounts, in_limbs, weigh_blocks
-from kernelease.private.embedding import PartialSums
-from kernelease.private.encoded import Batch
+from kernelease.passes import Layout, Weighing
 from kernelease.sources.source import plain
-from kernelease.table.encode import Encoder, UnitCap
-from kernelease.table.reading import read_numbers
+from kernelease.spool import Batch
+from kernelease.table.reading import identities, read_numbers
 from kernelease.table.schema import Schema
 
 Batches: TypeAlias = Iterable[pa.RecordBatch]
@@ -29,6 +32,7 @@ CODED = pa.schema([("rows", pa.int64()), ("codes", pa.binary()), ("weights", pa.
 """A chunk of encoded rows: how many, their codes (uint16, column by column), their weights (int64) or null."""
 PERSONAL = pa.schema([("person", pa.binary()), ("codes", pa.binary())])
 """An encoded row (int16 codes) and a keyed digest of its person, null for nobody."""
+_LIMB, _LOWER = 32, 2**32 - 1  # bits, and the number that has them all: 2³¹ parts may be added up
 
 
 @final
@@ -58,7 +62,7 @@ class EncodePersons:
         encoder = Encoder(self.schema, fine=True)
         width = 2 * encoder.width
         for batch in map(_plain, batches):
-            persons = self.cap.persons(batch.column(self.cap.column), self.key)
+            persons = _digests(batch.column(self.cap.column), self.key)
             rows = pa.FixedSizeBinaryArray.from_buffers(
                 pa.binary(width),
                 batch.num_rows,
@@ -162,6 +166,36 @@ class Then:
         if self.version != __version__:
             raise SourceError(f"A worker has kernelease {__version__}, and {self.version} asks for its sums.")
         return self.task(self.stage(batches))
+
+
+def weigh_blocks(
+    batches: Iterable[Batch], blocks: Sequence[Block], columns: int, fine: tuple[int, ...]
+) -> list[BigIntegers]:
+    """For each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i."""
+    part = PartialWeights(Weighing.of(blocks), columns, fine)
+    for batch in batches:
+        part.add(batch)
+    return shaped(blocks, [part])
+
+
+def in_limbs(tables: Sequence[BigIntegers]) -> Integers:
+    """Sums of any size as 64-bit integers that can be added up: their lower 32 bits, then the rest of each."""
+    flat = np.concatenate([table.ravel() for table in tables])
+    return np.concatenate([flat & _LOWER, flat >> _LIMB]).astype(np.int64)
+
+
+def from_limbs(limbs: Integers, blocks: Sequence[Block]) -> list[BigIntegers]:
+    """The sums of each block, in its shape, from what `in_limbs` gave, added up over parts."""
+    lower, upper = limbs.reshape(2, -1).astype(object)
+    tables = np.split(lower + upper * (_LOWER + 1), np.cumsum([math.prod(block.grid) for block in blocks])[:-1])
+    return [table.reshape(block.grid) for table, block in zip(tables, blocks, strict=True)]
+
+
+def _digests(identifiers: pa.Array, key: bytes) -> pa.Array:
+    """A keyed digest of 16 bytes for every row, the same for all rows of a person; null for nobody."""
+    positions, keys = identities(identifiers)
+    digests = [None if i is None else hashlib.blake2b(i, digest_size=16, key=key).digest() for i in keys]
+    return pa.array(digests, pa.binary()).take(pa.array(positions, pa.int64()))
 
 
 def _plain(batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -1,6 +1,8 @@
 """Rows that stay where they lie, in parts: the protocol for engines that run a function on each part."""
 
+import math
 import secrets
+import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -11,16 +13,30 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
+from kernelease.exact.counting import tables_of
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.embedding import ExactEmbedding
+from kernelease.exact.encode import Encoder, UnitCap, finer_columns
+from kernelease.exact.private import public_number
+from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
+from kernelease.passes import Layout
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.private.counting import Layout, from_limbs
-from kernelease.private.counts import ExactCounts
-from kernelease.private.embedding import ExactEmbedding
-from kernelease.private.rows import PrivateRows, public_number
 from kernelease.seeds import PublicSeed
-from kernelease.sources.partial import Cap, Count, Encode, EncodePersons, Stage, SumCodes, SumVectors, Task, Then, Weigh
+from kernelease.sources.partial import (
+    Cap,
+    Count,
+    Encode,
+    EncodePersons,
+    Stage,
+    SumCodes,
+    SumVectors,
+    Task,
+    Then,
+    Weigh,
+    from_limbs,
+)
 from kernelease.sources.source import Source
-from kernelease.table.encode import Encoder, UnitCap, finer_columns
 from kernelease.table.reading import is_number
 from kernelease.table.schema import Schema
 
@@ -79,7 +95,14 @@ class DistantRows(PrivateRows):
         return ExactEmbedding.merged(feature_map, [added_up(self._summing(feature_map), 2 * feature_map.width + 1)])
 
 
-def distant_counts(summing: Summing, weighing: Summing, sizes: tuple[int, ...], *, unit: int) -> ExactCounts:
+def distant_counts(
+    summing: Summing,
+    weighing: Summing,
+    sizes: tuple[int, ...],
+    *,
+    unit: int,
+    again: Callable[[Schema], ExactCounts] | None = None,
+) -> ExactCounts:
     """Counts of a table in parts, and moments: `weighing` asks all parts for those of some blocks, in limbs.
 
     A `SourceError` if a later pass finds another number of rows than the first did.
@@ -92,12 +115,14 @@ def distant_counts(summing: Summing, weighing: Summing, sizes: tuple[int, ...], 
         found.append(int(counts[: layout.starts[1]].sum()))  # every row is in one cell of every group
         if found[-1] != found[0]:
             raise SourceError("A later pass found other rows than the first. Give a query that always gives the same.")
-        return layout.tables(counts, blocks)
+        return tables_of(layout, counts, blocks)
 
     def weigh(blocks: Any) -> list[BigIntegers]:
-        return from_limbs(added_up(weighing(blocks), 2 * sum(block.cells for block in blocks)), blocks)
+        return from_limbs(added_up(weighing(blocks), 2 * sum(math.prod(block.grid) for block in blocks)), blocks)
 
-    return ExactCounts(count, sizes, unit=unit, weigher=weigh)
+    counts = ExactCounts(count, sizes, unit=unit, weigher=weigh)
+    counts.again = again
+    return counts
 
 
 def added_up(parts: Iterable[Any], length: int) -> Integers:
@@ -147,7 +172,7 @@ class Partitioned(Source):
 
 def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> DistantRows:
     """A declared table whose rows stay where they lie."""
-    Encoder(schema).check(pa.schema([(name, pa.null()) for name in source.names()]))
+    schema.check_source(source.names())
     if schema.unit is None:
         unit, sums = 1, source.encoded(schema.names, Encode(schema=schema))
     else:
@@ -161,6 +186,7 @@ def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> Dist
         lambda blocks: sums(Weigh(blocks=tuple(blocks), columns=len(schema), fine=fine)),
         schema.sizes,
         unit=unit,
+        again=lambda laid: distant_table(source, laid, seed).counts(),
     )
     summing: Summing = lambda feature_map: sums(SumCodes(feature_map=feature_map, columns=len(schema)))  # noqa: E731
     return DistantRows(summing, width=len(schema), counts=counts)
@@ -177,3 +203,9 @@ def distant_vectors(source: Partitioned) -> DistantRows:
         return source.sums(source.names(), SumVectors(feature_map=feature_map))
 
     return DistantRows(summing, width=len(source.names()), counts=None)
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether this is a Spark data frame, without importing Spark for it."""
+    sql = sys.modules.get("pyspark.sql")
+    return sql is not None and isinstance(data, sql.DataFrame)

@@ -227,6 +227,18 @@ class PostgresqlDialect(Dialect):
         starts = (str(start) for start in _starts(column))
         return _bucket(cell.sql, starts, "int8" if cell.kind is Kind.INTEGER else "float8")
 
+    def level(self, column: Integer | Number, cell: Cell) -> str:
+        last = column.levels.number - 1
+        value = f"LEAST(GREATEST(CAST({cell.sql} AS float8), {self.double(column.low)}), {self.double(column.high)})"
+        if isinstance(column, Integer):
+            if cell.kind is Kind.INTEGER:
+                ticks = f"LEAST(GREATEST(CAST({cell.sql} AS int8), {column.low}), {column.high})"
+            else:
+                ticks = f"CAST(floor({value}) AS int8)"
+            return f"LEAST(({ticks} - ({column.low})) / {column.tick}, {last})"
+        scaled = f"floor(({value} - {self.double(column.halfway(0))}) / {self.double(column.spacing or 1.0)})"
+        return f"CAST(LEAST(GREATEST({scaled}, 0), {last}) AS int8)"
+
     def from_time(self, column: Date | Datetime, cell: Cell) -> str:
         scale = _DAY if isinstance(column, Date) else 1
         starts = [

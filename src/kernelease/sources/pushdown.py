@@ -1,5 +1,6 @@
 """The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
 
+import math
 import secrets
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Sequence
@@ -12,17 +13,18 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
+from kernelease.exact.counting import tables_of
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.encode import finer_columns
 from kernelease.machine import refuse_shortage
 from kernelease.measured.blocks import Block
-from kernelease.private.counting import Layout
-from kernelease.private.counts import ExactCounts
+from kernelease.passes import Layout
 from kernelease.sources import duck, postgresql
 from kernelease.sources.duck import DuckDialect, DuckFile, DuckRelation
 from kernelease.sources.postgresql import PostgresqlDialect, PostgresqlQuery
 from kernelease.sources.source import DeclaredSource, Source, check_columns
 from kernelease.sources.sql import Dialect, Refusal, failed, joint
 from kernelease.table.columns.column import Codes
-from kernelease.table.encode import finer_columns
 from kernelease.table.schema import Schema
 
 _OLDEST_POSTGRESQL = 120_000  # version 12 has MATERIALIZED
@@ -71,11 +73,13 @@ def count_by_sql(source: Source, schema: Schema) -> ExactCounts:
     reason, engine = supports(source, schema), _engine(source)
     if engine is None or reason is not None:
         raise SourceError(f"{source.describe()} can't be counted by SQL: {reason}")
-    return ExactCounts(
+    counts = ExactCounts(
         lambda blocks: _tables(engine, schema, blocks),
         schema.sizes,
         weigher=lambda blocks: _moments(engine, schema, blocks),
     )
+    counts.again = lambda laid: count_by_sql(source, laid)
+    return counts
 
 
 def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[Integers]:
@@ -86,16 +90,16 @@ def _tables(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[
     part, cell, rows = (counted.column(i).to_numpy().astype(np.int64) for i in range(3))
     totals = np.zeros(starts[-1], dtype=np.int64)
     totals[starts[part] + cell] = rows
-    return layout.tables(totals, blocks)
+    return tables_of(layout, totals, blocks)
 
 
 def _moments(engine: "_Engine", schema: Schema, blocks: Sequence[Block]) -> list[BigIntegers]:
     """The sums of weights of each block; cells without rows have none."""
     weighed = engine.weigh(schema, blocks)
-    tables = [np.zeros(block.cells, dtype=object) for block in blocks]
+    tables = [np.zeros(math.prod(block.grid), dtype=object) for block in blocks]
     for part, cell, total in zip(*(weighed.column(i).to_pylist() for i in range(3)), strict=True):
         tables[part][cell] = int(total)
-    return [table.reshape(block.shape) for table, block in zip(tables, blocks, strict=True)]
+    return [table.reshape(block.grid) for table, block in zip(tables, blocks, strict=True)]
 
 
 class _Engine(ABC):
@@ -162,7 +166,7 @@ def _sums(codes: str, blocks: Sequence[Block], fine: Collection[int], array: str
 def _block_cell(block: Block, array: str) -> str:
     """The place of a row in a block's table. An empty sum is no column's number, so that GROUP BY 2 means the place."""
     place = "0"
-    for column, group, size in zip(block.columns, block.groups, block.shape, strict=True):
+    for column, group, size in zip(block.columns, block.groups, block.grid, strict=True):
         place = f"({place}) * {size} + {_looked_up(f'a{column}', group, array)}"
     return place
 

@@ -13,10 +13,9 @@ import pyarrow as pa
 from kernelease._version import __version__
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import SourceError
-from kernelease.sources.files import SPARK_TABLE
 from kernelease.sources.partial import CODED, PERSONAL, Batches, Stage, Task
 from kernelease.sources.partitioned import Partitioned, Sums
-from kernelease.sources.source import plain_schema
+from kernelease.sources.source import SPARK_TABLE, plain_schema
 from kernelease.sources.sql import as_query, needs, refused, titled
 
 _SLICE = 2**17  # integers that travel together: 1 MiB
@@ -28,12 +27,6 @@ _DIRECT = frozenset(
 ) | {"timestamp_ntz"}
 Frame: TypeAlias = Any  # pyspark.sql.DataFrame
 _Function: TypeAlias = Callable[[Batches], Iterator[pa.RecordBatch]]
-
-
-def is_spark_frame(data: object) -> bool:
-    """Whether this is a Spark data frame, without importing Spark for it."""
-    sql = sys.modules.get("pyspark.sql")
-    return sql is not None and isinstance(data, sql.DataFrame)
 
 
 @final

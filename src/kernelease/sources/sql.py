@@ -14,7 +14,7 @@ import pyarrow as pa
 from kernelease.errors import SourceError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer, Number
+from kernelease.table.columns.numeric import Comb, Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import parse_number
 
@@ -153,6 +153,10 @@ class Dialect(ABC):
         """The code of an integer or a number."""
 
     @abstractmethod
+    def level(self, column: Integer | Number, cell: Cell) -> str:
+        """The legal value that an integer or a number counts as, counted from 0: `level_of`."""
+
+    @abstractmethod
     def from_time(self, column: Date | Datetime, cell: Cell) -> str:
         """The code of a date or a timestamp."""
 
@@ -170,6 +174,8 @@ class Dialect(ABC):
             raise _unlike(column, cell)
         if isinstance(column, Date | Datetime):
             return self.from_time(column, cell)
+        if isinstance(column, Comb):
+            return self._from_comb(column, cell)
         if isinstance(column, Integer | Number):
             return self._from_number(column, cell)
         if isinstance(column, Listed):
@@ -177,6 +183,18 @@ class Dialect(ABC):
         if isinstance(column, Boolean):
             return self._flag(column, cell)
         raise _unlike(column, cell)
+
+    def _from_comb(self, column: Comb, cell: Cell) -> str:
+        number = self.number_in(column.of, cell) if cell.kind is Kind.TEXT else cell
+        level = self.level(column.of, number)
+        value = f"({level} + ({column.of.phase}))"
+        tests = (f"WHEN {value} % {grid} = 0 THEN {place}" for place, grid in enumerate(column.grids))
+        klass = f"CASE {' '.join(tests)} ELSE {len(column.grids)} END"
+        stretch = self._from_runs(
+            f"({self.from_number(column.of, number)})", list(enumerate(column.stretches)), column.unknown
+        )
+        code = f"CASE WHEN {stretch} = 0 THEN 0 ELSE 1 + ({stretch} - 1) * {column.classes} + {klass} END"
+        return code if number is cell else f"CASE WHEN {number.absent} THEN {column.unknown} ELSE {code} END"
 
     def _from_number(self, column: Integer | Number, cell: Cell) -> str:
         if cell.kind is not Kind.TEXT:

@@ -12,8 +12,7 @@ import pyarrow.compute as pc
 
 from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece, in_turn
+from kernelease.sources.source import FileSource, FileStamp, Piece, in_turn
 from kernelease.sources.sql import as_query, failed, identifier, needs, refused, select, titled
 
 # A cell of SQLite has a type of its own, and ADBC takes a column's type from its first rows and raises when a later one

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats
 from kernelease.errors import SourceError
-from kernelease.sources.files import SAS, SPSS, STATA, FileSource, FileStamp, kind_of
-from kernelease.sources.source import Piece, in_turn
+from kernelease.sources.source import SAS, SPSS, STATA, FileSource, FileStamp, Piece, in_turn, kind_of
 from kernelease.sources.sql import needs
 from kernelease.table.dictionaries import Described
 from kernelease.table.draft import type_word

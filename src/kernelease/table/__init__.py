@@ -9,13 +9,10 @@ if TYPE_CHECKING:
     from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
     from kernelease.table.columns.numeric import Integer, Number
     from kernelease.table.columns.temporal import Date, Datetime
-    from kernelease.table.derived.computed import Computed
-    from kernelease.table.derived.derived import Derived
-    from kernelease.table.derived.determined import Determined
+    from kernelease.table.decode import Decoder
+    from kernelease.table.derived import Computed, Derived, Determined
     from kernelease.table.draft import draft_from_public
-    from kernelease.table.encode import Encoder, UnitCap
     from kernelease.table.jsonschema import json_schema
-    from kernelease.table.rows import Decoder
     from kernelease.table.schema import Rule, Schema
     from kernelease.table.written import Records
 else:
@@ -26,13 +23,10 @@ else:
             "columns.listed": "Boolean Category Hierarchy Ordinal String",
             "columns.numeric": "Integer Number",
             "columns.temporal": "Date Datetime",
-            "derived.computed": "Computed",
-            "derived.derived": "Derived",
-            "derived.determined": "Determined",
+            "derived": "Computed Derived Determined",
             "draft": "draft_from_public",
-            "encode": "Encoder UnitCap",
             "jsonschema": "json_schema",
-            "rows": "Decoder",
+            "decode": "Decoder",
             "schema": "Rule Schema",
             "written": "Records",
         },
@@ -49,7 +43,6 @@ __all__ = [
     "Decoder",
     "Derived",
     "Determined",
-    "Encoder",
     "Hierarchy",
     "Integer",
     "Number",
@@ -58,7 +51,6 @@ __all__ = [
     "Rule",
     "Schema",
     "String",
-    "UnitCap",
     "draft_from_public",
     "json_schema",
 ]

@@ -2,10 +2,12 @@
 
 import csv
 import io
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, final
+from typing import Any, Final, TypeAlias, final
 from xml.etree import ElementTree
 
 from kernelease.errors import ParameterError
@@ -107,6 +109,14 @@ def bound(text: Any, tag: str | None) -> Any:
 # A code book that is a CSV file: a line for each column, or a line for each value of a column.
 
 
+Tell: TypeAlias = Callable[[str], None]
+"""What is told how headings were guessed."""
+
+
+def silently(text: str) -> None:
+    """Tell nobody."""
+
+
 _HEADINGS: Final = {
     "name": ("name", "column", "variable", "field", "var", "variable name", "column name", "field name"),
     "type": ("type", "data type", "datatype", "format", "class", "level", "measurement level"),
@@ -126,15 +136,21 @@ _HEADINGS: Final = {
     "nullable": ("nullable", "missing", "optional", "null"),
 }
 _PARTS = ("|", ";", ",")  # between values, the first that is there
+_WORDS_OF_A_VALUE = 3  # more are a sentence about a column. convention: values are short
+_GUESSED = "guessed from the code book: check them"
 _YES = frozenset(["yes", "y", "true", "t", "1"])
 
 
-def read_codebook(text: str) -> dict[str, Described]:
+def read_codebook(text: str, columns: Collection[str] = (), tell: Tell = silently) -> dict[str, Described]:
     r"""The columns that a code book lists, under headings as people choose them.
+
+    Headings that nobody knows are guessed from the names of the table's `columns`; `tell` is told how.
 
     >>> book = "variable;type;min;max;codes\nage;integer;0;120;\nsex;category;;;1=female|2=male\n"
     >>> read_codebook(book)["sex"].values, read_codebook(book)["age"].max
     (('1', '2'), 120)
+    >>> read_codebook("Merkmal;Inhalt\nage;0-120\nsex;f, m\n", ("age", "sex"))["age"].max
+    120
     """
     first = text.split("\n", 1)[0]
     separator = max((";", "\t", ","), key=first.count)
@@ -142,9 +158,35 @@ def read_codebook(text: str) -> dict[str, Described]:
         rows = list(csv.reader(io.StringIO(text), delimiter=separator))
     except csv.Error as error:
         raise ParameterError(f"The code book can't be read as CSV: {error}. Is a quote not closed?") from None
-    places = _places(rows[0] if rows else [])
+    return read_book_lines(rows, columns, tell)
+
+
+def read_book_lines(
+    rows: Sequence[Sequence[str]], columns: Collection[str] = (), tell: Tell = silently
+) -> dict[str, Described]:
+    """The columns that the lines of a code book list, the first of which has headings."""
+    places = _known_places(rows[0] if rows else [])
+    if (len(places) > 1 and "name" in places) or not columns:
+        _check_places(places)
+        return _read_places(rows[1:], places)
+    name, others = _guess_places(rows, columns, places)
+    heading = [cell.strip() or f"number {place + 1}" for place, cell in enumerate(rows[0])]
+    about = " and ".join(repr(heading[place]) for place in others)
+    tell(f"The code book: {heading[name]!r} is taken for names of columns, {about} for types, ranges and values.")
+    named = [row for row in rows[1:] if name < len(row)]
+    times = Counter(row[name].strip() for row in named)
+    lines = []
+    for row in named:
+        others_of = [row[place] for place in others if place < len(row)]
+        guess = _guess_cells(others_of, one_value=times[row[name].strip()] > 1)
+        lines.append([row[name], *(guess.get(key, "") for key in _HEADINGS if key != "name")])
+    found = _read_places(lines, {key: place for place, key in enumerate(_HEADINGS)})
+    return {column: replace(one, remark=_GUESSED) if one.values else one for column, one in found.items()}
+
+
+def _read_places(rows: Sequence[Sequence[str]], places: Mapping[str, int]) -> dict[str, Described]:
     cells: dict[str, dict[str, list[str]]] = {}
-    for row in rows[1:]:
+    for row in rows:
         found = {key: row[place].strip() for key, place in places.items() if place < len(row)}
         if name := found.pop("name", ""):
             for key, value in found.items():
@@ -152,15 +194,67 @@ def read_codebook(text: str) -> dict[str, Described]:
     return {name: _describe_lines(columns) for name, columns in cells.items()}
 
 
-def _places(header: list[str]) -> dict[str, int]:
+def _known_places(header: Sequence[str]) -> dict[str, int]:
     words = [cell.strip().lower().replace("_", " ").lstrip("\ufeff") for cell in header]
     places = {key: next((words.index(word) for word in known if word in words), -1) for key, known in _HEADINGS.items()}
-    if places["name"] < 0:
+    return {key: place for key, place in places.items() if place >= 0}
+
+
+def _check_places(places: Mapping[str, int]) -> None:
+    if "name" not in places:
         raise ParameterError(
             "The code book must have a column called name, column, variable or field in its first line; beside it "
             "type, min, max, values and nullable are read."
         )
-    return {key: place for key, place in places.items() if place >= 0}
+
+
+def _guess_places(
+    rows: Sequence[Sequence[str]], columns: Collection[str], known: Mapping[str, int]
+) -> tuple[int, tuple[int, ...]]:
+    """Where the names of columns stand, and where what is said about them: names are what the table has."""
+    width = max((len(row) for row in rows), default=0)
+    hits = [sum(place < len(row) and row[place].strip() in columns for row in rows[1:]) for place in range(width)]
+    best = max(hits, default=0)
+    name = known.get("name", hits.index(best) if best else -1)
+    if name < 0:
+        raise ParameterError(
+            "The code book must have a column with the names of the table's columns, and none of its columns has one "
+            "of them. Compare the names; headings are free."
+        )
+    return name, tuple(place for place in range(width) if place != name)
+
+
+_RANGE = re.compile(
+    r"(?P<low>-?\d+(?:\.\d+)?|\d{4}-\d\d-\d\d)\s*(?:-|–|—|\.\.+|to|bis|à|until)\s*(?P<high>-?\d+(?:\.\d+)?|\d{4}-\d\d-\d\d)"
+)
+
+
+def _guess_cells(cells: Iterable[str], *, one_value: bool = False) -> dict[str, str]:
+    """What cells under unknown headings say: a type, a range, values; a sentence says nothing that can be read.
+
+    With `one_value`, a book has several lines for a column, and each may hold one value.
+
+    >>> _guess_cells(["0-120"]), _guess_cells(["1=female; 2=male", "the sex"]), _guess_cells(["age in years"])
+    ({'type': 'integer', 'min': '0', 'max': '120'}, {'values': '1=female; 2=male'}, {})
+    """
+    found: dict[str, str] = {}
+    for cell in (cell.strip() for cell in cells):
+        span = _RANGE.fullmatch(cell)
+        if cell.lower() in WORDS:
+            found["type"] = cell.lower()
+        elif span is not None:
+            kind = "date" if "-" in span["low"][1:] else "number" if "." in cell.replace("..", "") else "integer"
+            found |= {"type": found.get("type", kind), "min": span["low"], "max": span["high"]}
+        elif "values" not in found and cell and (one_value or _is_list(cell)):
+            found["values"] = cell
+    return found
+
+
+def _is_list(cell: str) -> bool:
+    """Whether a cell lists values: with labels, or several short ones."""
+    sign = next((sign for sign in _PARTS if sign in cell), None)
+    short = all(len(part.split()) <= _WORDS_OF_A_VALUE for part in cell.split(sign or "="))
+    return "=" in cell or (sign is not None and short)
 
 
 def _describe_lines(cells: dict[str, list[str]]) -> Described:
@@ -332,7 +426,7 @@ def _describe_property(item: Mapping[str, Any], required: bool) -> Described:
 # Recognising which kind of code book a file is.
 
 
-def read_dictionary(path: Path) -> dict[str, Described]:
+def read_dictionary(path: Path, columns: Collection[str] = (), tell: Tell = silently) -> dict[str, Described]:
     """What a code book says, by column: a CSV file, a Frictionless Table Schema, a JSON Schema, or a DDI-Codebook."""
     try:
         text = read_text(path, encoding="utf-8-sig").replace("\r\n", "\n")
@@ -344,17 +438,17 @@ def read_dictionary(path: Path) -> dict[str, Described]:
         raise ParameterError(
             f"{path} can't be read as a code book: {error}. Give the columns that are needed."
         ) from None
-    found = _by_content(text, path)
+    found = _by_content(text, path, columns, tell)
     if not found:
         raise ParameterError(f"{path} describes no column. Is it the code book?")
     return found
 
 
-def _by_content(text: str, path: Path) -> dict[str, Described]:
+def _by_content(text: str, path: Path, columns: Collection[str], tell: Tell) -> dict[str, Described]:
     if text.lstrip().startswith("<"):
         return read_ddi(text)
     if not text.lstrip().startswith(("{", "[")):
-        return read_codebook(text)
+        return read_codebook(text, columns, tell)
     try:
         data = parse_json(text)
     except ValueError as error:

@@ -9,9 +9,11 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.kernels.kernel import Kernel
+from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:  # named, never used: measured numbers know what rows are without knowing how columns are declared
+    from kernelease.kernels.kernel import Kernel
+    from kernelease.table.columns.column import Column
     from kernelease.table.schema import Schema
 
 
@@ -40,7 +42,7 @@ class Domain(ABC):
 
     @property
     @abstractmethod
-    def kernel(self) -> Kernel:
+    def kernel(self) -> "Kernel":
         """How alike two rows are, as a method sees rows."""
 
     @property
@@ -57,6 +59,15 @@ class Domain(ABC):
     @abstractmethod
     def sizes(self) -> tuple[int, ...] | None:
         """The number of atoms of each declared column."""
+
+    def with_columns(self, columns: "tuple[Column, ...]") -> "Domain":
+        """The same rows, whose columns were laid otherwise; refused for vectors, which have no declared columns."""
+        raise ParameterError("Vectors have no declared columns to lay.")
+
+    @property
+    def counted(self) -> tuple[int, ...] | None:
+        """The number of atoms of each column that a method counts: of several tables, there are more."""
+        return self.sizes
 
     @property
     @abstractmethod

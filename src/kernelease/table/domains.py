@@ -1,20 +1,22 @@
-"""The two kinds of rows: those of a declared table, and vectors or objects that a kernel compares."""
+"""The kinds of rows: those of a declared table, vectors or objects that a kernel compares, vectors with classes."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from typing import final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Floats, Integers, Rows
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError, SchemaError
+from kernelease.kernels.discrete import Kronecker
+from kernelease.kernels.dot_product import UNDECLARED, LabelledSphere
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.atom_features import atom_kernel
+from kernelease.table.columns.column import Column
+from kernelease.table.decode import decode_lawfully, lawful_rows
 from kernelease.table.domain import Domain
-from kernelease.table.encode import UnitCap
-from kernelease.table.rows import decode_lawfully, lawful_rows
 from kernelease.table.schema import Schema
 
 # --------------------
@@ -63,10 +65,14 @@ class TableDomain(Domain):
             return "declared by the publisher without looking at the private rows"
         return "drafted by looking at the private rows; the publisher confirmed that all of it is public knowledge"
 
+    def with_columns(self, columns: tuple[Column, ...]) -> "TableDomain":
+        """The same schema with these columns in place of those that are declared."""
+        return TableDomain(replace(self.declared, columns=columns))
+
     @property
     def unit_weight(self) -> int:
         """1, or the common multiple that parts a person's weight among their rows."""
-        return 1 if self.declared.unit is None else UnitCap.of(self.declared).total
+        return self.declared.unit_weight
 
     @property
     def schema(self) -> Schema:
@@ -99,6 +105,9 @@ class TableDomain(Domain):
 
 # --------------------
 # Rows that have no declared columns: vectors, or any objects that a kernel compares.
+
+
+LABEL = "label"  # the column of released rows that holds the class of a vector. convention
 
 
 @final
@@ -149,6 +158,71 @@ class VectorDomain(Domain):
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Refused: vectors have no atoms."""
         raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelledDomain(Domain):
+    """Vectors of norm 1 that have a class: the columns x0, x1 and so on, and `label`."""
+
+    kernel: LabelledSphere
+
+    @property
+    def name(self) -> str:
+        """None was given."""
+        return "table"
+
+    @property
+    def kernel_name(self) -> str:
+        """The kernel as Python writes it."""
+        return repr(self.kernel)
+
+    @property
+    def protected(self) -> str:
+        """Each row."""
+        return "each row"
+
+    @property
+    def provenance(self) -> str:
+        """The classes are public knowledge, by the publisher's word."""
+        return "chosen by the publisher without looking at the private rows"
+
+    @property
+    def unit_weight(self) -> int:
+        """1."""
+        return 1
+
+    @property
+    def schema(self) -> None:
+        return None
+
+    @property
+    def sizes(self) -> None:
+        return None
+
+    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+        """Vectors as they are, and the class that each row's last number is the place of."""
+        columns = {f"x{index}": pa.array(points[:, index]) for index in range(self.kernel.dimension)}
+        names = np.empty(len(self.kernel.classes), dtype=object)
+        names[:] = self.kernel.classes
+        label = _column(names[points[:, -1].astype(np.int64)])
+        return pa.table({**columns, LABEL: label, self.weight_name: weights})
+
+    def placed(self, rows: Rows) -> Floats:
+        """Vectors followed by their class, as features take them: with its place in the list, or −1."""
+        self.kernel.check_columns(rows)
+        codes = Kronecker(values=self.kernel.classes).codes(rows[:, -1:])
+        known = np.where(codes < len(self.kernel.classes), codes.astype(np.float64), UNDECLARED)
+        return np.column_stack([finite_numbers(rows[:, :-1]), known])
+
+    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
+        """Refused: vectors have no atoms."""
+        raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
+
+
+def vector_domain(kernel: Kernel) -> VectorDomain | LabelledDomain:
+    """The rows that a kernel compares."""
+    return LabelledDomain(kernel) if isinstance(kernel, LabelledSphere) else VectorDomain(kernel)
 
 
 _PLAIN = (pa.int64(), pa.float64(), pa.bool_(), pa.string(), pa.date32(), pa.timestamp("us"))

@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any, Final, TypeAlias, TypeVar, final
 
 import numpy as np
@@ -13,13 +14,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 
 # --------------------
 # What every reader needs from Arrow: dense buffers, bytes, and work per distinct value.
 
 
+Floats: TypeAlias = NDArray[np.float64]
+Integers: TypeAlias = NDArray[np.int64]
 Scalar = TypeVar("Scalar", np.float64, np.int64)
 
 
@@ -133,6 +135,29 @@ def read_numbers(array: pa.Array) -> Floats:
     if is_text(kind):
         return through_distinct(as_bytes(array), _parse_numbers)
     return np.full(len(array), math.nan)
+
+
+def numbers_in(array: pa.Array | pa.ChunkedArray) -> Floats:
+    """The nearest float64 of every cell of an array of any type; NaN for null and for what is not a number.
+
+    >>> numbers_in(pa.array(["7", None, "x"]).dictionary_encode()).tolist()
+    [7.0, nan, nan]
+    """
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([np.empty(0), *(numbers_in(chunk) for chunk in array.chunks)])
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return numbers_in(array.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return numbers_in(pc.run_end_decode(array))
+    if pa.types.is_dictionary(kind):
+        known = np.append(numbers_in(array.dictionary), math.nan)
+        places = np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))
+        return np.asarray(known[places])
+    numbers = np.array(read_numbers(array), dtype=np.float64)
+    if array.null_count:
+        numbers[array.is_null().to_numpy(zero_copy_only=False)] = math.nan
+    return numbers
 
 
 def parse_number(text: bytes) -> float:
@@ -430,3 +455,62 @@ def _year(part: dict[str, str]) -> int:
 def _date_pattern(text: str) -> re.Pattern[str]:
     pieces = re.split("(%.)", text)
     return re.compile("".join(_PARTS.get(piece, re.escape(piece)) for piece in pieces))
+
+
+# --------------------
+# Persons: their identifiers, and a weight that their rows can share.
+
+
+ROWS_WITHOUT_UNIT = ("drop", "one-unit")
+MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
+
+
+def common_weight(rows: int) -> int:
+    """The least weight that can be shared out evenly, in whole numbers, among any number of rows up to this one."""
+    return math.lcm(*range(1, rows + 1))
+
+
+def identities(array: pa.Array) -> tuple[Integers, list[bytes | None]]:
+    """Each row's position in a list of identities, of which the last is None, nobody's."""
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return identities(array.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return identities(pc.run_end_decode(array))
+    if pa.types.is_dictionary(kind):
+        positions, keys = identities(array.dictionary)
+        return _through_dictionary(array.indices, np.append(positions, len(keys) - 1)), keys
+    if is_text(kind) or is_instant(kind):
+        plain = as_bytes(array) if is_text(kind) else text_of_dates(array)
+    elif is_number(kind) or pa.types.is_boolean(kind):
+        plain = array.cast(pa.float64()) if pa.types.is_floating(kind) else array
+    else:
+        return np.zeros(len(array), dtype=np.int64), [None]
+    encoded = plain.dictionary_encode()
+    keys = [*(_identity(value) for value in encoded.dictionary.to_pylist()), None]
+    positions = _through_dictionary(encoded.indices, np.arange(len(keys)))
+    np.copyto(positions, len(keys) - 1, where=array.is_null().to_numpy(zero_copy_only=False))
+    return positions, keys
+
+
+def _through_dictionary(indices: pa.Array, table: Integers) -> Integers:
+    """Positions by way of a dictionary, whose last entry means null."""
+    last = len(table) - 1
+    positions = np.where(indices.is_null().to_numpy(zero_copy_only=False), last, dense(indices).astype(np.int64))
+    return table.take(positions)
+
+
+def _identity(value: object) -> bytes | None:
+    """An identifier as text; None for none.
+
+    >>> _identity(7), _identity(7.0), _identity(b"7"), _identity(float("nan")), _identity(b"")
+    (b'7', b'7', b'7', None, None)
+    """
+    if isinstance(value, bytes):
+        return value or None
+    if isinstance(value, float | Decimal):
+        if value != value:  # noqa: PLR0124  # NaN
+            return None
+        if math.isfinite(value) and value == int(value):
+            value = int(value)
+    return str(value).encode()

@@ -1,33 +1,217 @@
-"""What is public knowledge about a table."""
+"""What is public knowledge about a table: its columns, what is derived from them, and rules."""
 
 import dataclasses
 import datetime
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, field
+from graphlib import CycleError, TopologicalSorter
 from pathlib import Path
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease import html
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
-from kernelease.table.derived.derived import Derived
-from kernelease.table.derived.determined import with_codebooks
-from kernelease.table.derived.structure import Structure, declared_from_dict, declared_to_dict
-from kernelease.table.expressions.logic import Condition, parse
+from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
+from kernelease.table.derived import (
+    Computed,
+    Derivation,
+    Derived,
+    Determined,
+    derived_keys,
+    with_codebooks,
+)
+from kernelease.table.expressions.formulas import Analysis
+from kernelease.table.expressions.logic import Condition, names_in, parse
 from kernelease.table.expressions.terms import shown
+from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight
 from kernelease.table.toml import locate, toml_key, toml_value
 from kernelease.table.written import Records, Written
 
+# --------------------
+# A declared column from the table of a schema file: measured, computed or determined.
+
+
+DERIVED: tuple[type[Computed] | type[Determined], ...] = (Computed, Determined)
+
+
+def declared_from_dict(name: str, body: object) -> Column | Derived:
+    """The column that a table of a schema file declares, or a `SchemaError`.
+
+    >>> declared_from_dict("total", {"type": "integer", "computed": "a + b"}).told
+    'computed as a + b'
+    """
+    kinds = [kind for kind in DERIVED if isinstance(body, Mapping) and kind.key in body]
+    if not kinds or not isinstance(body, Mapping):
+        return column_from_dict(name, body)
+    if len(kinds) > 1:
+        both = " and ".join(kind.key for kind in kinds)
+        raise SchemaError(f"column {name!r}: has {both}. Remove one.", path=("columns", name, kinds[1].key))
+    _check_keys(name, kinds[0], body)
+    return kinds[0](name=name, **body)
+
+
+def declared_to_dict(column: Column | Derived) -> dict[str, Any]:
+    """The declaration of a column, without its name."""
+    return column.to_dict() if isinstance(column, Derived) else column_to_dict(column)
+
+
+def _check_keys(name: str, kind: type[Derived], body: Mapping[str, object]) -> None:
+    known = derived_keys(kind)
+    for key, value in body.items():
+        where = ("columns", name, str(key))
+        if key not in known:
+            raise SchemaError(
+                f"column {name!r}: unknown key {key!r} beside {kind.key}; known are {', '.join(known)}. "
+                f"What is derived is not read.{nearest(str(key), known)}",
+                path=where,
+            )
+        if value in (FILL_IN, [FILL_IN]):
+            raise SchemaError(f"column {name!r}: {key} is not filled in yet. Write what is publicly known.", path=where)
+    for key in required_keys(kind):
+        if key not in body:
+            raise SchemaError(f"column {name!r}: {kind.key} needs {key}. Add it.", path=("columns", name))
+
+
+# --------------------
+# The structure: all derived columns and rules, in the order in which they are applied.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Structure:
+    """Derivations by name, and the conditions under which a column is NULL, by name, in the order of their making.
+
+    Drawn rows hold the measured columns alone. `complete` makes them whole: a column whose condition holds becomes
+    NULL, and what is derived is derived from the row as it is then. So the structure holds in every row.
+    """
+
+    derivations: Mapping[str, Derivation]
+    null_when: Mapping[str, Condition]
+    made: tuple[str, ...]  # the columns in either, so that each comes after those that it needs
+
+    @classmethod
+    def of(cls, columns: Sequence[Column], derived: Sequence[Derived]) -> "Structure":
+        """The structure of declared columns, or a `SchemaError`."""
+        known = {column.name: column for column in columns}
+        names = {*known, *(one.name for one in derived)}
+        every: list[Column | Derived] = [*columns, *derived]
+        blanks = {one.name: one.null_when for one in every if one.null_when is not None}
+        reads = {one.name: one.reads(names) for one in derived}
+        for name, text in blanks.items():
+            reads[name] = (*reads.get(name, ()), *_checked(name, text, lambda text: names_in(text, names)))
+        made = [name for name in _ordered(reads) if name in reads]
+        declared, derivations = {one.name: one for one in derived}, {}
+        for name in made:
+            if name in declared:
+                derivations[name] = declared[name].bind(known)
+                known[name] = derivations[name].column
+        conditions = {
+            name: _checked(name, blanks[name], lambda text: parse(text, known.values()))
+            for name in made
+            if name in blanks
+        }
+        for name in conditions:
+            if not known[name].nullable:
+                raise _null_error(name, "null_when needs nullable = true: the column is NULL there. Add it.")
+        return cls(derivations=derivations, null_when=conditions, made=tuple(made))
+
+    @property
+    def columns(self) -> tuple[Column, ...]:
+        """The derived columns, as what they may hold; they have no atoms that were counted."""
+        return tuple(derivation.column for derivation in self.derivations.values())
+
+    def complete(self, table: pa.Table) -> pa.Table:
+        """Rows of the measured columns with all that is derived, and NULL where that is declared."""
+        for name in self.made:
+            if name in self.derivations:
+                table = _with(table, self.derivations[name].column, self.derivations[name].values(table))
+            if name in self.null_when:
+                table = self._blanked(table, name)
+        return table
+
+    def derive(self, table: pa.Table, name: str) -> Any:
+        """A derived column's values, from a table that has at least its `origins`."""
+        if name in table.column_names:
+            return table.column(name)
+        derivation = self.derivations[name]
+        for source in self._needed(name):
+            if source not in table.column_names:
+                table = _with(table, self.derivations[source].column, self.derive(table, source))
+        table = _with(table, derivation.column, derivation.values(table))
+        return (self._blanked(table, name) if name in self.null_when else table).column(name)
+
+    def origins(self, name: str) -> tuple[str, ...]:
+        """The measured columns that a derived one comes from in the end; of a measured one, itself."""
+        if name not in self.derivations:
+            return (name,)
+        return tuple(dict.fromkeys(origin for source in self._needed(name) for origin in self.origins(source)))
+
+    def lawful(self, table: pa.Table) -> NDArray[np.bool_]:
+        """Whether each complete row is within what was declared of derived columns: (n,)."""
+        lawful = np.ones(table.num_rows, dtype=bool)
+        for name, derivation in self.derivations.items():
+            lawful &= derivation.lawful(table.column(name))
+        return lawful
+
+    def broken(self, table: pa.Table) -> Iterator[str]:
+        """The columns of a released table that do not hold what their row says."""
+        again = self.complete(table)
+        for name in self.made:
+            old, new = (one.column(name).combine_chunks() for one in (table, again))
+            if old.type != new.type or not old.equals(new):
+                yield name
+
+    def _needed(self, name: str) -> tuple[str, ...]:
+        condition = self.null_when.get(name)
+        return (*self.derivations[name].sources, *(() if condition is None else condition.columns))
+
+    def _blanked(self, table: pa.Table, name: str) -> pa.Table:
+        values = table.column(name)
+        null = pa.array(self.null_when[name].holds(table))
+        return _with(table, table.schema.field(name), pc.if_else(null, pa.scalar(None, values.type), values))
+
+
+def _with(table: pa.Table, column: Column | pa.Field, values: Any) -> pa.Table:
+    field = column if isinstance(column, pa.Field) else pa.field(column.name, column.arrow_type, column.nullable)
+    if field.name in table.column_names:
+        return table.set_column(table.column_names.index(field.name), field, values)
+    return table.append_column(field, values)
+
+
+def _ordered(reads: Mapping[str, Sequence[str]]) -> list[str]:
+    try:
+        return list(TopologicalSorter(reads).static_order())
+    except CycleError as error:
+        circle = " → ".join(error.args[1])
+        raise _null_error(
+            error.args[1][0], f"is derived from itself: {circle}. Declare one of them by itself."
+        ) from None
+
+
+def _checked(name: str, text: str, read: Any) -> Any:
+    try:
+        return read(text)
+    except ParameterError as error:
+        raise _null_error(name, f"null_when = {shown(text, 200)}: {error}") from None
+
+
+def _null_error(name: str, message: str) -> SchemaError:
+    return SchemaError(f"column {name!r}: {message}", path=("columns", name, "null_when"))
+
+
+# --------------------
+# The schema.
+
+
 NEIGHBOURS = ("replace-one", "add-remove")
-ROWS_WITHOUT_UNIT = ("drop", "one-unit")
-MOST_ROWS_PER_UNIT = 16  # the least common multiple of 1 … 16 is 720,720, so weights stay small integers
 _SOURCE_KEYS = tuple(field.name for field in dataclasses.fields(Written))
 _TABLE_KEYS = ("name", "neighbours", "unit", "max_rows_per_unit", "rows_without_unit", "confirmed", "constraints")
 
@@ -80,7 +264,8 @@ class Schema:
     `order` names all of them as they are released, the derived ones last where it is left out.
     `source` says how the rows are written: the separator and the encoding of a CSV file, and the like. Everything here
     must be known without looking at private rows; where it was drafted by looking, `confirmed` is there: true once the
-    owner has confirmed that all of it is public knowledge, and nothing is released before.
+    owner has confirmed that all of it is public knowledge, and nothing is released before. `analyses` will be asked of
+    every release: models and averages, in words; what they need is measured before anything is chosen.
 
     >>> schema = Schema.parse('''
     ... [table]
@@ -114,6 +299,7 @@ class Schema:
     confirmed: bool | None = None
     derived: tuple[Derived, ...] = ()
     order: tuple[str, ...] = ()
+    analyses: tuple[str, ...] = ()
     structure: Structure = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -132,6 +318,7 @@ class Schema:
         if self._given("confirmed") not in (None, False, True) or type(self.confirmed) is int:
             raise _error("confirmed", f"confirmed must be true or false, got {self.confirmed!r}.")
         self._read_constraints()
+        self._read_analyses()
 
     def _given(self, key: str) -> Any:
         """A field before it was checked."""
@@ -157,6 +344,24 @@ class Schema:
         object.__setattr__(self, "order", (self.derived and tuple(self.order)) or every)
         if sorted(self.order) != sorted(every):
             raise SchemaError(f"order must name every column once, got {', '.join(self.order)}.", path=("columns",))
+
+    def _read_analyses(self) -> None:
+        given = self._given("analyses")
+        texts = tuple(given.values()) if isinstance(given, Mapping) else tuple(given)
+        for text in texts:
+            try:
+                if not isinstance(text, str):
+                    raise ParameterError(f"analysis: must be text, got {text!r}.")
+                named = Analysis.parse(text).columns
+            except ParameterError as error:
+                raise SchemaError(f"[analyses]: {error}", path=("analyses",)) from None
+            for name in named:
+                if name not in self.names:
+                    hint = nearest(name, self.names)
+                    raise SchemaError(
+                        f"[analyses]: {text!r} needs {name!r}, no column of it.{hint}", path=("analyses",)
+                    )
+        object.__setattr__(self, "analyses", texts)
 
     def _check_unit(self) -> None:
         if self.rows_without_unit not in ROWS_WITHOUT_UNIT:
@@ -229,6 +434,34 @@ class Schema:
                 raise SchemaError(f"Column {name!r} is {one.told}, and was not measured. Ask about {asked} instead.")
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
 
+    def check_source(self, names: Sequence[str]) -> None:
+        """A `SchemaError` if a declared column, or the privacy unit, is not in a source of these columns exactly once.
+
+        No message says what the source's columns are called: the first line of a CSV file without a header is
+        somebody's row.
+        """
+        needed = [(column.name, column.source_name, ("columns", column.name)) for column in self]
+        if self.unit is not None:
+            needed.append((self.unit, self.unit, ("table", "unit")))
+        for name, wanted, path in needed:
+            found = names.count(name)
+            if found == 0:
+                raise SchemaError(
+                    f"column {name!r}: the source has no column {wanted!r}. If it has another name there, declare "
+                    'from = "THAT NAME"; for a CSV file, look at its first line: its separator (--separator), or '
+                    "whether there is a header at all (--names).",
+                    path=path,
+                )
+            if found > 1:
+                raise SchemaError(
+                    f"column {name!r}: the source has {found} columns of this name. Rename them.", path=path
+                )
+
+    @property
+    def unit_weight(self) -> int:
+        """What the rows of each person weigh together, in parts that are whole; 1 where each row stands alone."""
+        return 1 if self.unit is None or self.max_rows_per_unit is None else common_weight(self.max_rows_per_unit)
+
     @property
     def unit_in_words(self) -> str:
         r"""Whom the guarantee protects, as a certificate says it.
@@ -297,10 +530,11 @@ class Schema:
     @classmethod
     def _from_toml(cls, data: Mapping[str, Any], folder: Path | None) -> "Schema":
         for key in data:
-            if key not in (known := ("table", "source", "columns")):
+            if key not in (known := ("table", "source", "columns", "analyses")):
                 hint = " It belongs in [table]." if key in _TABLE_KEYS else nearest(key, known)
                 raise SchemaError(
-                    f"unknown key {key!r}; a schema has [table], [source] and [columns.NAME].{hint}", path=(key,)
+                    f"unknown key {key!r}; a schema has [table], [source], [analyses] and [columns.NAME].{hint}",
+                    path=(key,),
                 )
         table, columns = data.get("table", {}), data.get("columns", {})
         if not isinstance(table, dict):
@@ -308,12 +542,15 @@ class Schema:
         if not isinstance(columns, dict):
             raise SchemaError(f"columns must be tables: [columns.age], got {columns!r}.", path=("columns",))
         read = [declared_from_dict(name, body) for name, body in with_codebooks(columns, folder).items()]
-        return cls._build(table, data.get("source", {}), read)
+        analyses = data.get("analyses", {})
+        if not isinstance(analyses, dict):
+            raise SchemaError(f"analyses must be a table: [analyses], got {analyses!r}.", path=("analyses",))
+        return cls._build({**table, "analyses": analyses} if analyses else table, data.get("source", {}), read)
 
     @classmethod
     def _build(cls, table: Mapping[str, Any], source: object, declared: list[Column | Derived]) -> "Schema":
         for key in table:
-            if key not in _TABLE_KEYS:
+            if key not in (*_TABLE_KEYS, "analyses"):
                 hint = " It belongs in [source]." if key in _SOURCE_KEYS else nearest(str(key), _TABLE_KEYS)
                 raise _error(str(key), f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{hint}")
         columns = tuple(one for one in declared if isinstance(one, Column))
@@ -339,11 +576,14 @@ class Schema:
         columns = [{"name": column.name, **declared_to_dict(column)} for column in self.declared]
         bodies = [{k: _jsonable(v) for k, v in body.items()} for body in columns]
         source = self.source.to_dict()
-        return {**self._table(), **({"source": source} if source else {}), "columns": bodies}
+        analyses = {"analyses": list(self.analyses)} if self.analyses else {}
+        return {**self._table(), **({"source": source} if source else {}), **analyses, "columns": bodies}
 
     def to_toml(self) -> str:
         """The schema as a TOML file that `parse` reads back."""
         parts = [("table", self._table()), *([("source", source)] if (source := self.source.to_dict()) else [])]
+        if self.analyses:
+            parts.append(("analyses", {f"analysis_{place}": text for place, text in enumerate(self.analyses, 1)}))
         for column in self.declared:
             header, body = f"columns.{toml_key(column.name)}", declared_to_dict(column)
             parts.append((header, {key: value for key, value in body.items() if not isinstance(value, dict)}))

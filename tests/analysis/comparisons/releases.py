@@ -5,9 +5,9 @@ import pyarrow as pa
 
 import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured, people
+from kernelease.answers.release import Release
+from kernelease.certificate import Measurements
 from kernelease.measured import NoisyBlocks
-from kernelease.release.certificate import Measurements
-from kernelease.release.release import Release
 from kernelease.table.domains import TableDomain
 
 
@@ -42,8 +42,8 @@ def vector_release(mean: float = 0.0, seed: int = 0) -> Release:
     generator = np.random.default_rng(seed)
     return ke.release(
         generator.normal(mean, 1.0, (4_000, 2)),
-        kernel=ke.Gaussian(lengthscale=1.0),
-        method=ke.RandomFeatures(start=ke.UniformPoints(low=(-4.0, -4.0), high=(4.0, 4.0)), features=200),
+        kernel=ke.kernels.Gaussian(lengthscale=1.0),
+        method=ke.RandomFeatures(start=ke.fit.UniformPoints(low=(-4.0, -4.0), high=(4.0, 4.0)), features=200),
         privacy=ke.Privacy(epsilon=1.0, delta=1e-6),
         noise=ke.SeededNoise(seed),
     )

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.mean_embedding import ScaledScatter, Scatter, common_coordinates, draw_errors
 from kernelease.analysis.comparisons.tables import SampleRows, sample_of_table
-from kernelease.table import Encoder
+from kernelease.exact.encode import Encoder
 from tests.analysis.comparisons.releases import RELEASE, SAME, VECTORS
 
 TABLE = people(np.random.default_rng(0), 1_000)
@@ -111,7 +111,7 @@ def test_samples_of_many_forms(form):
         "dict": SAME.to_pydict,
         "batch": lambda: SAME.combine_chunks().to_batches()[0],
     }
-    assert float(RELEASE.mmd(forms[form]())) == float(RELEASE.mmd(SAME))
+    assert float(RELEASE.tests.mmd(forms[form]())) == float(RELEASE.tests.mmd(SAME))
 
 
 def test_sample_rows_count_persons():
@@ -121,12 +121,12 @@ def test_sample_rows_count_persons():
 @pytest.mark.parametrize(
     ("ask", "message"),
     [
-        (lambda: RELEASE.mmd(SAME.slice(0, 0)), "empty"),
-        (lambda: RELEASE.mmd(SAME.slice(0, 1)), "at least two rows"),
-        (lambda: RELEASE.mmd(pa.table({"ages": [1, 2]})), "none of the release's columns.*Did you mean age"),
-        (lambda: RELEASE.mmd("adult.csv"), "must be an Arrow table"),
-        (lambda: VECTORS.mmd(np.zeros((5, 3))), "must have 2 columns"),
-        (lambda: VECTORS.mmd(np.zeros((0, 2))), "empty"),
+        (lambda: RELEASE.tests.mmd(SAME.slice(0, 0)), "empty"),
+        (lambda: RELEASE.tests.mmd(SAME.slice(0, 1)), "at least two rows"),
+        (lambda: RELEASE.tests.mmd(pa.table({"ages": [1, 2]})), "none of the release's columns.*Did you mean age"),
+        (lambda: RELEASE.tests.mmd("adult.csv"), "must be an Arrow table"),
+        (lambda: VECTORS.tests.mmd(np.zeros((5, 3))), "must have 2 columns"),
+        (lambda: VECTORS.tests.mmd(np.zeros((0, 2))), "empty"),
     ],
 )
 def test_refuses(ask, message):

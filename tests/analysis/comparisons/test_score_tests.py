@@ -24,8 +24,8 @@ from kernelease.analysis.comparisons.tables import sample_of_table
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import SCORES, TestResult
 from kernelease.estimate.marginal import tabulation
+from kernelease.privacy.accounting import Law
 from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.step import Law
 from kernelease.table import Schema
 from tests.analysis.tables import exact_blocks, noisy_blocks
 

@@ -8,9 +8,9 @@ from kernelease.analysis.variables import Origin, reduce_rows
 
 
 def test_weights_that_are_not_bounded_are_refused():
-    with pytest.raises(ke.ParameterError, match=r"not bounded.*release.bounded\(\)"):
+    with pytest.raises(ke.errors.ParameterError, match=r"not bounded.*release.forms.bounded\(\)"):
         Origin(np.array([50.0, -49.0]))
-    with pytest.raises(ke.ParameterError, match="more than 0"):
+    with pytest.raises(ke.errors.ParameterError, match="more than 0"):
         Origin(np.array([0.5, -0.5]))
 
 
@@ -28,5 +28,5 @@ def test_fewer_rows_keep_the_embedding():
         errors.append(reduction.error / reduction.independent)
     assert np.sqrt(np.mean(np.square(means))) < 0.5
     assert np.mean(errors) < 0.2
-    with pytest.raises(ke.ParameterError, match="finite values"):
+    with pytest.raises(ke.errors.ParameterError, match="finite values"):
         reduce_rows(np.array([[1.0], [np.nan]]), np.array([0.5, 0.5]), 1)

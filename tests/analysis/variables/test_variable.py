@@ -65,7 +65,7 @@ def test_text_and_truth():
     assert (ward != "a").probability() == pytest.approx(0.5)
     assert ward.probability(lambda values: values == "b") == pytest.approx(0.2)
     assert set(ward.sample(10)) <= {"a", "b", None}
-    with pytest.raises(ke.ParameterError, match="not numbers"):
+    with pytest.raises(ke.errors.ParameterError, match="not numbers"):
         ward.mean()
     with pytest.raises(TypeError, match="neither true nor false"):
         bool(ward == "a")
@@ -79,19 +79,19 @@ def test_several_columns_at_once():
 def test_conditioning():
     tall = Y.given(Z > 35.0)
     assert tall.mean() == pytest.approx(WEIGHT[MASS > 35.0].mean())
-    with pytest.raises(ke.ParameterError, match="same rows"):
+    with pytest.raises(ke.errors.ParameterError, match="same rows"):
         Y.given(X > 1.0)
-    with pytest.raises(ke.ParameterError, match="true of some weight"):
+    with pytest.raises(ke.errors.ParameterError, match="true of some weight"):
         Y.given(Z > 1e9)
-    with pytest.raises(ke.ParameterError, match="depend on each other"):
+    with pytest.raises(ke.errors.ParameterError, match="depend on each other"):
         _ = tall + Z
 
 
 def test_values_that_are_missing():
     broken = RandomVariable.of(np.array([1.0, np.nan, 3.0, 0.0]), Origin(np.full(4, 0.25)))
-    with pytest.raises(ke.ParameterError, match=r"25.00% of the weight has no finite value"):
+    with pytest.raises(ke.errors.ParameterError, match=r"25.00% of the weight has no finite value"):
         broken.mean()
-    with pytest.raises(ke.ParameterError, match="no finite value"):
+    with pytest.raises(ke.errors.ParameterError, match="no finite value"):
         (1.0 / broken).reduced(2)
     assert broken.given(np.isfinite(broken)).mean() == pytest.approx(4.0 / 3.0)
 
@@ -120,7 +120,7 @@ def test_a_sum_of_many_variables():
         total = total + variable
     assert total.mean() == pytest.approx(sum(values.mean() for _, values in variables), rel=2e-3)
     assert total.variance() == pytest.approx(sum(values.var() for _, values in variables), rel=2e-2)
-    with pytest.raises(ke.ParameterError, match="has lost its rows"):
+    with pytest.raises(ke.errors.ParameterError, match="has lost its rows"):
         _ = total + variables[0][0]
     assert (total + variables[0][0].independent_copy()).mean() > total.mean()
 
@@ -137,7 +137,7 @@ def test_reduced():
         errors.append((variable.reduced(10).mean() - values.mean()) / (values.std() / np.sqrt(10)))
     assert np.sqrt(np.mean(np.square(errors))) < 0.75
     assert X.reduced(100).reductions == ()
-    with pytest.raises(ke.ParameterError, match="at least 1"):
+    with pytest.raises(ke.errors.ParameterError, match="at least 1"):
         X.reduced(0)
 
 
@@ -149,7 +149,7 @@ def test_signed_weights():
 
 
 def test_embeddings():
-    kernel = ke.Gaussian(lengthscale=0.1)
+    kernel = ke.kernels.Gaussian(lengthscale=0.1)
     embedded = X.embedding(kernel)
     direct = np.exp(-0.5 * ((1.7 - HEIGHT) / 0.1) ** 2) @ SHARES
     assert embedded.at([[1.7]]) == pytest.approx([direct])
@@ -174,7 +174,7 @@ def test_samples_keep_the_distribution():
     ],
 )
 def test_refuses(ask, message):
-    with pytest.raises(ke.ParameterError, match=message):
+    with pytest.raises(ke.errors.ParameterError, match=message):
         ask()
 
 

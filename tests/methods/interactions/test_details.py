@@ -11,6 +11,8 @@ import kernelease as ke
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, details
+from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.pairs import MOST_DETAIL_NUMBERS, any_merged, detail_blocks, determined, merged
 from kernelease.table.columns.listed import Category
 from kernelease.table.columns.numeric import Integer
@@ -44,7 +46,7 @@ def tied(strength: float) -> Mixture:
 def pairs() -> list[Block]:
     cells = [EDGES, EDGES, EDGES, np.arange(2)]
     sets = [(i, j) for i in range(4) for j in range(i + 1, 4)]
-    return [Block(columns=s, groups=tuple(cells[i] for i in s), share=0.1, centred=True) for s in sets]
+    return [Contrasts(columns=s, groups=tuple(cells[i] for i in s), share=0.1) for s in sets]
 
 
 def chosen(strength: float, *, noise: float = 10.0) -> tuple[Block, ...]:
@@ -58,7 +60,7 @@ def test_a_forest_of_the_closest_pairs_has_details():
     blocks = chosen(1.0)
     assert sorted(block.columns for block in blocks) == [(0, 1), (0, 2)]  # cells tell the kind already
     assert sum(block.share for block in blocks) == pytest.approx(0.04)
-    assert all(block.centred for block in blocks)
+    assert all(isinstance(block, Contrasts) for block in blocks)
 
 
 def test_columns_that_go_their_own_ways_have_none():
@@ -76,7 +78,7 @@ def test_fine_cells_never_part_a_cell_and_hold_rows_that_can_be_seen():
 def test_rows_in_cells_of_several_atoms_are_what_details_are_for():
     distribution = np.array([0.5, 0.3, 0.1, 0.1])
     assert merged(np.array([0, 1, 2, 2]), distribution) == pytest.approx(0.2)
-    block = Block(columns=(0,), groups=(np.arange(4),), share=1.0)
+    block = Counts(columns=(0,), groups=(np.arange(4),), share=1.0)
     assert not any_merged([block], [distribution])
 
 
@@ -89,7 +91,7 @@ def test_what_is_determined_is_between_nothing_and_all(joint):
 
 def test_details_are_the_later_and_finer_blocks_of_two_columns():
     def block(columns, sizes):
-        return Block(columns=columns, groups=tuple(np.arange(size) for size in sizes), share=0.1)
+        return Counts(columns=columns, groups=tuple(np.arange(size) for size in sizes), share=0.1)
 
     made = [block((0,), (4,)), block((0, 1), (4, 4)), block((0, 1), (2, 2)), block((1, 0), (8, 8)), block((0,), (9,))]
     assert details(made) == [3]
@@ -136,7 +138,7 @@ def test_released_columns_determine_each_other_as_the_private_ones_do():
     for seed in range(5):
         made = released(seed)
         rows = made.to_pandas(weights=False)
-        assert len(made.measured.details) >= 1
+        assert len(made.measurements.measured.details) >= 1
         follows.append(np.mean((rows["end"] - rows["start"]).between(0, 1)))
         agrees.append(np.mean((rows["kind"] == "early") == (rows["start"] < 40)))
     assert np.mean(follows) > 0.5
@@ -146,7 +148,7 @@ def test_released_columns_determine_each_other_as_the_private_ones_do():
 def test_answers_come_from_the_pair_s_own_cells(release):
     low, high = release.probability("start < 33 and end < 33").interval()
     assert low <= 0.33 - 0.2 * 0.01 <= high
-    own = [one for one in release.measured.blocks if one.block.columns == (0, 1)]
+    own = [one for one in release.measurements.measured.blocks if one.block.columns == (0, 1)]
     answered = {item.columns: item.cells for item in release.answers().items}
     assert answered["start", "end"] == own[0].block.cells < own[1].block.cells
 
@@ -154,8 +156,8 @@ def test_answers_come_from_the_pair_s_own_cells(release):
 def test_a_release_with_details_survives_its_file(release, tmp_path):
     path = release.save(tmp_path / "details.kernelease")
     again = ke.load(path)
-    assert [one.block.columns for one in again.measured.details] == [
-        one.block.columns for one in release.measured.details
+    assert [one.block.columns for one in again.measurements.measured.details] == [
+        one.block.columns for one in release.measurements.measured.details
     ]
 
 

@@ -11,17 +11,19 @@ from hypothesis import strategies as st
 
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError, ParameterError
+from kernelease.exact.counting import count_blocks
+from kernelease.exact.counts import ExactCounts
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.rounds import LEAST_SHARE, Reserve
-from kernelease.privacy import MemoryLedger, Neighbours, Privacy
+from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.neighbours import ROWS
-from kernelease.privacy.step import LEAST_LAPLACE_SCALE
-from kernelease.private.counting import count_blocks, weigh_blocks
-from kernelease.private.counts import ExactCounts
+from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
 from kernelease.seeds import PublicSeed
+from kernelease.sources.partial import weigh_blocks
 from kernelease.table import Category, Column, Integer, Number
 
 CRUDE = MixtureSolver(components=2, steps=1)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from kernelease.measured.contrasts import Contrasts
 from kernelease.methods.interactions.singles import centres, number_of_rows, single_blocks
 from kernelease.privacy import Neighbours
 from kernelease.table import Category
@@ -25,7 +26,7 @@ def test_columns_go_without_their_mean_where_a_row_moves_them_less(columns, neig
 
 def test_a_column_of_one_value_has_nothing_but_its_mean():
     blocks = single_blocks(COLUMNS, 0.5, centred=True)
-    assert [block.centred for block in blocks] == [False, True, True]
+    assert [isinstance(block, Contrasts) for block in blocks] == [False, True, True]
     assert sum(block.share for block in blocks) == pytest.approx(0.5)
 
 

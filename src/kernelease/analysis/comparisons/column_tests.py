@@ -24,7 +24,7 @@ from kernelease.errors import ParameterError, nearest
 from kernelease.estimate.marginal import tabulation
 from kernelease.fit.weights import Simplex
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.privacy.step import Law
+from kernelease.privacy.accounting import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column

@@ -28,9 +28,9 @@ from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.privacy.accounting import Law
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import count_increment
-from kernelease.privacy.step import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column
@@ -199,7 +199,7 @@ def count_deviation(noisy: NoisyBlocks) -> float:
     """Relative error of the number of rows, where it is estimated from the blocks' own sums."""
     if noisy.neighbours is Neighbours.REPLACE_ONE:
         return 0.0
-    counted = (block for block in noisy.blocks if not block.block.centred)
+    counted = (block for block in noisy.blocks if block.block.adds_up)
     precision = sum(1.0 / (block.block.cells * block.sigma**2) for block in counted)
     return 1.0 / (math.sqrt(precision) * noisy.rows)
 

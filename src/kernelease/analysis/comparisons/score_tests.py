@@ -20,9 +20,9 @@ from kernelease.analysis.comparisons.tables import SampleRows
 from kernelease.analysis.estimate import Target
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import DENSE, Marginal, MeasuredMarginal, tabulation
-from kernelease.estimate.views import common_coarsening
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import levels_of
+from kernelease.measured.views import common_coarsening
 from kernelease.table.columns.column import Column
 from kernelease.table.schema import Schema
 

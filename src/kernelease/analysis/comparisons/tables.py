@@ -4,7 +4,7 @@ import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -13,11 +13,14 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers, Rows, as_rows
 from kernelease.errors import ParameterError, nearest
-from kernelease.estimate.views import best_mean
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.privacy.step import Law
-from kernelease.table.columns.column import MOST_ATOMS
-from kernelease.table.schema import Schema
+from kernelease.measured.views import best_mean
+from kernelease.privacy.accounting import Law
+from kernelease.table.columns.column import MOST_ATOMS, Celled
+from kernelease.table.columns.levels import Texture
+
+if TYPE_CHECKING:
+    from kernelease.table.schema import Schema
 
 # --------------------
 # Contingency tables: those that were counted with noise, and how far those of two tables are apart.
@@ -50,6 +53,61 @@ class ContingencyTable:
         return tuple((column, groups.tobytes()) for column, groups in zip(self.columns, self.groups, strict=True))
 
 
+def on_common_cells(
+    one: NoisyBlocks, two: NoisyBlocks, ours: "Schema", theirs: "Schema"
+) -> "tuple[NoisyBlocks, NoisyBlocks, Schema]":
+    """Two releases and a schema in whose atoms both are: where a number was laid twice, the cells of both layouts.
+
+    A number whose values turned out to lie on two different grids is left out. A `ParameterError` where the releases
+    declare different columns.
+    """
+    if len(ours) != len(theirs):
+        raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+    common, left_out = list(ours.columns), set()
+    for index, (here, there) in enumerate(zip(ours, theirs, strict=True)):
+        if here == there:
+            continue
+        if here.name != there.name or not (isinstance(here, Celled) and isinstance(there, Celled)):
+            raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+        if here.texture is None or there.texture is None:
+            raise ParameterError("These releases declare different columns, and can't be compared cell by cell.")
+        if replace(here, texture=None) != replace(there, texture=None):
+            left_out.add(index)
+        else:
+            first = sorted({*here.texture.first, *there.texture.first})
+            common[index] = replace(here, texture=Texture(first=tuple(first)))
+    schema = replace(ours, columns=tuple(common))
+    return _in_atoms(one, ours, schema, left_out), _in_atoms(two, theirs, schema, left_out), schema
+
+
+def _in_atoms(noisy: NoisyBlocks, own: "Schema", common: "Schema", left_out: set[int]) -> NoisyBlocks:
+    """The same counts in terms of finer atoms, without those of some columns. Moments are left out."""
+    if own.columns == common.columns and not left_out:
+        return noisy
+    places = {}
+    for index, (column, finer) in enumerate(zip(own, common, strict=True)):
+        if column != finer and index not in left_out:
+            first, cuts = (one.texture.first for one in (column, finer) if isinstance(one, Celled) and one.texture)
+            null = [len(first)] * column.nullable
+            places[index] = np.append(np.searchsorted(first, cuts, side="right") - 1, null).astype(np.int64)
+    blocks = tuple(
+        replace(
+            one,
+            block=replace(
+                one.block,
+                groups=tuple(
+                    groups[places[column]] if column in places else groups
+                    for column, groups in zip(one.block.columns, one.block.groups, strict=True)
+                ),
+            ),
+        )
+        for one in noisy.blocks
+        if not left_out & set(one.block.columns)
+    )
+    ordered = tuple(column.in_order for column in common)
+    return replace(noisy, sizes=common.sizes, blocks=blocks, ordered=ordered, moments=(), looks=(), laid=())
+
+
 def contingency_tables(
     noisy: NoisyBlocks, *, among: frozenset[int] | None = None, every_round: bool = False
 ) -> dict[TableKey, ContingencyTable]:
@@ -77,15 +135,16 @@ def _subsets(block: NoisyBlock, among: frozenset[int] | None, rows: float) -> li
     """Each set of a block's columns, with its margins."""
     columns = sorted(zip(block.block.columns, range(len(block.block.columns)), strict=True))
     found = []
-    for size in range(len(columns) if block.block.centred else 1, len(columns) + 1):
+    for size in range(1, len(columns) + 1):
         for chosen in itertools.combinations(columns, size):
-            if among is None or {column for column, _ in chosen} <= among:
+            own = tuple(column for column, _ in chosen)
+            if block.block.covers(own) and (among is None or set(own) <= among):
                 found.append(_margin(block, tuple(axis for _, axis in chosen), rows))
     return found
 
 
 def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> ContingencyTable:
-    shape, values = block.block.shape, block.counts(rows) if len(block.block.columns) == 1 else block.values
+    shape, values = block.block.grid, block.counts(rows) if len(block.block.columns) == 1 else block.values
     others = tuple(axis for axis in range(len(shape)) if axis not in axes)
     ranks = np.argsort(np.argsort(axes))
     return ContingencyTable(
@@ -94,7 +153,7 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> Contingenc
         counts=np.transpose(values.sum(axis=others), tuple(ranks)),
         variance=block.sigma**2 * math.prod(shape[axis] for axis in others),
         law=block.measurement.law,
-        centred=block.block.centred,
+        centred=not block.block.adds_up,
     )
 
 
@@ -193,7 +252,7 @@ def as_table(data: Any) -> pa.Table:
     )
 
 
-def sample_of_table(data: Any, schema: Schema) -> SampleRows:
+def sample_of_table(data: Any, schema: "Schema") -> SampleRows:
     """A sample in the codes of a schema. It may lack columns, but not all. The unit's column says whose row each is."""
     table = as_table(data)
     if table.num_rows == 0:

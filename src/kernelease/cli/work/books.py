@@ -6,9 +6,10 @@ from typing import Any, Final
 from rich.console import RenderableType
 
 from kernelease.cli.screen import facts, grid, line
+from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import remaining_epsilon
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.ledger import Receipt, remaining_epsilon
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.privacy.ledger import Receipt
 from kernelease.report import sheet
 
 _ENTRIES: Final = ("entry", "time", "purpose", "data set", "unit", "neighbours", "epsilon", "delta", "version")
@@ -44,7 +45,7 @@ def book_page(ledger: LedgerFile, entries: list[Receipt]) -> str:
         note="What was left after each entry, as the epsilon of one more release at the delta of the cap.",
     )
     about = _facts(ledger, entries)
-    title = _named(_dataset(ledger, entries))
+    title = _name_of(_dataset(ledger, entries))
     return sheet.sheet(sheet.facts(about), listed, left, kicker="Budget", title=title, headline=ledger.remaining())
 
 
@@ -67,7 +68,7 @@ def _row(entry: Receipt) -> tuple[object, ...]:
         entry.number,
         entry.time,
         charge.purpose,
-        _named(entry.dataset),
+        _name_of(entry.dataset),
         charge.subject.unit_in_words,
         asked.relation.value,
         f"{asked.epsilon:g}",
@@ -76,14 +77,14 @@ def _row(entry: Receipt) -> tuple[object, ...]:
     )
 
 
-def _named(dataset: str | None) -> str:
+def _name_of(dataset: str | None) -> str:
     return "not named" if dataset is None else dataset
 
 
 def _facts(ledger: LedgerFile, entries: list[Receipt]) -> list[tuple[str, object]]:
     cap = ledger.cap
     return [
-        ("data set", _named(_dataset(ledger, entries))),
+        ("data set", _name_of(_dataset(ledger, entries))),
         ("cap", f"epsilon {cap.epsilon:g}, delta {cap.delta:g}, {cap.relation.value} neighbours"),
         ("unit", ledger.subject.unit_in_words),
         ("budget", ledger.remaining()),

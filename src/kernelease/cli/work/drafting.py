@@ -5,22 +5,21 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kernelease.check.looking import draft_by_looking
 from kernelease.cli.knowledge import Knowledge
 from kernelease.cli.screen import Screen
+from kernelease.drafting.looking import draft_by_looking
+from kernelease.drafting.measured_domain import Found, code_book, draft_schema, measure_domain
 from kernelease.errors import ParameterError
-from kernelease.privacy.ledger_file import LedgerFile
+from kernelease.ledger_file import LedgerFile
 from kernelease.sources.csv.file import LOST, CsvFile, CsvFormat
-from kernelease.sources.drafting import Found, code_book, draft_schema, measure_domain
-from kernelease.sources.files import ManyFiles
 from kernelease.sources.opening import open_source, read_public
-from kernelease.sources.source import Source
+from kernelease.sources.source import ManyFiles, Source
 from kernelease.table.draft import draft, draft_from_public
 from kernelease.table.toml import toml_value
 from kernelease.table.written import OF_FILES, OF_TEXTS, Written, unheeded
 
 
-def drafted(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
+def draft_text(data: str, query: str | None, written: Written, told: Knowledge, screen: Screen) -> str:
     """The text of a schema to begin with."""
     name = told.dataset or (told.public.stem if told.public is not None else _name(data))
     if told.look:
@@ -31,7 +30,7 @@ def drafted(data: str, query: str | None, written: Written, told: Knowledge, scr
         return _from_public(source, read_public(told.public), name, written)
     known, paid = {}, ""
     if told.dictionary is not None:
-        described = code_book(told.dictionary)
+        described = code_book(told.dictionary, source.names(), screen.note)
         known = {column: described[column].lines() for column in source.names() if column in described}
         if not known:
             raise ParameterError(

@@ -2,17 +2,19 @@
 
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups, joined
 from kernelease.cli.screen import grid, line, number
-from kernelease.cli.work.questions import Answer
+
+if TYPE_CHECKING:
+    from kernelease.cli.work.questions import Answer
 
 
-def record(answer: Answer, level: float) -> dict[str, Any]:
+def record(answer: "Answer", level: float) -> dict[str, Any]:
     """What goes into JSON: `groups` of estimates, or for a cross-table `rows`, `columns` and `cells`. No NaN.
 
     A group is null where all rows are meant, and the coefficients of a model have a `term`. The errors of a date are in
@@ -24,7 +26,7 @@ def record(answer: Answer, level: float) -> dict[str, Any]:
     return {"groups": [{**named, **_fields(one, level)} for named, one in _entries(answer)]}
 
 
-def _entries(answer: Answer) -> Iterable[tuple[Mapping[str, str | None], Estimate]]:
+def _entries(answer: "Answer") -> Iterable[tuple[Mapping[str, str | None], Estimate]]:
     """Each estimate, with its group and term."""
     match answer:
         case Estimate():
@@ -65,7 +67,7 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def show(answer: Answer, level: float) -> tuple[RenderableType, ...]:
+def show(answer: "Answer", level: float) -> tuple[RenderableType, ...]:
     """What is shown to people."""
     if isinstance(answer, EstimateTable):
         cells = [(label, *map(str, row)) for label, row in zip(answer.rows, answer.estimates, strict=True)]
@@ -73,7 +75,7 @@ def show(answer: Answer, level: float) -> tuple[RenderableType, ...]:
         return (grid((answer.title, *answer.columns), cells), *(line(text) for text in _remarks(every)))
     estimates = {_label(named): one for named, one in _entries(answer)}
     header = (_title(answer), "estimate", f"{100.0 * level:.4g} % interval", "noise", "sampling", "bias")
-    rows = [(label, *_told(estimate, level)) for label, estimate in estimates.items()]
+    rows = [(label, *_cells(estimate, level)) for label, estimate in estimates.items()]
     return (grid(header, rows), *(line(text) for text in _remarks(estimates)))
 
 
@@ -81,13 +83,13 @@ def _label(named: Mapping[str, str | None]) -> str:
     return ": ".join(part for part in named.values() if part is not None) or "all"
 
 
-def _title(answer: Answer) -> str:
+def _title(answer: "Answer") -> str:
     if isinstance(answer, Groups | RegressionGroups):
         return joined(answer.by)
     return answer.formula if isinstance(answer, Regression) else ""
 
 
-def _told(estimate: Estimate, level: float) -> tuple[str, ...]:
+def _cells(estimate: Estimate, level: float) -> tuple[str, ...]:
     low, high = estimate.interval(level)
     parts = (estimate.parts.noise, estimate.parts.sampling, estimate.parts.bias)
     ends = [_printed_number(end) if estimate.calendar is None else estimate.told(end) for end in (low, high)]

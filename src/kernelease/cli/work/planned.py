@@ -41,7 +41,7 @@ def plan_parts(expected: Plan) -> list[str]:
     parts.append(sheet.grid("Columns", ("column", *_NOISE), map(_row, columns), note=_UNIT))
     if pairs:
         parts.append(sheet.grid("Pairs", ("pair", *_NOISE), map(_row, pairs), note=_UNIT))
-    rows = [(*cells, sheet.Bar(share=share)) for cells, share in _compared(expected.settings)]
+    rows = [(*cells, sheet.Bar(share=share)) for cells, share in _bars(expected.settings)]
     return [*parts, sheet.grid("Other promises", _BY_EPSILON, rows, text=(0, 5), note=_SCALE)]
 
 
@@ -60,9 +60,9 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
         ("attacker", attacker_words(expected.attacker, expected.one)),
         ("pairs", _pairs(expected)),
         ("noisy numbers", f"{expected.numbers:,}"),
-        ("time", f"about {_rounded(expected.seconds)} s of one core"),
-        ("memory", f"about {_rounded(expected.memory / 1e6)} MB"),
-        ("bundle", f"about {_rounded(expected.size / 1e6)} MB"),
+        ("time", f"about {_round(expected.seconds)} s of one core"),
+        ("memory", f"about {_round(expected.memory / 1e6)} MB"),
+        ("bundle", f"about {_round(expected.size / 1e6)} MB"),
     ]
 
 
@@ -72,10 +72,10 @@ def _pairs(expected: Plan) -> str:
     return f"all {expected.pairs:,} will be measured" if expected.pairs else "none will be measured"
 
 
-def _rounded(value: float) -> str:
+def _round(value: float) -> str:
     """One or two digits: these are rough.
 
-    >>> _rounded(0.0123), _rounded(47.3), _rounded(1234.0)
+    >>> _round(0.0123), _round(47.3), _round(1234.0)
     ('0.012', '47', '1200')
     """
     digits = max(0, 1 - math.floor(math.log10(value)))
@@ -88,11 +88,11 @@ def _row(floor: Floor) -> tuple[str, ...]:
 
 def _curve(settings: tuple[Setting, ...]) -> RenderableType:
     """How noise and risk change with ε."""
-    rows = [(*cells, "█" * (1 + round((_BAR - 1) * share))) for cells, share in _compared(settings)]
+    rows = [(*cells, "█" * (1 + round((_BAR - 1) * share))) for cells, share in _bars(settings)]
     return grid(_BY_EPSILON, rows, text=(0, 5))
 
 
-def _compared(settings: tuple[Setting, ...]) -> list[tuple[tuple[str, ...], float]]:
+def _bars(settings: tuple[Setting, ...]) -> list[tuple[tuple[str, ...], float]]:
     """Each setting's cells, and the length of its bar: the noise of a pair (or column), on a scale of powers of ten."""
     noise = [setting.column if setting.pair is None else setting.pair for setting in settings]
     low, high = math.log10(min(noise)), math.log10(max(noise))
@@ -113,6 +113,7 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
         "advice": list(expected.advice),
+        "analyses": [{"analysis": one.analysis, "half_width": one.half_width} for one in expected.promises],
         "notices": list(expected.notices),
         "pairs": expected.pairs,
         "pairs_chosen": expected.chosen,

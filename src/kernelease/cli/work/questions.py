@@ -11,7 +11,8 @@ from kernelease.errors import ParameterError, nearest
 if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate, Target
     from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups
-    from kernelease.release.release import Release
+    from kernelease.answers.questions import Questions
+    from kernelease.answers.release import Release
 
 
 # --------------------
@@ -24,7 +25,7 @@ MANY = 1000  # operands: as many as one likes
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
+class Asking:
     """A question to a release: its operands, and the rows that it is about."""
 
     release: "Release"
@@ -34,9 +35,11 @@ class Asked:
     of: "Target"
 
     @property
-    def rows(self) -> dict[str, Any]:
-        """What every question takes."""
-        return {"where": self.where, "by": self.by, "of": self.of}
+    def rows(self) -> "Questions[Any, Any]":
+        """The questions about these rows."""
+        rows: Questions[Any, Any] = self.release.of(self.of)
+        rows = rows if self.where is None else rows.where(self.where)
+        return rows if self.by is None else rows.by(*([self.by] if isinstance(self.by, str) else self.by))
 
 
 @final
@@ -47,29 +50,22 @@ class Question:
     least: int
     most: int
     example: str
-    answer: Callable[[Asked], Answer]
+    answer: Callable[[Asking], Answer]
     listed: bool = False
 
 
-def _crosstab(asked: Asked) -> Answer:
+def _crosstab(asked: Asking) -> Answer:
     if asked.by is not None:
         first, second = asked.about
         by = asked.by if isinstance(asked.by, str) else ",".join(asked.by)
         raise ParameterError(f"query: crosstab takes no --by. Ask histogram {second} --by {first},{by}.")
-    rest = {key: value for key, value in asked.rows.items() if key != "by"}
-    return asked.release.crosstab(*asked.about, **rest)
+    return asked.rows.crosstab(*asked.about)
 
 
-def _count(asked: Asked) -> Answer:
-    rest = {key: value for key, value in asked.rows.items() if key != "where"}
-    found: Answer = asked.release.count(asked.where, **rest)
-    return found
-
-
-def _standardised_rate(asked: Asked) -> Answer:
+def _standardised_rate(asked: Asking) -> Answer:
     event, *strata = asked.about
     weights = dict(_stratum(text) for text in strata)
-    found: Answer = asked.release.standardised_rate(event, weights, **asked.rows)
+    found: Answer = asked.rows.standardised_rate(event, weights)
     return found
 
 
@@ -90,31 +86,31 @@ def _number(text: str, what: str) -> float:
     return number
 
 
-def _method(name: str) -> Callable[[Asked], Answer]:
-    """The method of that name, with the operands as they are."""
+def _method(name: str) -> Callable[[Asking], Answer]:
+    """The question of that name, with the operands as they are."""
 
-    def answer(asked: Asked) -> Answer:
-        found: Answer = getattr(asked.release, name)(*asked.about, **asked.rows)
+    def answer(asked: Asking) -> Answer:
+        found: Answer = getattr(asked.rows, name)(*asked.about)
         return found
 
     return answer
 
 
-def _quantile(asked: Asked) -> Answer:
+def _quantile(asked: Asking) -> Answer:
     column, share = asked.about
-    found: Answer = asked.release.quantile(column, _number(share, "the share of a quantile"), **asked.rows)
+    found: Answer = asked.rows.quantile(column, _number(share, "the share of a quantile"))
     return found
 
 
-def _survival(asked: Asked) -> Answer:
+def _survival(asked: Asking) -> Answer:
     column, *times = asked.about
-    return asked.release.survival(column, [_number(time, "a time") for time in times], **asked.rows)
+    return asked.rows.survival(column, [_number(time, "a time") for time in times])
 
 
 _EXPOSED = 'an event and an exposure, two conditions: {} "ill == true" "sex == \'F\'"'
 QUESTIONS: dict[str, Question] = {
     "mean": Question(least=1, most=1, example="a column: mean age", answer=_method("mean")),
-    "count": Question(least=0, most=0, example='no operand: count --where "age > 30"', answer=_count),
+    "count": Question(least=0, most=0, example='no operand: count --where "age > 30"', answer=_method("count")),
     "probability": Question(
         least=1, most=1, example='a condition: probability "age > 30"', answer=_method("probability")
     ),
@@ -123,6 +119,14 @@ QUESTIONS: dict[str, Question] = {
     ),
     "standard-deviation": Question(
         least=1, most=1, example="a column of numbers: standard-deviation age", answer=_method("standard_deviation")
+    ),
+    "variance": Question(least=1, most=1, example="a column of numbers: variance age", answer=_method("variance")),
+    "difference-in-differences": Question(
+        least=3,
+        most=3,
+        example="a column and two conditions: difference-in-differences cost \"arm == 'drug'\" \"period == 'after'\"",
+        answer=_method("difference_in_differences"),
+        listed=True,
     ),
     "histogram": Question(least=1, most=1, example="a column: histogram ward", answer=_method("histogram")),
     "survival": Question(
@@ -193,7 +197,7 @@ def refuse(by: str | list[str] | None, minus: str | None, over: str | None) -> N
         raise ParameterError("query: --minus and --over compare groups. Say by which columns with --by.")
 
 
-def compared(answer: Answer, minus: str | None, over: str | None) -> Answer:
+def compare_groups(answer: Answer, minus: str | None, over: str | None) -> Answer:
     """The groups beside one of them."""
     from kernelease.analysis.groups import Groups, RegressionGroups, joined  # a question is read without them
 
@@ -205,7 +209,7 @@ def compared(answer: Answer, minus: str | None, over: str | None) -> Answer:
     return answer.over(label) if minus is None else answer.minus(label)
 
 
-def grouping(by: str) -> str | list[str]:
+def read_by(by: str) -> str | list[str]:
     """One column, or several with commas between them."""
     names = [name.strip() for name in by.split(",")]
     return names if len(names) > 1 else by

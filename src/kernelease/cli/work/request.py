@@ -1,28 +1,30 @@
 """What `measure` and `release` are asked for: read and checked in full before any budget is spent."""
 
+import dataclasses
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import typer
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.check.inspection import format_damage
+from kernelease.answers.release import Release
+from kernelease.arguments import Order
+from kernelease.bundle.signing import load_private_key
+from kernelease.certificate import Measurements
 from kernelease.cli.knowledge import on_a_terminal
-from kernelease.cli.options import read_cap
+from kernelease.cli.options import TypedOrder, read_cap
+from kernelease.drafting.inspection import format_damage
 from kernelease.errors import ParameterError
+from kernelease.ledger_file import open_ledger
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.pipeline import measure, release, weighting
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.ledger_file import open_ledger
 from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.progress import Progress
-from kernelease.release.certificate import Measurements
-from kernelease.release.release import Release
-from kernelease.release.signing import load_private_key
+from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared, read_public
 from kernelease.sources.partitioned import Partitioned
@@ -34,7 +36,7 @@ from kernelease.table.schema import Schema
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """A source, what is declared and promised about it, its books, and where the bundle goes."""
+    """A source, what is declared and promised about it, and the order to measure or release it."""
 
     data: str  # as it was typed
     query: str | None
@@ -42,51 +44,51 @@ class Request:
     schema: Schema
     privacy: Privacy
     ledger: Ledger | None
-    seed: int
-    out: Path
-    key: Ed25519PrivateKey | None
-    overwrite: bool
-    method: Method
-    push_down: bool = False
+    order: Order
 
     @classmethod
     def read(
         cls,
         data: str,
-        *,
-        query: str | None,
-        spark: str | None = None,
+        typed: TypedOrder,
         schema: Schema,
-        privacy: Privacy,
-        ledger: Path | None,
-        cap: str | None = None,
-        seed: int,
-        out: Path,
-        key: Path | None,
-        overwrite: bool,
-        push_down: bool = False,
-        target: str | None = None,
+        *,
         public: Path | None = None,
         published: Path | None = None,
+        rows: int | None = None,
+        fast: bool = False,
     ) -> "Request":
         """The request in what was typed. Public rows are read now: they decide what can be asked for."""
-        promised = privacy.under(Neighbours(schema.neighbours))
+        promised = typed.promise().under(Neighbours(schema.neighbours))
         subject = Subject(dataset=schema.name, unit=schema.unit)
-        method = _method(schema, target=target, public=public, published=published, seed=seed)
+        schema = dataclasses.replace(schema, analyses=(*schema.analyses, *(typed.analysis or ())))
+        method = _method(schema, target=typed.target, public=public, published=published, seed=typed.seed)
         method.check(TableDomain(schema))
+        source = open_declared(
+            data, schema, query=typed.query, spark=typed.spark, batch_rows=LARGEST_BATCH, as_text=False
+        )
+        ledger = _ledger(typed.ledger, typed.cap, subject, promised)
+        order = Order(
+            privacy=promised,
+            schema=schema,
+            method=method,
+            ledger=ledger,
+            seed=PublicSeed(typed.seed).value,
+            push_down=typed.push_down,
+            rows=rows,
+            fast=fast,
+            out=typed.out,
+            key=None if typed.key is None else load_private_key(typed.key),
+            overwrite=typed.overwrite,
+        )
         return cls(
             data=data,
-            query=query,
-            source=open_declared(data, schema, query=query, spark=spark, batch_rows=LARGEST_BATCH, as_text=False),
+            query=typed.query,
+            source=source,
             schema=schema,
             privacy=promised,
-            ledger=_ledger(ledger, cap, subject, promised),
-            seed=PublicSeed(seed).value,
-            out=out,
-            key=None if key is None else load_private_key(key),
-            overwrite=overwrite,
-            method=method,
-            push_down=push_down,
+            ledger=ledger,
+            order=order,
         )
 
     def look_at_format(self, *, accept_damage: bool) -> str:
@@ -96,7 +98,7 @@ class Request:
         """
         if accept_damage:
             return "left out, by --accept-damage"
-        if self.push_down or isinstance(self.source, Partitioned):
+        if self.order.push_down or isinstance(self.source, Partitioned):
             return "left out: rows stay where they are"
         found = format_damage(self.data, self.schema, query=self.query)
         if not found:
@@ -110,16 +112,35 @@ class Request:
 
     def measure(self, progress: Progress) -> Measurements:
         """Read, charge, add noise, and save at once."""
-        return measure(self.source, method=self.method, progress=progress, **self._order)
+        return measure(self.source, **replace(self.order, progress=progress).keywords())
 
-    def release(self, rows: int | None, progress: Progress, *, fast: bool = False) -> Release:
+    def release(self, progress: Progress) -> Release:
         """The same, then make rows of what was measured, and put the release in its place."""
-        return release(self.source, method=self.method, rows=rows, fast=fast, progress=progress, **self._order)
+        made: Release = release(self.source, **replace(self.order, progress=progress).keywords())
+        return made
 
-    @property
-    def _order(self) -> dict[str, Any]:
-        names = ("schema", "privacy", "ledger", "seed", "out", "key", "overwrite", "push_down")
-        return {name: getattr(self, name) for name in names}
+
+def tables_order(typed: TypedOrder, *, rows: int | None, fast: bool) -> Order:
+    """The order for several tables in what was typed."""
+    for option, given in (("query", typed.query), ("spark", typed.spark), ("target", typed.target)):
+        if given is not None:
+            raise ParameterError(f"--{option}: is for one table. Leave it out with --tables.")
+    if typed.push_down:
+        raise ParameterError("--push-down: a database counts one table. Leave it out with --tables.")
+    tables = Tables.load(typed.schema)
+    promised = typed.promise().under(Neighbours(tables.neighbours))
+    subject = Subject(dataset=tables.name, unit=str(tables.root.key))
+    return Order(
+        privacy=promised,
+        schema=tables,
+        ledger=_ledger(typed.ledger, typed.cap, subject, promised),
+        seed=PublicSeed(typed.seed).value,
+        rows=rows,
+        fast=fast,
+        out=typed.out,
+        key=None if typed.key is None else load_private_key(typed.key),
+        overwrite=typed.overwrite,
+    )
 
 
 _MOST_TOLD = 5  # damages that a refusal names

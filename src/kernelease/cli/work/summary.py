@@ -9,16 +9,19 @@ from typing import Any
 import typer
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.check.findings import Level, Report
+from kernelease.answers.release import Release
+from kernelease.answers.tables import TablesRelease
+from kernelease.bundle.signing import fingerprint, short_fingerprint
+from kernelease.certificate import Certificate, Measurements
 from kernelease.cli.screen import Screen, facts
+from kernelease.drafting.findings import Level, Report
 from kernelease.errors import LedgerError, ParameterError
 from kernelease.fit.mixtures.mixture import MixtureSolver
+from kernelease.ledgers import remaining_in_words
+from kernelease.methods.bags import Bags
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
-from kernelease.privacy.ledger import Ledger, remaining_in_words
-from kernelease.release.certificate import Certificate, Measurements
-from kernelease.release.release import Release
-from kernelease.release.signing import fingerprint, short_fingerprint
+from kernelease.privacy.ledger import Ledger
 
 # --------------------
 # Which solver makes rows of measurements.
@@ -29,6 +32,8 @@ def solved_by(method: Method, *, components: int | None, steps: int | None, goal
     solver = MixtureSolver(components=components, steps=steps, goal=goal)
     if isinstance(method, Interactions):
         return dataclasses.replace(method, solver=solver)
+    if isinstance(method, Bags):
+        return dataclasses.replace(method, interactions=dataclasses.replace(method.interactions, solver=solver))
     if solver != MixtureSolver():
         raise ParameterError(f"--components, --steps, --goal: {type(method).__name__} fits no mixture. Leave them out.")
     return method
@@ -56,7 +61,7 @@ def show(screen: Screen, report: Report) -> None:
 
 def show_bundle(
     screen: Screen,
-    content: Release | Measurements,
+    content: Release | TablesRelease | Measurements,
     path: Path,
     *,
     why: str | None = None,
@@ -71,7 +76,7 @@ def show_bundle(
 
 def _show(
     screen: Screen,
-    content: Release | Measurements,
+    content: Release | TablesRelease | Measurements,
     path: Path,
     why: str | None,
     ledger: Ledger | None,
@@ -80,15 +85,19 @@ def _show(
 ) -> None:
     certificate = content.certificate
     fields = {"bundle": str(path), **certificate_fields(certificate)}
-    shown: list[tuple[str, object]] = [("guarantee", certificate.headline), ("method", certificate.method)]
+    shown: list[tuple[str, object]] = [("in words", certificate.words), ("guarantee", certificate.headline)]
+    shown.append(("method", certificate.method))
     if why is not None:
         fields["why"] = why
         shown[-1] = ("method", f"{certificate.method}: {why}")
-    if isinstance(content, Release):
+    if isinstance(content, TablesRelease):
+        fields["rows"] = {name: len(table) for name, table in content.tables.items()}
+        shown += [(name, f"{len(table):,} rows") for name, table in content.tables.items()]
+    elif isinstance(content, Release):
         fields["rows"], fields["columns"] = content.table.num_rows, content.rows.column_names
         shown.append(("rows", f"{content.table.num_rows:,} of {len(content.rows.column_names)} columns"))
     shown += certificate_facts(certificate)
-    notices = (content.measurements if isinstance(content, Release) else content).notices
+    notices = (content if isinstance(content, Measurements) else content.measurements).notices
     fields["notices"] = list(notices)
     shown += [("NOTE", notice) for notice in notices]
     if ledger is not None:

@@ -1,5 +1,5 @@
 // Sums over rows of round(2^40 * exp(-scale * |x - z|^2)) for every point z, to the bit as kernels/numeric.py and
-// elementary.py compute it: every operation is rounded on its own, in the same order, and none is fused.
+// kernels/elementary.py compute it: every operation is rounded on its own, in the same order, and none is fused.
 //
 // COLUMNS, LANES, TILE, PER and THREADS are set at compile time as for fourier.cu, WEIGHTED where each column has a
 // lengthscale of its own.

@@ -4,10 +4,12 @@ All vectors are *whitened*: divided by the standard deviation of the noise, so t
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
+from scipy.linalg.blas import dtrmv
 
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.features.fourier import Fourier
@@ -53,6 +55,16 @@ class Likelihood(ABC):
         """What the Gaussians leave of the target: (n,)."""
         return self.target - gaussians.weights @ self.features(gaussians.centres, gaussians.widths)
 
+    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+        """Dot products of all derivatives with each other and with the residual: (p, p), (p,) with p = (d + 2)·K.
+
+        In the order: features, derivatives by width, by each column of the centre. The second is exact. The first may
+        be that of a space which holds the Gaussians as a whole: it only says how far a step of the optimiser goes.
+        """
+        slopes = self.slopes(centres, widths)
+        moves = np.concatenate([slopes.features, slopes.by_width, *slopes.by_centre])
+        return moves @ moves.T, moves @ residual
+
 
 @final
 class JointLikelihood(Likelihood):
@@ -77,15 +89,27 @@ class JointLikelihood(Likelihood):
             by_centre=np.concatenate([slopes.by_centre for slopes in each], axis=2),
         )
 
+    def residual(self, gaussians: Gaussians) -> Floats:
+        """Those of all parts, side by side."""
+        return np.concatenate([part.residual(gaussians) for part in self.parts])
+
+    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+        """The sums over the parts."""
+        each = [part.linearised(centres, widths, left) for part, left in self._apart(residual)]
+        return sum((one[0] for one in each[1:]), each[0][0]), sum((one[1] for one in each[1:]), each[0][1])
+
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """The sum of the parts' witnesses."""
         heights, gradients = np.zeros(len(points)), np.zeros(points.shape)
-        ends = np.cumsum([len(part.target) for part in self.parts])[:-1]
-        for part, left in zip(self.parts, np.split(residual, ends), strict=True):
+        for part, left in self._apart(residual):
             height, gradient = part.witness(points, left, width)
             heights += height
             gradients += gradient
         return heights, gradients
+
+    def _apart(self, residual: Floats) -> Iterator[tuple[Likelihood, Floats]]:
+        ends = np.cumsum([len(part.target) for part in self.parts])[:-1]
+        return zip(self.parts, np.split(residual, ends), strict=True)
 
 
 # --------------------
@@ -148,20 +172,50 @@ class SubspaceLikelihood(Likelihood):
     points: Floats  # (F, d), in lengthscales
     basis: Floats  # W over the standard deviation of the noise: (F, F)
     target: Floats  # (F,), whitened
+    sigma: float  # that standard deviation
+    triangular: bool = False  # whether W is 0 above its diagonal: half of it need not be read then
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, F)."""
         blocks = [_blurred(centres[s], widths[s], self.points)[0] @ self.basis.T for s in _blocks(len(centres))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
 
-    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
-        """The kernel's derivatives, in the same coordinates."""
+    def residual(self, gaussians: Gaussians) -> Floats:
+        """One product of W with a vector."""
+        kernel, _ = _blurred(gaussians.centres, gaussians.widths, self.points)
+        return self.target - self._turned(gaussians.weights @ kernel)
+
+    def linearised(self, centres: Floats, widths: Floats, residual: Floats) -> tuple[Floats, Floats]:
+        """Dot products in the kernel's whole space, in closed form; those with the residual by one product of W."""
+        moves = self._stacked(centres, widths).reshape(-1, len(self.points))
+        return overlaps(centres, widths) / self.sigma**2, moves @ self._turned_back(residual)
+
+    def _turned(self, amounts: Floats) -> Floats:
+        """W·amounts: (F,) → (F,)."""
+        if not self.triangular:
+            return self.basis @ amounts
+        turned: Floats = dtrmv(self.basis.T, amounts, lower=0, trans=1)  # as Fortran has it: no copy is made
+        return turned
+
+    def _turned_back(self, coordinates: Floats) -> Floats:
+        """Wᵀ·coordinates: (F,) → (F,)."""
+        if not self.triangular:
+            return coordinates @ self.basis
+        turned: Floats = dtrmv(self.basis.T, coordinates, lower=0, trans=0)
+        return turned
+
+    def _stacked(self, centres: Floats, widths: Floats) -> Floats:
+        """E k at the points and its derivatives by width and by each column of the centre: (d + 2, K, F)."""
         kernel, squares = _blurred(centres, widths, self.points)
         variances = 1.0 + widths[:, None] ** 2
         dimension = centres.shape[1]
         by_variance = kernel * (squares / variances - dimension) / (2.0 * variances)
         gaps = (self.points.T[:, None, :] - centres.T[:, :, None]) / variances
-        stacked = np.concatenate([kernel[None], (2.0 * widths[:, None] * by_variance)[None], kernel * gaps])
+        return np.concatenate([kernel[None], (2.0 * widths[:, None] * by_variance)[None], kernel * gaps])
+
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """The kernel's derivatives, in the same coordinates."""
+        stacked = self._stacked(centres, widths)
         shape = stacked.shape
         turned = (stacked.reshape(-1, shape[2]) @ self.basis.T).reshape(shape)  # one product: W is read only once
         return Slopes(features=turned[0], by_width=turned[1], by_centre=turned[2:])
@@ -185,6 +239,35 @@ def _blurred(centres: Floats, widths: Floats, points: Floats) -> tuple[Floats, F
     for mine, theirs in zip(centres.T, points.T, strict=True):
         squares += (mine[:, None] - theirs) ** 2
     return variances ** (-centres.shape[1] / 2.0) * np.exp(-0.5 * squares / variances), squares
+
+
+def overlaps(centres: Floats, widths: Floats) -> Floats:
+    """Dot products of Gaussians' embeddings and their derivatives in the space of the Gaussian kernel: (p, p).
+
+    E k(c + s·ξ, c′ + s′·ξ′) = g(v, r²) = v^(−d/2)·exp(−r²/2v) with v = 1 + s² + s′² and r = ‖c − c′‖; p and the order
+    are those of `Likelihood.linearised`.
+    """
+    count, dimension = centres.shape
+    gaps = centres[:, None, :] - centres[None, :, :]  # (K, K, d)
+    squares = (gaps**2).sum(axis=2)
+    v = 1.0 + widths[:, None] ** 2 + widths[None, :] ** 2
+    g = v ** (-dimension / 2.0) * np.exp(-0.5 * squares / v)
+    slope = squares / (2.0 * v**2) - dimension / (2.0 * v)  # ∂ log g/∂v
+    bend = slope**2 - squares / v**3 + dimension / (2.0 * v**2)  # ∂²g/∂v² over g
+    result = np.empty((dimension + 2, count, dimension + 2, count))
+    result[0, :, 0] = g
+    result[0, :, 1] = 2.0 * widths * (g * slope)
+    result[1, :, 0] = result[0, :, 1].T
+    result[1, :, 1] = 4.0 * np.outer(widths, widths) * g * bend
+    for i in range(dimension):
+        result[0, :, 2 + i] = g * gaps[:, :, i] / v
+        result[2 + i, :, 0] = result[0, :, 2 + i].T
+        result[1, :, 2 + i] = 2.0 * widths[:, None] * g * gaps[:, :, i] * (slope / v - 1.0 / v**2)
+        result[2 + i, :, 1] = result[1, :, 2 + i].T
+        for j in range(dimension):
+            result[2 + i, :, 2 + j] = g * ((i == j) / v - gaps[:, :, i] * gaps[:, :, j] / v**2)
+    size = (dimension + 2) * count
+    return result.reshape(size, size)
 
 
 def _blocks(count: int) -> list[slice]:

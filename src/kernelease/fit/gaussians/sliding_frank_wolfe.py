@@ -29,9 +29,9 @@ from kernelease.seeds import PublicSeed
 Witness: TypeAlias = Callable[[Floats], tuple[Floats, Floats]]
 """Values and gradients at points: (m, d) → (m,), (m, d)."""
 
-STEPS = 25  # of each climb. research: Vectors: one constant at a time
-_LONGEST = 0.7  # of a step, in units of the scale. research: Vectors: one constant at a time
-_APART = 0.5  # peaks closer than this are one. research: Vectors: one constant at a time
+STEPS = 25  # of each climb. convention: none near is worse
+_LONGEST = 0.7  # of a step, in units of the scale. convention: none near is worse
+_APART = 0.5  # peaks closer than this are one. convention: none near is worse
 
 
 def climb(witness: Witness, starts: Floats, scale: float) -> tuple[Floats, Floats]:
@@ -71,7 +71,7 @@ def distinct(points: Floats, heights: Floats, scale: float, count: int) -> Float
 # Weights on the simplex for Gaussians that stay where they are.
 
 
-_LEAST = 1e-6  # weights below are none. research: Vectors: one constant at a time
+_LEAST = 1e-6  # weights below are none. convention: none near is worse
 
 
 def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
@@ -86,14 +86,14 @@ def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
 # Moving Gaussians: all weights, widths and centres together, by Levenberg–Marquardt steps on the squared misfit.
 
 
-LEAST = 1e-5  # weights below are none. research: Vectors: one constant at a time
-# Widths, in lengthscales: narrower ones can't be told from points. research: Vectors: one constant at a time
+LEAST = 1e-5  # weights below are none. convention: none near is worse
+# Widths, in lengthscales: narrower ones can't be told from points. convention: none near is worse
 _NARROWEST = 0.03
-_FARTHEST = 0.5  # that a centre moves in one step, in lengthscales. research: Vectors: one constant at a time
-_FACTOR = 1.5  # the most by which log-weights and log-variances change. research: Vectors: one constant at a time
-# At first, then changed by factors. research: Vectors: one constant at a time
+_FARTHEST = 0.5  # that a centre moves in one step, in lengthscales. convention: none near is worse
+_FACTOR = 1.5  # the most by which log-weights and log-variances change. convention: none near is worse
+# At first, then changed by factors. convention: none near is worse
 _DAMPING, _RELIEF, _TIGHTENING, _ATTEMPTS = 1e-2, 5.0, 4.0, 8
-_GAIN = 0.05  # of χ²: steps that gain less are not worth taking. research: Vectors: one constant at a time
+_GAIN = 0.05  # of χ²: steps that gain less are not worth taking. convention: none near is worse
 
 
 @final
@@ -157,18 +157,15 @@ class LevenbergMarquardt:
     def _equations(self, likelihood: Likelihood, state: "_State") -> tuple[Floats, Floats]:
         """The normal equations of the linearised misfit: (p, p), (p,) with p = (d + 2)·K."""
         gaussians = state.gaussians
-        slopes = likelihood.slopes(gaussians.centres, gaussians.widths)
-        weights = gaussians.weights[:, None]
-        fitted = gaussians.weights @ slopes.features
-        moves = np.concatenate(
-            [
-                weights * (slopes.features - fitted),
-                weights * (0.5 * gaussians.widths[:, None]) * slopes.by_width,
-                *(weights * column for column in slopes.by_centre),
-            ]
-        )
-        normal, slope = moves @ moves.T, moves @ (likelihood.target - fitted)
-        count = len(gaussians)
+        residual = likelihood.residual(gaussians)
+        products, agreement = likelihood.linearised(gaussians.centres, gaussians.widths, residual)
+        weights, count = gaussians.weights, len(gaussians)
+        # By the logit of a weight Σ w·f changes by w_k·(f_k − Σ w·f), by the others by w_k times their derivative.
+        scales = np.concatenate([weights, weights * 0.5 * gaussians.widths, *[weights] * gaussians.centres.shape[1]])
+        products[:count] -= weights @ products[:count]
+        products[:, :count] -= (products[:, :count] @ weights)[:, None]
+        agreement[:count] -= weights @ agreement[:count]
+        normal, slope = products * np.outer(scales, scales), agreement * scales
         spread = slice(count, 2 * count)
         unlike = self._unlike(state)
         normal[spread, spread] += unlike.T @ unlike
@@ -349,15 +346,15 @@ def _fourier(feature_map: FeatureMap) -> Fourier:
 # Growing a set of Gaussians: add one while it explains more than chance would, and more than its penalty.
 
 
-# Of Gaussians that nothing is known about, in lengthscales. research: Vectors: one constant at a time
+# Of Gaussians that nothing is known about, in lengthscales. convention: none near is worse
 _FIRST_WIDTH = 0.3
-_PROMISING = 12.0  # χ² that a place must promise to be tried. research: Vectors: one constant at a time
-_TRIED = 3  # places at each step. research: Vectors: one constant at a time
-_CLEAR = 5.0  # times its penalty: no need to try another place. research: Vectors: one constant at a time
-_REMOVED = 5  # lightest Gaussians whose removal is tried. research: Vectors: one constant at a time
-# Of a direction, so much counts even if moving the others does it too. research: Vectors: one constant at a time
+_PROMISING = 12.0  # χ² that a place must promise to be tried. convention: none near is worse
+_TRIED = 3  # places at each step. convention: none near is worse
+_CLEAR = 5.0  # times its penalty: no need to try another place. convention: none near is worse
+_REMOVED = 5  # lightest Gaussians whose removal is tried. convention: none near is worse
+# Of a direction, so much counts even if moving the others does it too. convention: none near is worse
 _HIDDEN = 0.02
-_SHORT = 12  # steps of the optimiser after a removal. research: Vectors: one constant at a time
+_SHORT = 12  # steps of the optimiser after a removal. convention: none near is worse
 
 
 @final

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.one_way import OneWay, mean_counts
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, within, without_means
+from kernelease.fit.mixtures.one_way import OneWay
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, within
 from kernelease.measured.offsets import Levels
 
 # --------------------
@@ -70,7 +70,7 @@ class Detail:
     fine: tuple[Integers, Integers]  # of each column: the fine cell of each atom
     shares: Floats
     deviation: float
-    centred: bool  # whether means over the fine cells of each column were taken out
+    block: Block  # what the shares are of
 
     @classmethod
     def of(cls, noisy: NoisyBlock, rows: float) -> "Detail":
@@ -81,7 +81,7 @@ class Detail:
             fine=(one, other),
             shares=noisy.values / rows,
             deviation=noisy.deviation / rows,
-            centred=noisy.block.centred,
+            block=noisy.block,
         )
 
     def turned(self) -> "Detail":
@@ -92,7 +92,7 @@ class Detail:
             fine=(other, one),
             shares=self.shares.T,
             deviation=self.deviation,
-            centred=self.centred,
+            block=replace(self.block, columns=(second, first), groups=(other, one)),
         )
 
     def summed(self, cells: tuple[Integers, Integers], alone: tuple[Floats, Floats]) -> tuple[Floats, Floats]:
@@ -101,15 +101,13 @@ class Detail:
         What is centred is so here, too: with the means over cells taken out, which single columns tell.
         """
         rows, columns = (within(fine, own) for fine, own in zip(self.fine, cells, strict=True))
-        shares = self.shares.copy()
-        if self.centred:
-            one, other = (np.bincount(fine, own).astype(np.float64) for fine, own in zip(self.fine, alone, strict=True))
-            shares += one[:, None] / len(other) + other / len(one) - 1.0 / shares.size
+        margins = [np.bincount(fine, own).astype(np.float64) for fine, own in zip(self.fine, alone, strict=True)]
+        shares = self.block.complete(self.shares, margins, 1.0)
         sums = np.zeros((int(rows.max()) + 1, int(columns.max()) + 1))
         np.add.at(sums, np.ix_(rows, columns), shares)
         held = (np.bincount(own).astype(np.float64) for own in (rows, columns))
         variance: Floats = self.deviation**2 * np.multiply.outer(*held)
-        return without_means(sums) if self.centred else sums, variance
+        return self.block.seen(sums), variance
 
     def ratios(self, there: Floats, cells: tuple[Integers, Integers]) -> Floats:
         """How many times as often as in these shares two fine cells should go together, within their pair of `cells`.
@@ -118,7 +116,7 @@ class Detail:
         it is taken as far as James and Stein (1961) would: 1 − (d − 1)σ²/‖misfit‖² of it, or nothing. How much there is
         in all of them is left to the mixture.
         """
-        misfit = self.shares - (without_means(there) if self.centred else there)
+        misfit = self.shares - self.block.seen(there)
         rows, columns = (within(fine, own) for fine, own in zip(self.fine, cells, strict=True))
         pair = np.add.outer(rows * (int(columns.max()) + 1), columns).ravel()
         held = np.maximum(np.bincount(pair), 1)
@@ -265,7 +263,7 @@ class Unheld:
         block's own are multiplied by one number.
         """
         inside = self._inside(cells)
-        there = np.zeros(self.noisy.block.shape)
+        there = np.zeros(self.noisy.block.grid)
         np.add.at(there, inside, expected)
         ratios = self._wanted(there) / np.maximum(there, _TINY)
         return _raked(expected * ratios[inside], expected)
@@ -274,7 +272,7 @@ class Unheld:
         """How far rows of atoms, (columns, n), are from the block, whose counts they hold to within a row at best."""
         block, count = self.noisy.block, rows.shape[1]
         at = [group[rows[column]] for column, group in zip(self.columns, self.groups, strict=True)]
-        there = np.bincount(np.ravel_multi_index(at, block.shape), minlength=block.cells).reshape(block.shape)
+        there = np.bincount(np.ravel_multi_index(at, block.grid), minlength=math.prod(block.grid)).reshape(block.grid)
         off = self._off(there * self.rows / count)
         variance = block.numbers * (self.noisy.sigma**2 + (self.rows / count) ** 2)
         return Misfit(columns=block.columns, numbers=block.numbers, chi_squared=float(np.sum(off**2)) / variance)
@@ -285,13 +283,14 @@ class Unheld:
 
     def _off(self, there: Floats) -> Floats:
         """Noisy counts less these."""
-        return self.noisy.values - (without_means(there) if self.noisy.block.centred else there)
+        return self.noisy.values - self.noisy.block.seen(there)
 
     def _wanted(self, there: Floats) -> Floats:
         """Counts that are nearer to the noisy ones, by 1 − 1/χ² of what they are off (James and Stein 1961)."""
         off = self._off(there * self.rows / there.sum())
         explained = self.noisy.block.numbers * self.noisy.sigma**2 / float(np.sum(off**2))
-        wanted: Floats = np.maximum(there + max(0.0, 1.0 - explained) * off * there.sum() / self.rows, 0.0)
+        step = self.noisy.block.spread(max(0.0, 1.0 - explained) * off * there.sum() / self.rows)
+        wanted: Floats = np.maximum(there + step, 0.0)
         return wanted
 
 
@@ -338,9 +337,10 @@ def _raked(table: Floats, like: Floats) -> Floats:
 # evenly.
 
 
-# research: Tables: leaves of a hierarchy. Standard deviations from which on a count is taken as it is; the distance of
-# the counts that may be; leaves that the distribution of all groups weighs; steps of the fit
-SEEN, STEP, PRIOR, STEPS = 4.0, 0.25, 20.0, 20
+# research: Tables: leaves of a hierarchy. Standard deviations from which on a count is taken as it is; leaves that the
+# distribution of all groups weighs
+SEEN, PRIOR = 4.0, 20.0
+STEP, STEPS = 0.25, 20  # convention: the distance of the counts that may be, in standard deviations; steps of the fit
 _LEAST_LIKELIHOOD = 1e-300  # limit: of a likelihood: none is 0
 
 
@@ -379,14 +379,20 @@ def leaves_of(noisy: NoisyBlocks, levels: Levels, columns: Sequence[OneWay]) -> 
 
 def _inside(noisy: NoisyBlocks, column: int, groups: Integers, distribution: Floats) -> Floats:
     """The shares of leaves in their groups: even ones, where leaves were not counted."""
-    fine = [one for one in noisy.blocks if one.block.columns == (column,) and one.block.cells == len(groups)]
+    fine = [
+        one
+        for one in noisy.blocks
+        if one.block.columns == (column,) and one.block.alone and one.block.cells == len(groups)
+    ]
     members = np.bincount(groups)
     if not fine:
         return 1.0 / members[groups]
-    counts, variance = mean_counts(fine, noisy.rows)
+    mean = mean_counts(fine, noisy.rows)
     order = np.argsort(groups, kind="stable")
     inside = np.empty(len(groups))
-    inside[order] = shrunk_leaves(counts[order], groups[order], noisy.rows * distribution, float(np.sqrt(variance)))
+    inside[order] = shrunk_leaves(
+        mean.counts[order], groups[order], noisy.rows * distribution, math.sqrt(mean.variance)
+    )
     total = np.bincount(groups, inside)
     return np.where(total[groups] > 0.0, inside / np.maximum(total[groups], _LEAST_LIKELIHOOD), 1.0 / members[groups])
 

@@ -1,9 +1,10 @@
 """Rows from a mixture with little sampling error: rounded, not random, numbers of rows, then swaps."""
 
 import itertools
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +12,10 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import in_detail, moved
-from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.mixtures.terms import Single
+
+if TYPE_CHECKING:
+    from kernelease.fit.mixtures.mixture import Mixture
 
 # --------------------
 # Swaps of values between rows, wherever they bring counts nearer to what a mixture expects.
@@ -24,15 +27,14 @@ from kernelease.fit.mixtures.terms import Single
 
 
 WORK = 900_000_000  # limit: counts looked up, in all: about six seconds
-MOST_SWEEPS = 4  # research: Tables: rows that swap with any other. Over all columns
+MOST_SWEEPS = 4  # limit: of time: over all columns. Half or twice as many change no table's error by more than chance
 MOST_CELLS = 128  # limit: of a column: finer detail is left as it was drawn
 ALL_CELLS = 3000  # limit: of all columns together: their pairs are held in memory
 MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each row is in each of them is held in memory
-# research: Tables: rows that swap with any other. Swaps that are judged together: so many, or this part of all rows
-_FEWEST, _PARTS = 16, 256
+# convention: swaps that are judged together: so many, or this part of all rows; and of those, how many may be made.
+# Half or twice as many change no table's error by more than chance (docs/research.md: Tables: constants that matter)
+_FEWEST, _PARTS, _TAKEN = 16, 256, 0.3
 _TOGETHER = 1000  # limit: swaps whose places are looked up at once: few enough to stay in the processor's cache
-# research: Tables: rows that hold what a mixture can't. Of the swaps that are judged together, those that may be made
-_TAKEN = 0.3
 _LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
 
 
@@ -42,7 +44,7 @@ def affordable_sweeps(count: int, columns: int) -> int:
 
 
 def swapped(
-    rows: Integers, components: Integers, mixture: Mixture, generator: np.random.Generator, *, sweeps: int
+    rows: Integers, components: Integers, mixture: "Mixture", generator: np.random.Generator, *, sweeps: int
 ) -> Integers:
     """The same rows, (columns, n), after sweeps of swaps: with any other row, or within components (n,).
 
@@ -195,7 +197,7 @@ class _Pairs:
     drifts: Single  # (C, C): by how much a swap of a column's values, one of its cells each, is likely to raise counts
 
     @classmethod
-    def of(cls, rows: Integers, mixture: Mixture, cells: Sequence[Integers], *, anywhere: bool) -> "_Pairs":
+    def of(cls, rows: Integers, mixture: "Mixture", cells: Sequence[Integers], *, anywhere: bool) -> "_Pairs":
         ends = np.cumsum([int(own.max()) + 1 for own in cells])
         starts = np.concatenate([[0], ends[:-1]])
         q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
@@ -263,17 +265,17 @@ class _Sets:
     excess: _Excess
 
     @classmethod
-    def of(cls, rows: Integers, mixture: Mixture) -> "_Sets":
+    def of(cls, rows: Integers, mixture: "Mixture") -> "_Sets":
         parts: list[list[tuple[int, Integers]]] = [[] for _ in rows]
         at, expected, begin = [], [], 0
         for number, block in enumerate(mixture.sets):
-            distances = [int(np.prod(block.shape[axis + 1 :])) for axis in range(len(block.shape))]
+            distances = [int(np.prod(block.grid[axis + 1 :])) for axis in range(len(block.grid))]
             cells = [distance * group for distance, group in zip(distances, block.groups, strict=True)]
             for column, own in zip(block.columns, cells, strict=True):
                 parts[column].append((number, own))
             at.append(begin + sum(own[rows[column]] for column, own in zip(block.columns, cells, strict=True)))
             expected.append(rows.shape[1] * mixture.joint(block.columns, block.groups).ravel())
-            begin += block.cells
+            begin += math.prod(block.grid)
         counts = np.bincount(np.concatenate(at), minlength=begin).astype(np.float32)
         return cls(
             parts=tuple(_part(own, mixture.columns[column].shape[1]) for column, own in enumerate(parts)),
@@ -332,7 +334,7 @@ def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
     return change
 
 
-def _watched(mixture: Mixture, told_apart: Sequence[Integers]) -> list[Integers]:
+def _watched(mixture: "Mixture", told_apart: Sequence[Integers]) -> list[Integers]:
     """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be."""
     most = max(2, min(MOST_CELLS, ALL_CELLS // len(told_apart)))
     few = sum(int(cells.max()) + 1 for cells in told_apart) <= ALL_CELLS
@@ -361,7 +363,7 @@ def _refines(fine: Integers, coarse: Integers) -> bool:
 # Drawing rows: each component gets a rounded, not a random, number of them.
 
 
-def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
+def draw_rows(mixture: "Mixture", count: int, generator: np.random.Generator, *, whole: int | None = None) -> Integers:
     """`count` rows of atoms, (columns, count), for a table of `whole` rows, if they are a part of one.
 
     Components get numbers of rows in proportion to their weights, and each column's atoms in proportion to their
@@ -373,7 +375,7 @@ def draw_rows(mixture: Mixture, count: int, generator: np.random.Generator, *, w
         raise ParameterError(f"draw_rows: count must be at least 1, got {count!r}.")
     members = np.diff(_quantiles(mixture.weights, count, generator), prepend=0)
     components = np.repeat(np.arange(len(members)), members)
-    rows = _rows(mixture, members, generator)
+    rows = member_rows(mixture.columns, members, generator)
     sweeps = affordable_sweeps(max(count, whole or 0), len(rows))
     rows = swapped(rows, components, mixture, generator, sweeps=sweeps)
     rows = _with_unheld(rows, mixture, generator)
@@ -393,15 +395,15 @@ def _quantiles(weights: Floats, count: int, generator: np.random.Generator) -> I
     return marks
 
 
-def _rows(mixture: Mixture, members: Integers, generator: np.random.Generator) -> Integers:
+def member_rows(columns: Sequence[Floats], members: Integers, generator: np.random.Generator) -> Integers:
     """Atoms for the members of each component in turn, shuffled within it: (columns, n)."""
-    widths = [p.shape[1] for p in mixture.columns]
+    widths = [p.shape[1] for p in columns]
     rows = np.empty((len(widths), int(members.sum())), dtype=np.int64)
     owners = np.repeat(np.arange(len(members)), members)
     # Columns of like width go together: a loop over components for each of them alone takes most of the time.
     for scale in sorted({width.bit_length() for width in widths}):
         alike = [column for column, width in enumerate(widths) if width.bit_length() == scale]
-        numbers = _numbers([mixture.columns[column] for column in alike], members, generator)
+        numbers = _numbers([columns[column] for column in alike], members, generator)
         for column, number in zip(alike, numbers, strict=True):
             atoms = np.repeat(np.tile(np.arange(number.shape[1]), len(members)), number.ravel())
             rows[column] = atoms[np.argsort(owners + generator.random(len(atoms)))]
@@ -431,7 +433,7 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
 
 
-def _with_unheld(rows: Integers, mixture: Mixture, generator: np.random.Generator) -> Integers:
+def _with_unheld(rows: Integers, mixture: "Mixture", generator: np.random.Generator) -> Integers:
     """The same rows with pairs that the mixture can't hold moved to what was measured of them, the worst first.
 
     A column that is in one of these stays where it is, beside which the next ones are moved.

@@ -21,10 +21,11 @@ from kernelease.estimate.offset_sums import Moments, moments_of
 from kernelease.estimate.products import Linearised, mean_and_variance, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.objective import Objective, softmax_weights
+from kernelease.fit.mixtures.one_way import CHANCE
 from kernelease.fit.mixtures.terms import Adam, Single, correction
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, within, without_means
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, within
 from kernelease.measured.offsets import in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -34,17 +35,17 @@ from kernelease.table.columns.column import Column
 # How a mixture descends: its rate at each step, and how the penalty follows χ².
 
 
-# research: Tables: one constant at a time. Of the steps, before which the penalty only rises: χ² is still falling
-SETTLING = 0.5
-# research: Tables: one constant at a time. Of the penalty's logarithm, per step and unit of χ² above or below its goal
-GAIN = 0.15
-MOST_CHANGE = 0.3  # research: Tables: one constant at a time. Of the penalty's logarithm in one step
-# research: Tables: one constant at a time. Steps between looks at single blocks, once they are at the goal together
-LEANING = 8
+# Settings of the iteration: half or twice as much changes no table's error by more than chance (docs/research.md:
+# Tables: constants that matter).
+SETTLING = 0.5  # convention: of the steps, before which the penalty only rises: χ² is still falling
+GAIN = 0.15  # convention: of the penalty's logarithm, per step and unit of χ² above or below its goal
+MOST_CHANGE = 0.3  # convention: of that unit, in one step
+LEANING = 8  # convention: steps between looks at single blocks, once they are at the goal together
 _NEAR = 1.1  # convention: χ² per number at which blocks are at the goal together
-# research: Tables: one constant at a time. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
+# research: Tables: constants that matter. Penalty at the start: 5 · signal^−.18 times the signal, near where fits end
 FIRST, FALL = 5.0, 0.18
-RANGE = 16.0  # research: Tables: one constant at a time. By which it may leave its first value, either way
+_SAID = 10  # convention: steps after which they are told, a fraction of a second
+RANGE = 16.0  # limit: by which it may leave its first value, either way: no release tried came there
 
 
 @final
@@ -115,11 +116,11 @@ class Schedule:
 # the start.
 
 
-# research: Tables: one constant at a time. Of a component's mass on its row; the rest as the single columns have it
-SHARP = 0.8
-# research: Tables: one constant at a time. Of logits: two components with the same row must be able to part
-JITTER = 0.1
-VISIBLE = 1.5  # research: Tables: one constant at a time. Standard deviations: a count below may be noise alone
+# Where the iteration starts: half or twice as much changes no table's error by more than chance (docs/research.md:
+# Tables: constants that matter).
+SHARP = 0.8  # convention: of a component's mass on its row; the rest as the single columns have it
+JITTER = 0.1  # convention: of logits: two components with the same row must be able to part
+VISIBLE = 1.5  # research: Tables: constants that matter. Standard deviations: a count below may be noise alone
 
 
 @final
@@ -151,29 +152,51 @@ def blurred_rows(
 def _links(noisy: NoisyBlocks, prior: Sequence[Floats], cells: Sequence[Integers]) -> dict[tuple[int, int], _Link]:
     """The strongest link of each pair of columns that some block holds, both ways round."""
     links: dict[tuple[int, int], _Link] = {}
-    for block in noisy.blocks:
-        if len(block.block.columns) > 1:
-            first, second = block.block.columns[:2]
-            link = _link(block, noisy.rows, prior, cells)
-            if (first, second) not in links or links[first, second].strength < link.strength:
-                links[first, second], links[second, first] = link, link.turned()
+    several = [block for block in noisy.blocks if len(block.block.columns) > 1]
+    for block, link in zip(several, _each_link(several, noisy.rows, prior, cells), strict=True):
+        first, second = block.block.columns[:2]
+        if (first, second) not in links or links[first, second].strength < link.strength:
+            links[first, second], links[second, first] = link, link.turned()
     return links
 
 
-def _link(block: NoisyBlock, rows: float, prior: Sequence[Floats], cells: Sequence[Integers]) -> _Link:
+def _each_link(
+    blocks: Sequence[NoisyBlock], rows: float, prior: Sequence[Floats], cells: Sequence[Integers]
+) -> list[_Link]:
+    """What each block says of its first two columns."""
+    keys = [[(c, own.tobytes()) for c, own in zip(b.block.columns, b.block.groups, strict=True)] for b in blocks]
+    parts = {
+        key: own
+        for one, block in zip(keys, blocks, strict=True)
+        for key, own in zip(one, block.block.groups, strict=True)
+    }
+    cut = dict(zip(parts, [within(cells[column], own) for (column, _), own in parts.items()], strict=True))
+    groups = [[cut[key] for key in one] for one in keys]
+    alone = [
+        [_sums(own, prior[column]) for column, own in zip(block.block.columns, cuts, strict=True)]
+        for block, cuts in zip(blocks, groups, strict=True)
+    ]
+    counts = [[rows * own for own in each] for each in alone]
+    tables = [block.block.complete(block.values, own, rows) for block, own in zip(blocks, counts, strict=True)]
+    noises = [b.deviation * math.sqrt(b.block.cells / math.prod(b.block.grid[:2])) / rows for b in blocks]
+    return [
+        _link(table.reshape(*table.shape[:2], -1).sum(axis=2) / rows, own[:2], noise, cuts)
+        for table, own, noise, cuts in zip(tables, alone, noises, groups, strict=True)
+    ]
+
+
+def _link(shares: Floats, alone: Sequence[Floats], noise: float, groups: Sequence[Integers]) -> _Link:
     """Σ (share − product)² / product, less what noise alone adds to it: about χ² of dependence per row."""
-    first, second = block.block.columns[:2]
-    groups = within(cells[first], block.block.groups[0]), within(cells[second], block.block.groups[1])
-    shares = block.values.reshape(*block.block.shape[:2], -1).sum(axis=2) / rows
-    noise = block.deviation * np.sqrt(block.block.cells / shares.size) / rows
-    sums = np.bincount(groups[0], prior[first]), np.bincount(groups[1], prior[second])
-    product = np.outer(*sums).astype(np.float64)
-    if block.block.centred:  # what it does not say is as in the single columns
-        shares = shares + product - without_means(product)
+    product = np.outer(*alone)
     scale = np.maximum(product, noise)
     strength = float((((shares - product) ** 2 - noise**2) / scale).sum())
     hidden = 0.2 * np.minimum(product, noise) + 1e-9  # a count that can't be seen is seldom drawn, and can be
-    return _Link(strength=strength, shares=np.where(shares > VISIBLE * noise, shares, hidden), groups=groups)
+    visible = np.where(shares > VISIBLE * noise, shares, hidden)
+    return _Link(strength=strength, shares=visible, groups=(groups[0], groups[1]))
+
+
+def _sums(groups: Integers, distribution: Floats) -> Floats:
+    return np.bincount(groups, distribution).astype(np.float64)
 
 
 def _rows(
@@ -220,11 +243,13 @@ def _inverse(chances: Floats, marks: Floats) -> Integers:
 
 FEWEST, MOST = 400, 3500  # limit: components: those beyond 4,000 gain a hundredth of the error or less
 _WORK = 1_260_000_000  # limit: components times pairs of cells: the most components at 600 cells, fewer only beyond
-_MANY = 2000  # research: Tables: cells of categories. Components from which on more of them take fewer steps
-_FEW_STEPS = 100  # research: Tables: one constant at a time. Of a rough fit
-_STEPS = 42.0  # research: Tables: one constant at a time. At signal 1; they grow with its fourth root
+_MANY = 2000  # limit: of time. Components from which on more of them take fewer steps
+_FEW_STEPS = 100  # research: Tables: constants that matter. Of a rough fit
+# convention: at signal 1; they grow with its fourth root. Half or twice as many change no table's error by more than
+# chance (docs/research.md: Tables: constants that matter)
+_STEPS = 42.0
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
-# research: Tables: one thread of BLAS. For a product: those of NumPy and of SciPy wait for each other by spinning
+# limit: of time, for a product: threads of NumPy and of SciPy wait for each other by spinning
 _BLAS_THREADS = 1
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
@@ -394,17 +419,22 @@ def _descend(
         kappa = schedule.next_penalty(kappa, chi_squared, step)
         if schedule.leans(step) and chi_squared < schedule.near:
             objective.lean(objective.normalise(logits), softmax_weights(weight_logits))
-        progress.step()
+        if (step + 1) % _SAID == 0 or step + 1 == schedule.steps:
+            for _ in range(step % _SAID + 1):
+                progress.step()
 
 
 # --------------------
 # Numbers whose means and variances were measured: the mixture is moved to agree with them.
 
 
-# research: Tables: means and deviations that rows keep to. Standard errors of an estimate that chance explains
-CHANCE = 2.0
 _STEEPEST = 500.0  # limit: of an exponent: by then all is in one atom
 _NEAR_BOUNDS = 1e-5  # limit: standard deviations, or variances: what is so near is met
+
+
+# convention: of a column's spread, the reach of an estimate that rows do not keep to: half or twice as much makes no
+# table worse
+_VAGUE = 0.2
 
 
 @final
@@ -423,6 +453,20 @@ class Bounds:
         low, high = np.array([self.mean, self.variance]).T
         nearest: Floats = np.clip(moments, low, high)
         return nearest
+
+    def without_vague(self, variance: float) -> "Bounds":
+        """The same without those that are too wide, beside a column's own variance, to say anything of its rows.
+
+        Where a range is declared much too wide, the noise of counts that are far from all rows rules both of them.
+        """
+        wide = [
+            high - low > 2.0 * _VAGUE * own
+            for (low, high), own in ((self.mean, math.sqrt(max(variance, 0.0))), (self.variance, variance))
+        ]
+        mean, spread = (
+            (-math.inf, math.inf) if vague else own for vague, own in zip(wide, (self.mean, self.variance), strict=True)
+        )
+        return dataclasses.replace(self, mean=mean, variance=spread)
 
 
 def bounds_of(columns: Sequence[Column], measured: NoisyBlocks) -> tuple[Bounds, ...]:
@@ -468,6 +512,7 @@ def _kept(shares: Floats, weights: Floats, bounds: Bounds) -> Floats:
     known = ~np.isnan(bounds.numbers)
     tilt = _Tilt(shares=shares[:, known], weights=weights, numbers=bounds.numbers[known], within=bounds.within[known])
     now = tilt.moments(np.zeros(2))
+    bounds = bounds.without_vague(float(now[1]))
     goal = bounds.nearest(now)
     if np.array_equal(goal, now) or not now[1] > 0.0:
         return shares

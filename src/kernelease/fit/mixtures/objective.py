@@ -10,9 +10,9 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.beyond import Detail, Misfit, Unheld
-from kernelease.fit.mixtures.one_way import OneWay, conditional, one_ways
-from kernelease.fit.mixtures.terms import Pairs, Set, Single, Singles, Term, multiplied_out, stacked
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, finest, refined, within, without_means
+from kernelease.fit.mixtures.one_way import CHANCE, OneWay, conditional, one_ways
+from kernelease.fit.mixtures.terms import Image, Pairs, Set, Single, Singles, Term, multiplied_out, stacked
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, finest, refined, within
 
 # --------------------
 # Coarser cells: a block may count a column in wider cells than the mixture has for it.
@@ -49,11 +49,11 @@ class Groupings:
         """X: cells of all columns, and groups of them."""
         return sum(place.stop - place.start for place in (*self.places, *self.coarse.values()))
 
-    @property
-    def means(self) -> Single:
-        """The mean probability of a column's cells, or groups of them, for each of these: (X,)."""
+    def off(self, block: Block) -> Single | None:
+        """What a block's kind takes off the probability of each cell, or group of them: (X,); None for nothing."""
         widths = [place.stop - place.start for place in (*self.places, *self.coarse.values())]
-        return np.repeat(1.0 / np.array(widths), widths).astype(np.float32)
+        off = [block.off_products(width) or 0.0 for width in widths]
+        return np.repeat(off, widths).astype(np.float32) if any(off) else None
 
     def extend(self, q: Single) -> Single:
         """Cells, and the sums over groups of them: (M, C) → (M, X)."""
@@ -74,14 +74,11 @@ class Groupings:
 
 
 FLOOR = np.float32(1e-12)  # smallest probability of a cell
-# research: Tables: one constant at a time. Power of the evidence by which a block pulls harder, and the least and the
-# most pull
-_TRUST, _LEAST_TRUST, _MOST_TRUST = 0.3, 0.3, 4.0
-# research: Tables: one constant at a time. Standard deviations taken off the evidence first; the signal from which on
-# trust fades out
-_DOUBT, _CERTAIN = 2.0, 600.0
-# research: Tables: pairs in few cells, too. Trust in single columns, where pairs say nothing of them
-_SINGLES_TRUST = 2.0
+_TRUST = 0.3  # research: Tables: constants that matter. Power of the evidence by which a block pulls harder
+# convention: the least and the most pull; the signal from which on trust fades out; and trust in single columns where
+# pairs say nothing of them. Half or twice as much changes no table's error by more than chance (docs/research.md:
+# Tables: constants that matter)
+_LEAST_TRUST, _MOST_TRUST, _CERTAIN, _SINGLES_TRUST = 0.3, 4.0, 600.0, 2.0
 _NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
@@ -106,6 +103,8 @@ class Objective:
     values: tuple[Floats, ...]  # of each block
     held: tuple[tuple[slice, ...], ...]  # of each block: where the cells of its columns are
     counted: tuple[int, ...]  # of each block: its numbers
+    off: dict[type[Block], Single | None]  # of each kind of pairs that are products: what it takes off probabilities
+    images: tuple[int, ...]  # which blocks are no products of probabilities
     trusts: tuple[tuple[Single, ...], ...]  # of each block: where its terms hold the trust in it
     terms: tuple[Term, ...]
     prior: Single  # (C,) the single columns' distributions over cells
@@ -117,11 +116,20 @@ class Objective:
     def of(cls, noisy: NoisyBlocks, details: Sequence[Detail] = ()) -> "Objective":
         """The objective of all blocks; `details` add to what is known of their pairs."""
         columns = one_ways(noisy)
-        several = [block for block in noisy.blocks if len(block.block.columns) > 1]
-        cells = tuple(_cells(several, column, size) for column, size in enumerate(noisy.sizes))
+        several = _followed(noisy)
+        given = [_groupings(several, column, size) for column, size in enumerate(noisy.sizes)]
+        cells = tuple([refined(groups) for groups in given])
         places = _places([int(group.max()) + 1 for group in cells])
         groupings = Groupings.of(several, cells, places)
-        layout = _Layout(noisy=noisy, columns=columns, cells=cells, places=places, groupings=groupings, details=details)
+        layout = _Layout(
+            noisy=noisy,
+            columns=columns,
+            cells=cells,
+            places=places,
+            groupings=groupings,
+            details=details,
+            trust=dict(zip(map(id, several), trust(several, columns, noisy.rows), strict=True)),
+        )
         terms = layout.singles(), *stacked(layout.joint(several), groupings.width)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
         return cls(
@@ -133,6 +141,8 @@ class Objective:
             values=tuple(block.values for block in several),
             held=tuple(tuple(map(groupings.place, each.block.columns, each.block.groups)) for each in several),
             counted=tuple(block.block.numbers for block in several),
+            off=layout.off(several),
+            images=tuple(at for at, block in enumerate(several) if _is_image(block.block)),
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
@@ -189,19 +199,19 @@ class Objective:
 
     def misfits(self, q: Single, w: Single) -> tuple[Misfit, ...]:
         """χ² per number of every block of several columns."""
-        wide = {False: self.groupings.extend(q)}
-        wide[True] = wide[False] - self.groupings.means
-        pairs = {
-            kind: (wide[kind] * w[:, None]).T @ wide[kind] for kind in {block.block.centred for block in self.blocks}
-        }
+        wide = self.groupings.extend(q)
+        pairs = {kind: _pairs(wide, w, off) for kind, off in self.off.items()}
+        known = [pairs.get(type(block.block)) if len(block.block.columns) == 2 else None for block in self.blocks]
+        models = [
+            _joint(wide, w, places) if matrix is None else matrix[places].astype(np.float64)
+            for places, matrix in zip(self.held, known, strict=True)
+        ]
+        seen = [self.blocks[at].block.seen(models[at].reshape(self.blocks[at].block.grid)) for at in self.images]
+        for at, model in zip(self.images, seen, strict=True):
+            models[at] = model
         result = []
-        for block, values, places, numbers in zip(self.blocks, self.values, self.held, self.counted, strict=True):
-            if len(places) == 2:
-                model = pairs[block.block.centred][places]
-            else:
-                *first, last = (wide[False][:, place] for place in places)
-                model = ((multiplied_out(first) * w[:, None]).T @ last).reshape(values.shape)
-            away = (values - self.rows * model.astype(np.float64)).ravel()
+        for block, values, model, numbers in zip(self.blocks, self.values, models, self.counted, strict=True):
+            away = values.ravel() - self.rows * model.ravel()
             chi_squared = float(away @ away) / (numbers * block.sigma**2)
             result.append(Misfit(columns=block.block.columns, numbers=numbers, chi_squared=chi_squared))
         return tuple(result)
@@ -232,10 +242,36 @@ class Objective:
         return tuple(spread)
 
 
+def _pairs(wide: Single, w: Single, off: Single | None) -> Single:
+    """Σ w_m q_m q_mᵀ over all cells, of probabilities less what is taken off them: (X, X)."""
+    q = wide if off is None else wide - off
+    products: Single = (q * w[:, None]).T @ q
+    return products
+
+
+def _is_image(block: Block) -> bool:
+    """Whether the model of its numbers is neither a part of a matrix of pairs nor a product of probabilities."""
+    off = block.off_products(2)
+    return off is None or (off != 0.0 and len(block.columns) != 2)
+
+
+def _joint(wide: Single, w: Single, places: Sequence[slice]) -> Floats:
+    """Σ w_m of the products of a few columns' probabilities, over their joint cells."""
+    *first, last = (wide[:, place] for place in places)
+    joint = multiplied_out(first) if first else np.ones((len(w), 1), dtype=np.float32)
+    return ((joint * w[:, None]).T @ last).astype(np.float64)
+
+
+def _followed(noisy: NoisyBlocks) -> list[NoisyBlock]:
+    """The blocks that a mixture is fitted to: those of several columns, and those of one that tell no cells apart."""
+    return [block for block in noisy.blocks if block.block.columns and not block.block.alone]
+
+
 def signal_of(noisy: NoisyBlocks) -> float:
     """Rows over the noise of a count of several columns, in the finest cells of each; 0 where there is none."""
-    several = [block for block in noisy.blocks if len(block.block.columns) > 1]
-    levels = [several[place].sigma for place in finest(block.block for block in several)]
+    several = _followed(noisy)
+    levels = [several[place].sigma for place in finest([block.block for block in several])]
+    levels += [block.sigma for block in several if not block.block.covers(block.block.columns)]
     return noisy.rows / float(np.median(levels)) if levels else 0.0
 
 
@@ -264,32 +300,45 @@ class _Layout:
     places: tuple[slice, ...]
     groupings: Groupings
     details: Sequence[Detail] = ()
-    trusts: dict[int, list[Single]] = field(default_factory=dict)  # of each block, by its id
+    trust: dict[int, float]  # in each block, by its id
+    trusts: dict[int, list[Single]] = field(default_factory=dict)  # where it stands in terms
 
     def singles(self) -> Singles:
         """Unbiased shares of cells, not of the smoothed distribution: smoothing is a guess, not a measurement."""
         pairs = list(zip(self.cells, self.columns, strict=True))
         target = np.concatenate([np.bincount(cells, one.shares) for cells, one in pairs])
         variance = np.concatenate([np.bincount(cells) * one.variance for cells, one in pairs])
-        beside = any(block.block.centred for block in self.noisy.blocks if len(block.block.columns) > 1)
+        several = [block.block for block in self.noisy.blocks if len(block.block.columns) > 1]
+        covered = [block.covers(block.columns[:1]) for block in several]
         return Singles(
             target=target.astype(np.float32),
             precision=(1.0 / variance).astype(np.float32),
-            trust=np.float32(_SINGLES_TRUST if beside else 1.0),
+            trust=np.float32(1.0 if all(covered) else _SINGLES_TRUST),
         )
 
     def joint(self, blocks: Sequence[NoisyBlock]) -> list[Term]:
         """Pairs as one matrix; threes that share a column as one matrix for each of its cells; the rest one by one."""
         hub = _hub(blocks, self.cells)
-        pairs = [block for block in blocks if len(block.block.columns) == 2]
-        if len({block.block.centred for block in pairs}) > 1:  # one matrix is of one kind
-            pairs = [block for block in pairs if block.block.centred]
-        split = [block for block in blocks if hub is not None and self._splits(block, hub)]
+        pairs = self._alike(blocks)
+        split = [] if hub is None else [block for block in blocks if self._splits(block, hub)]
         terms: list[Term] = [self._matrix(pairs)] if len(pairs) > len(self.cells) else []
-        if hub is not None:
+        if hub is not None and split:  # where sets are in coarser cells than pairs, none is a part of such a matrix
             terms += [self._matrix(split, hub, cell) for cell in range(int(self.cells[hub].max()) + 1)]
         taken = [id(block) for block in [*(pairs if len(pairs) > len(self.cells) else []), *split]]
         return terms + [self._set(block) for block in blocks if id(block) not in taken]
+
+    def off(self, blocks: Sequence[NoisyBlock]) -> dict[type[Block], Single | None]:
+        """Of each kind of pairs that are products of columns: what it takes off probabilities, (X,)."""
+        pairs = {type(one.block): one.block for one in blocks if len(one.block.columns) == 2}
+        return {kind: self.groupings.off(one) for kind, one in pairs.items() if one.off_products(1) is not None}
+
+    def _alike(self, blocks: Sequence[NoisyBlock]) -> list[NoisyBlock]:
+        """The pairs that one matrix can hold: those of the kind that most are of."""
+        kinds: dict[type[Block], list[NoisyBlock]] = {kind: [] for kind in self.off(blocks)}
+        for one in blocks:
+            if len(one.block.columns) == 2 and type(one.block) in kinds:
+                kinds[type(one.block)].append(one)
+        return max(kinds.values(), key=len, default=[])
 
     def _whole(self, block: NoisyBlock, axes: Sequence[int]) -> bool:
         """Whether the block's cells along these axes are exactly the columns' own."""
@@ -301,7 +350,8 @@ class _Layout:
         return first, second
 
     def _splits(self, block: NoisyBlock, hub: int) -> bool:
-        return len(block.block.columns) == 3 and block.block.columns[-1] == hub and self._whole(block, (0, 1, 2))
+        three = len(block.block.columns) == 3 and block.block.columns[-1] == hub
+        return three and block.block.off_products(1) == 0.0 and self._whole(block, (0, 1, 2))
 
     def _matrix(self, blocks: Sequence[NoisyBlock], hub: int | None = None, cell: int | None = None) -> Pairs:
         places = [self._both(block) for block in blocks]
@@ -315,15 +365,15 @@ class _Layout:
                 first, second, shares = second, first, shares.T
             weight = (self.noisy.rows / block.sigma) ** 2
             precision[first, second] += weight  # a pair that was measured twice has both
-            trusts[first, second] = trust(block, self.columns, self.noisy.rows)
+            trusts[first, second] = self.trust[id(block)]
             self.trusts.setdefault(id(block), []).append(trusts[first, second])
             target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
         inside = None if hub is None or cell is None else self.places[hub].start + cell
-        centred = bool(blocks) and blocks[0].block.centred
         for detail in self.details:
-            if inside is None and detail.centred == centred:
+            if inside is None and type(detail.block) is type(blocks[0].block):
                 self._add(detail, target, precision)
-        centre = self.groupings.means[:size] if centred else None
+        off = self.groupings.off(blocks[0].block)
+        centre = None if off is None else off[:size]
         return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
     def _add(self, detail: Detail, target: Single, precision: Single) -> None:
@@ -338,42 +388,53 @@ class _Layout:
             precision[here] += 1.0 / variance
             target[here] += (shares - target[here]) / (variance * precision[here])
 
-    def _set(self, block: NoisyBlock) -> Set:
-        order = np.argsort(block.block.shape, kind="stable")  # the widest last: the others are multiplied out
-        shares = block.values.transpose(order) / self.noisy.rows
-        trusted = np.array(trust(block, self.columns, self.noisy.rows), dtype=np.float32)
+    def _set(self, block: NoisyBlock) -> Term:
+        trusted = np.array(self.trust[id(block)], dtype=np.float32)
         self.trusts.setdefault(id(block), []).append(trusted)
+        places = tuple(map(self.groupings.place, block.block.columns, block.block.groups))
+        precision = (self.noisy.rows / block.sigma) ** 2
+        off = [block.block.off_products(size) for size in block.block.grid]
+        if None in off:
+            target = (block.values / self.noisy.rows).astype(np.float32)
+            return Image(block=block.block, places=places, target=target, precision=precision, trust=trusted)
+        order = np.argsort(block.block.grid, kind="stable")  # the widest last: the others are multiplied out
+        shares = block.values.transpose(order) / self.noisy.rows
         return Set(
-            places=tuple(self.groupings.place(block.block.columns[i], block.block.groups[i]) for i in order),
+            places=tuple(places[i] for i in order),
             target=shares.reshape(-1, shares.shape[-1]).astype(np.float32),
-            precision=(self.noisy.rows / block.sigma) ** 2,
+            precision=precision,
             trust=trusted,
-            centred=block.block.centred,
+            off=tuple(off[i] or 0.0 for i in order),
         )
 
 
-def trust(block: NoisyBlock, columns: Sequence[OneWay], rows: float) -> float:
+def trust(blocks: Sequence[NoisyBlock], columns: Sequence[OneWay], rows: float) -> list[float]:
     """S^`_TRUST` between `_LEAST_TRUST` and `_MOST_TRUST`, with S = χ² per number against independent columns.
 
     Where rows / noise of a count passes `_CERTAIN` hardly any dependence is doubtful, and trust fades to 1 for all.
-    S is taken `_DOUBT` of its standard deviations lower: of many small blocks some are far from independence by chance.
+    S is taken `CHANCE` of its standard deviations lower: of many small blocks some are far from independence by chance.
     """
+    products = [_product(block, columns) for block in blocks]
+    seen = [block.block.seen(rows * product) for block, product in zip(blocks, products, strict=True)]
+    squares = [float(np.sum((block.values - own) ** 2)) for block, own in zip(blocks, seen, strict=True)]
+    sigmas, numbers = [block.sigma for block in blocks], [block.block.numbers for block in blocks]
+    return [_trust(*one, rows) for one in zip(squares, sigmas, numbers, strict=True)]
+
+
+def _product(block: NoisyBlock, columns: Sequence[OneWay]) -> Floats:
+    """The shares of a block's cells if its columns were independent."""
     groups = zip(block.block.columns, block.block.groups, strict=True)
-    product: Floats = functools.reduce(np.multiply.outer, [_sums(g, columns[c].distribution) for c, g in groups])
-    squared = _chi_squared(block, block.values, rows * product)
-    sure = max(0.0, squared - _DOUBT * math.sqrt(2.0 / block.block.numbers))
-    power = _TRUST * min(1.0, _CERTAIN * block.sigma / rows) ** 2
+    sums = [np.bincount(group, columns[column].distribution).astype(np.float64) for column, group in groups]
+    product: Floats = functools.reduce(np.multiply.outer, sums)
+    return product
+
+
+def _trust(squares: float, sigma: float, numbers: int, rows: float) -> float:
+    """By how far a block's numbers, with noise of σ, are off those of independent columns: a sum of squares."""
+    squared = squares / (numbers * sigma**2)
+    sure = max(0.0, squared - CHANCE * math.sqrt(2.0 / numbers))
+    power = _TRUST * min(1.0, _CERTAIN * sigma / rows) ** 2
     return float(np.clip(sure**power, _LEAST_TRUST, _MOST_TRUST))
-
-
-def _sums(groups: Integers, distribution: Floats) -> Floats:
-    return np.bincount(groups, distribution).astype(np.float64)
-
-
-def _chi_squared(block: NoisyBlock, values: Floats, expected: Floats) -> float:
-    """χ² per number of a block's values against expected counts, in its shape."""
-    model = without_means(expected) if block.block.centred else expected
-    return float(np.sum((values - model) ** 2)) / (block.block.numbers * block.sigma**2)
 
 
 def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:
@@ -385,15 +446,15 @@ def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:
     return hub if last.count(hub) > len(cells) and int(cells[hub].max()) < MOST_CLASSES else None
 
 
-def _cells(blocks: Sequence[NoisyBlock], column: int, size: int) -> Integers:
-    """The common refinement of a column's groupings in these blocks: a cell for each atom, (size,)."""
+def _groupings(blocks: Sequence[NoisyBlock], column: int, size: int) -> list[Integers]:
+    """A column's distinct groupings in these blocks, a cell for each atom; one cell where it is in none: (size,) each.
+
+    Their common refinement are the column's cells.
+    """
     groups = [
         block.block.groups[block.block.columns.index(column)] for block in blocks if column in block.block.columns
     ]
-    if not groups:
-        return np.zeros(size, dtype=np.int64)
-    distinct = {group.tobytes(): group for group in groups}
-    return groups[0] if len(distinct) == 1 else refined(list(distinct.values()))
+    return list({group.tobytes(): group for group in groups}.values()) or [np.zeros(size, dtype=np.int64)]
 
 
 def _places(widths: Sequence[int]) -> tuple[slice, ...]:

@@ -1,5 +1,6 @@
 """The distribution of one column from its noisy counts, with the noise taken out as far as its shape allows."""
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,8 @@ from scipy.special import ndtr
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.views import best_mean
 from kernelease.fit.weights import Simplex
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import MeanCounts, NoisyBlock, NoisyBlocks, mean_counts
 
 # --------------------
 # Denoising ordered counts: split stretches in halves, from the whole column down to single atoms.
@@ -29,13 +29,14 @@ from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 Flags: TypeAlias = NDArray[np.bool_]
 Sigma: TypeAlias = Callable[[int], float]  # atoms of a half → noise of a sum of so many, over the root of their number
 
-PASSES = 2  # research: Tables: one constant at a time. Over what is left when spikes are taken out
-SHIFTS = 32  # research: Tables: one constant at a time. Of the dyadic grid, to average its borders away
-# research: Tables: one constant at a time. Standard deviations: what differs by more is no stretch that is flat, nor
+CHANCE = 2.0  # convention: standard deviations that chance explains: about 95 %
+# convention: of the dyadic grid, to average its borders away; and atoms: a half as long as that may be empty. Half or
+# twice as many change no table's error by more than chance (docs/research.md: Tables: constants that matter)
+SHIFTS, LONG = 32, 8
+# research: Tables: constants that matter. Standard deviations: what differs by more is no stretch that is flat, nor
 # is any that holds it
 SIGNIFICANT = 3.5
-NOTHING = 1e-6  # research: Tables: one constant at a time. Rows over their noise: too few to be split by what was seen
-LONG = 8  # research: Tables: one constant at a time. Atoms: a half as long as that may be empty
+NOTHING = 1e-6  # limit: rows over their noise: what splits fewer is divided by next to nothing
 
 
 @final
@@ -51,17 +52,18 @@ class Belief:
 _COARSE, _FINE = Belief(flat=0.6, empty=0.1, free=0.2), Belief(flat=0.9, empty=0.0, free=0.1)
 
 
-def denoised(counts: Floats, total: float, sigma: Sigma) -> Floats:
-    """Counts of atoms in order, (atoms,), none negative, that add up to `total`: spikes stay, the rest is smooth."""
-    spikes = np.zeros(len(counts), dtype=bool)
-    smooth = _smooth(counts, spikes, total, sigma)
-    for _ in range(PASSES):
-        found = ~spikes & (counts - smooth > SIGNIFICANT * sigma(1))
-        if not found.any():
-            break
+def denoised(counts: Floats, total: float, sigma: Sigma, points: Flags | None = None) -> Floats:
+    """Counts of atoms in order, (atoms,), none negative, that add up to `total`: spikes stay, the rest is smooth.
+
+    `points` are atoms that are spikes by what is known of them.
+    """
+    spikes = np.zeros(len(counts), dtype=bool) if points is None else points.copy()
+    smooth = _smooth(counts, spikes, max(0.0, total - float(counts[spikes].sum())), sigma)
+    found = ~spikes & (counts - smooth > SIGNIFICANT * sigma(1))
+    if found.any():
         spikes |= found
         smooth = _smooth(counts, spikes, max(0.0, total - float(counts[spikes].sum())), sigma)
-    parts = np.where(spikes, counts, smooth)
+    parts = np.where(spikes, np.maximum(counts, 0.0), smooth)
     whole = float(parts.sum())
     return parts * (total / whole) if whole > 0.0 else np.full(len(counts), total / len(counts))
 
@@ -129,12 +131,16 @@ def _density(x: Floats) -> Floats:
 # The distribution of one column, ordered or not.
 
 
+NEXT_TO_NOTHING = 1e-9  # limit: the same of an atom at an end of a laid number where no row was seen
 LEAST = 1e-6  # limit: probability of an atom: none is impossible
+# research: Tables: texture of numbers. Standard deviations from which on rows at an end are no noise: of a sum from
+# outside, of two neighbours, and beyond those of the largest of many, for an atom that stands alone
+SUMS, ENDS, BEYOND = 3.0, 2.5, 0.7
+NEIGHBOURS = (2, 8)  # convention: that are added up: two that stand out, or several that do together
 _INSIDE = 0.999  # limit: of the way to an end of a cell: no mean is at the very end
 _STEEPEST = 500.0  # limit: of a tilt: by then all of a cell is in its last atom
-_SURE = 1.5  # research: Tables: moments beside counts. Standard deviations of a measured place that chance explains
 _MOST_DOUBT = 1.0 / 3.0  # derived: the variance of a place anywhere between −1 and 1
-SHORTEST = 32  # research: Tables: one constant at a time. Fewer ordered atoms have no shape to speak of
+SHORTEST = 32  # research: Tables: constants that matter. Fewer ordered atoms have no shape to speak of
 
 
 @final
@@ -150,61 +156,99 @@ class OneWay:
 def one_ways(noisy: NoisyBlocks) -> tuple[OneWay, ...]:
     """Every column, from all single-column blocks that were measured of it."""
     ordered = noisy.ordered or (0,) * len(noisy.sizes)
-    return tuple(_one_way(noisy, column, ordered[column]) for column in range(len(noisy.sizes)))
+    return tuple(map(_one_way, itertools.repeat(noisy), range(len(noisy.sizes)), ordered, _measured(noisy)))
 
 
-def _one_way(noisy: NoisyBlocks, column: int, ordered: int) -> OneWay:
-    blocks = [block for block in noisy.blocks if block.block.columns == (column,)]
-    fine = [block for block in blocks if block.block.cells == noisy.sizes[column]]
-    if not fine:
+def _measured(noisy: NoisyBlocks) -> list[list[MeanCounts]]:
+    """Of each column: its counts in cells of one kind after the other, the finest, which are its atoms, first."""
+    alone: list[dict[bytes, list[NoisyBlock]]] = [{} for _ in noisy.sizes]
+    single = [block for block in noisy.blocks if block.block.alone]
+    for block in sorted(single, key=lambda block: -block.block.cells):
+        alone[block.block.columns[0]].setdefault(block.block.groups[0].tobytes(), []).append(block)
+    return [[mean_counts(alike, noisy.rows) for alike in kinds.values()] for kinds in alone]
+
+
+def _one_way(noisy: NoisyBlocks, column: int, ordered: int, measured: Sequence[MeanCounts]) -> OneWay:
+    if not measured or len(measured[0].counts) != noisy.sizes[column]:
         raise ParameterError(f"Column {column} was not measured atom by atom: no distribution can be made of it.")
-    counts, variance = mean_counts(fine, noisy.rows)
+    finest, *others = measured
+    counts, variance = finest.counts, finest.variance
     per_atom = [(1, variance)]  # the variance of a sum over the number of its atoms, from so many atoms on
-    for alike in _alike([block for block in blocks if block.block.cells < noisy.sizes[column]]):
-        counts, (atoms, reduced) = _reconciled(counts, variance, alike, noisy.rows)
+    for coarse in others:
+        counts, (atoms, reduced) = _reconciled(counts, variance, coarse)
         per_atom.append((atoms, reduced))
-    share_variance = variance / noisy.rows**2
+    share_variance, laid = variance / noisy.rows**2, any(one.column == column for one in noisy.laid)
     if ordered >= SHORTEST:
         special = np.maximum(counts[ordered:], 0.0)
         held = max(0.0, noisy.rows - float(special.sum()))
-        split = denoised(counts[:ordered], held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]))
+        points = _points(noisy, column, ordered) if laid else None
+        split = denoised(
+            counts[:ordered], held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points
+        )
+        split = trimmed(split, counts[:ordered], math.sqrt(variance)) if laid else split
         fitted = np.concatenate([split, special]) / noisy.rows
     else:
         fitted = shrunk(Simplex().project(counts / noisy.rows), counts / noisy.rows, share_variance)
-    positive = np.maximum(fitted, LEAST)
+        if laid and ordered > 1:
+            fitted[:ordered] = trimmed(fitted[:ordered], counts[:ordered], math.sqrt(variance))
+    positive = np.maximum(fitted, np.where((fitted == 0.0) & laid, NEXT_TO_NOTHING, LEAST))
     distribution = tilted(positive / positive.sum(), share_variance, noisy, column)
     return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
 
 
-def mean_counts(blocks: Sequence[NoisyBlock], rows: float) -> tuple[Floats, float]:
-    """Blocks of the same cells as one: their mean, weighted by precision, and its variance."""
-    counts, precision = best_mean([block.counts(rows) for block in blocks], [block.sigma**-2.0 for block in blocks])
-    return counts, 1.0 / precision
+def _points(noisy: NoisyBlocks, column: int, ordered: int) -> Flags:
+    """Which atoms of a laid column are single values between runs of several, and no part of a shape: (ordered,)."""
+    first = next(one.first for one in noisy.laid if one.column == column)
+    single = np.append(np.diff(first) == 1, False)[:ordered]
+    beside = np.concatenate([[False], single, [False]])
+    points: Flags = single & ~beside[:-2] & ~beside[2:]
+    return points
 
 
-def _alike(blocks: Sequence[NoisyBlock]) -> list[list[NoisyBlock]]:
-    """Blocks by their cells, those with the finest first."""
-    cells: dict[bytes, list[NoisyBlock]] = {}
-    for block in sorted(blocks, key=lambda block: -block.block.cells):
-        cells.setdefault(block.block.groups[0].tobytes(), []).append(block)
-    return list(cells.values())
+def trimmed(fitted: Floats, counts: Floats, sigma: float) -> Floats:
+    """Fitted counts of the atoms of a laid number without the rows at either end that noise explains: (atoms,).
+
+    What the fit has there is the positive half of noise. As atoms widen toward the ends, it would move all means: it is
+    given to all others. What is kept begins at the first atom that stands out of the noise of all, and goes on
+    outward as long as neighbours do; or where the sum of all from outside stands out, if that is farther out.
+
+    >>> counts = np.array([2.0, 90.0, 19.0, 8.0, -3.0, 5.0])
+    >>> trimmed(np.maximum(counts, 0.0), counts, 3.0).round(1).tolist()
+    [0.0, 95.4, 20.1, 8.5, 0.0, 0.0]
+    """
+    kept = np.ones(len(counts), dtype=bool)
+    for side in (slice(None), slice(None, None, -1)):
+        kept[side][: _first_kept(counts[side], sigma)] = False
+    held = float(fitted[kept].sum())
+    return np.where(kept, fitted * (float(fitted.sum()) / held), 0.0) if held > 0.0 else fitted
 
 
-def _reconciled(
-    counts: Floats, variance: float, coarse: Sequence[NoisyBlock], rows: float
-) -> tuple[Floats, tuple[int, float]]:
+def _first_kept(counts: Floats, sigma: float) -> int:
+    """The first atom from outside that is kept, where some stand out of the noise of all of them; else 0."""
+    found = np.flatnonzero(counts > sigma * (math.sqrt(2.0 * math.log(len(counts))) + BEYOND))
+    if not found.size:
+        return 0
+    first = int(found[0])
+    while first and any(
+        float(counts[max(0, first - size) : first].sum()) > ENDS * sigma * math.sqrt(size / 2) for size in NEIGHBOURS
+    ):
+        first -= 1
+    sums = np.cumsum(counts[:first]) > SUMS * sigma * np.sqrt(np.arange(1, first + 1))
+    return int(np.argmax(sums)) if sums.any() else first
+
+
+def _reconciled(counts: Floats, variance: float, coarse: MeanCounts) -> tuple[Floats, tuple[int, float]]:
     """Fine counts moved, equally within each coarse cell, to the best estimate of that cell: least squares.
 
     With them, how many atoms a coarse cell has at most and the variance that its sum then has, over that number.
     """
-    values, coarse_variance = mean_counts(coarse, rows)
-    cells = coarse[0].block.groups[0]
+    cells = coarse.cells
     members = np.bincount(cells)
     sums = np.bincount(cells, counts)
-    pull = members * variance / (members * variance + coarse_variance)
-    moved: Floats = counts + ((values - sums) * pull / members)[cells]
+    pull = members * variance / (members * variance + coarse.variance)
+    moved: Floats = counts + ((coarse.counts - sums) * pull / np.maximum(members, 1))[cells]  # a cell may be empty
     most = int(members.max())
-    return moved, (most, 1.0 / (1.0 / variance + most / coarse_variance))
+    return moved, (most, 1.0 / (1.0 / variance + most / coarse.variance))
 
 
 def shrunk(fitted: Floats, shares: Floats, variance: float) -> Floats:
@@ -236,6 +280,8 @@ def tilted(distribution: Floats, variance: float, noisy: NoisyBlocks, column: in
     all distributions with that mean the nearest in the sense of Kullback and Leibler.
     """
     result = distribution.copy()
+    if any(one.column == column for one in noisy.laid):  # atoms differ in width: their places are not their order
+        return result
     for moment in (one for one in noisy.moments if one.block.columns == (column,)):
         for cell, total in enumerate(moment.values):
             atoms = np.flatnonzero(moment.block.groups[0] == cell)
@@ -257,7 +303,7 @@ def _moved(shares: Floats, measured: float, error: float, variance: float) -> Fl
     places = (2.0 * np.arange(count) + 1.0 - count) / count
     now = float(shares @ places)
     apart = measured - now
-    away = math.copysign(max(0.0, abs(apart) - _SURE * error), apart)
+    away = math.copysign(max(0.0, abs(apart) - CHANCE * error), apart)
     doubt = min(_MOST_DOUBT, variance * float(places @ places))
     goal = now + away * doubt / (doubt + error**2)
     goal = min(_INSIDE * float(places[-1]), max(_INSIDE * float(places[0]), goal))

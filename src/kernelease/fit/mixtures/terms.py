@@ -22,6 +22,7 @@ from scipy.linalg.blas import ssymm, ssyrk
 from scipy.sparse import csr_array
 
 from kernelease.arrays import Integers
+from kernelease.measured.blocks import Block
 
 # --------------------
 # Adam (Kingma & Ba 2015) on arrays in single precision, in place.
@@ -170,18 +171,23 @@ class Pairs(Term):
 class Set(Term):
     """One block of two to four columns. `places[i]` are its cells of column i among those of all columns.
 
-    Where it is `centred`, probabilities less their mean over a column's cells take the place of probabilities.
+    Probabilities less what is taken `off` those of each column take the place of probabilities.
     """
 
     places: tuple[slice, ...]
     target: Single  # (cells of the first columns, cells of the last)
     precision: float
     trust: Single  # one number
-    centred: bool = False
+    off: tuple[float, ...]
+
+    @property
+    def centred(self) -> bool:
+        """Where something is taken off."""
+        return any(self.off)
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Three products of (M, cells of the first columns) and (M, cells of the last)."""
-        *first, last = (q[:, p] - np.float32(self.centred / (p.stop - p.start)) for p in self.places)
+        *first, last = (q[:, p] - np.float32(off) for p, off in zip(self.places, self.off, strict=True))
         joint = multiplied_out(first)
         misfit = joint.T @ (last * w[:, None])
         misfit -= self.target
@@ -191,6 +197,34 @@ class Set(Term):
         height += np.einsum("mc,mc->m", onto, last)
         slope[:, self.places[-1]] += onto
         for place, part in zip(self.places, _onto_each(back, first), strict=False):
+            slope[:, place] += part
+        return self.precision * float(np.vdot(misfit, misfit))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Image(Term):
+    """A block whose numbers are no products of its columns' probabilities, but a linear function of joint ones."""
+
+    block: Block  # which says the function, and its transpose
+    places: tuple[slice, ...]
+    target: Single  # in the block's shape
+    precision: float
+    trust: Single  # one number
+
+    @property
+    def centred(self) -> bool:
+        """Probabilities are as they are."""
+        return False
+
+    def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
+        """What is asked of the block's numbers is asked of the joint cells, and of each column's by the chain rule."""
+        parts = [q[:, place] for place in self.places]
+        joint = multiplied_out(parts)
+        misfit = self.block.seen((w @ joint).reshape(self.block.grid).astype(np.float64)) - self.target
+        pull = self.block.spread(np.float32(self.precision) * self.trust * misfit).astype(np.float32).ravel()
+        height += joint @ pull
+        for place, part in zip(self.places, _onto_each(np.broadcast_to(pull, joint.shape), parts), strict=True):
             slope[:, place] += part
         return self.precision * float(np.vdot(misfit, misfit))
 
@@ -219,8 +253,7 @@ def _onto_each(back: Single, parts: Sequence[Single]) -> list[Single]:
 # Many small sets of columns as one term, their products stacked: fewer calls.
 
 
-# research: Time of a release. Cells of a set, and sets of a stack: larger ones fill the processor by themselves, and
-# fewer do not pay
+# limit: of time: cells of a set, and sets of a stack: larger ones fill the processor by themselves, fewer do not pay
 FEW_CELLS, FEW_SETS = 64, 3
 
 

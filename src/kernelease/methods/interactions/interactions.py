@@ -1,16 +1,22 @@
 """Tables: noisy counts of columns, pairs and chosen larger sets, and a mixture of products that matches them."""
 
+import functools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, final
 
 import numpy as np
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError, nearest
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.rows import PrivateRows
+from kernelease.fit.mixtures.maps import closer_look, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
+from kernelease.measured.counts import Counts
+from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.measured.offsets import declared_levels
 from kernelease.methods.interactions import pairs as details
@@ -18,6 +24,7 @@ from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import pairs as selection
 from kernelease.methods.interactions import sets as moments
 from kernelease.methods.interactions import sets as set_blocks
+from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.notices import release_notices
 from kernelease.methods.interactions.pairs import MOST_CLASSES, Pairing, blocks_of, seen, with_share
 from kernelease.methods.interactions.rounds import (
@@ -44,26 +51,27 @@ from kernelease.methods.interactions.singles import (
     first_look,
     grouped,
     leaves,
+    noise_scale,
     number_of_rows,
     single_blocks,
 )
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.mechanisms import PrivacyFilter, noise_scale
+from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.private.counts import ExactCounts
-from kernelease.private.rows import PrivateRows
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
+from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 
-# research: Tables: one constant at a time. Of the pairs that could be measured: then they get all that is left
+# research: Tables: constants that matter. Of the pairs that could be measured: then they get all that is left
 NEARLY_ALL = 0.95
-# research: Tables: a target where counts are faint. Of all rows, the noise of a pair's count from which on pairs are
+CLOSER = 0.08  # convention: of the budget, for two columns value by value: half or twice as much makes no table worse
+# research: Tables: constants that matter. Of all rows, the noise of a pair's count from which on pairs are
 # not counted per class of a target
 FAINT_PER_CLASS = 1.0 / 1000.0
 
@@ -82,6 +90,8 @@ class Interactions(Method):
     A `target` is a column to predict: pairs with it get a larger share; where noise is small and it has few classes,
     every pair is counted per class of it instead, which costs no more noise, only more cells.
     `triples` is how many sets of three or four are chosen (None: as many as the budget can show; 0: none).
+    `analyses` will be asked of the release, "ill ~ age + arm" or "mean income by region, sex": the columns that each
+    needs together are counted in any case, with a share of the budget that is set aside before anything is read.
     """
 
     uses_kernel: ClassVar[bool] = False
@@ -90,30 +100,50 @@ class Interactions(Method):
     solver: MixtureSolver = MixtureSolver()
     target: str | None = None
     triples: int | None = None
+    analyses: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if self.triples is not None and self.triples < 0:
             raise ParameterError(f"Interactions: triples must be at least 0, got {self.triples!r}.")
+        object.__setattr__(self, "analyses", tuple(dict.fromkeys(self.analyses)))
+        for text in self.analyses:
+            Analysis.parse(text)
 
     def check(self, domain: Domain) -> None:
         """Refuse, before anything is read or spent, a target that is not there and a table that is too wide."""
         if domain.schema is None:
             raise ParameterError("Interactions: needs declared columns. Give a schema, or another method.")
         self._target(domain.schema.columns)
+        self.promised(domain.schema.columns)
         pair_blocks.check_width(domain.schema.columns)
 
     def reserve(self, columns: Sequence[Column]) -> Reserve:
         """The most noisy numbers of each round, whatever the counts turn out to be."""
-        atoms = sum(leaves(columns))
-        columns = grouped(columns)
+        looks, atoms = texture.most_look_numbers(columns), sum(leaves(columns))
+        columns = grouped(texture.most_atoms(columns))
         sizes = [column.size for column in columns]
         return Reserve(
             singles=4 * (sum(sizes) + atoms),
             pairs=pair_blocks.most_pair_numbers(sizes, self._split(columns)),
             triples=set_blocks.most_set_numbers(sizes, self.triples),
             moments=moments.most_moment_numbers(columns),
-            details=details.most_detail_numbers(sizes),
+            details=details.most_detail_numbers(sizes) + most_closer_numbers(sizes),
+            looks=looks,
+            promised=set_blocks.most_promised_numbers(sizes, self.promised(columns)),
         )
+
+    def promised(self, columns: Sequence[Column]) -> tuple[tuple[int, ...], ...]:
+        """The sets of columns that the analyses need together, by their places; none that is part of another."""
+        names = [column.name for column in columns]
+        sets: dict[frozenset[int], None] = {}
+        for text in self.analyses:
+            for one in Analysis.parse(text).sets:
+                for name in one:
+                    if name not in names:
+                        raise SchemaError(f"analysis {text!r}: there is no column {name!r}.{nearest(name, names)}")
+                sets[frozenset(names.index(name) for name in one)] = None
+        whole = [one for one in sets if len(one) > 1 and not any(one < other for other in sets)]
+        return tuple(sorted(tuple(sorted(one)) for one in whole))
 
     def measure(self, rows: PrivateRows, context: Context) -> NoisyBlocks:
         """Charge the ledger, then count in rounds."""
@@ -124,8 +154,19 @@ class Interactions(Method):
         reserve = self.reserve(schema.columns)
         reserve.total(context.privacy, counts.unit)  # refuses, before the charge, what could not be drawn
         budget = context.open_budget(reserve.numbers, f"Interactions on {schema.name}")
+        looks = texture.Looks(counts, schema, budget, context.noise)
+        if (laid := looks.lay()) and counts.again is not None:
+            schema = replace(schema, columns=laid_columns(schema.columns, laid))
+            counts = counts.again(schema)
         return self.rounds(
-            counts, schema.columns, budget, noise=context.noise, seed=context.seed, progress=context.progress
+            counts,
+            schema.columns,
+            budget,
+            noise=context.noise,
+            seed=context.seed,
+            progress=context.progress,
+            looks=tuple(looks.taken),
+            laid=laid,
         )
 
     def rounds(
@@ -137,21 +178,38 @@ class Interactions(Method):
         noise: NoiseSource,
         seed: PublicSeed,
         progress: Progress = SILENT,
+        looks: tuple[NoisyLook, ...] = (),
+        laid: tuple[Laid, ...] = (),
+        kept: float = 0.0,
     ) -> NoisyBlocks:
-        """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left."""
+        """Noisy counts in rounds, each planned from the noisy counts of those before; the last takes what is left.
+
+        The share `kept` of the budget is left to whoever measures after them.
+        """
         level = count_noise(budget.privacy, budget.total)
         ordered = tuple(column.in_order for column in columns)
-        rounds = Rounds(counts, budget, noise, ordered, aside=moments.share(columns), levels=declared_levels(columns))
+        rounds = Rounds(
+            counts,
+            budget,
+            noise,
+            ordered,
+            aside=moments.share(columns) + set_blocks.promised_share(self.promised(columns)),
+            kept=kept,
+            levels=declared_levels(columns),
+            looks=looks,
+            laid=laid,
+        )
         columns = grouped(columns)
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
-        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows)
+        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows).beside(kept)
         alone = len(columns) == 1 or shares.most == 0
         if alone:
             self._measure_singles(rounds, columns, rounds.left, level, interactions=False)
         else:
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
             self._measure_together(rounds, columns, shares, level, seed, progress)
+        self._measure_promised(rounds, columns, level)
         self._measure_moments(rounds, columns, level)
         return rounds.measured
 
@@ -180,6 +238,16 @@ class Interactions(Method):
         rounds.count(
             single_blocks(columns, share, centred=centred, interactions=interactions, needs=needs, leaves=again)
         )
+
+    def _measure_promised(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
+        """The sets of columns that were promised, with what was set aside for them."""
+        sets = self.promised(columns)
+        if not sets:
+            return
+        share, noisy = set_blocks.promised_share(sets), rounds.noisy
+        distributions = [one.distribution for one in one_ways(noisy)]
+        rounds.release(share)
+        rounds.count(set_blocks.promised_blocks(noisy, distributions, sets, share=share, noise=noise))
 
     def _measure_moments(self, rounds: Rounds, columns: Sequence[Column], noise: Noise) -> None:
         """Sums of offsets with what was set aside for them; single columns once more where there are none."""
@@ -222,8 +290,15 @@ class Interactions(Method):
         rounds.count(pairs)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
+        self._measure_closer(rounds)
         rounds.count(pairing.details(mixture, pairs), stage=1)
         self._measure_sets(rounds, mixture, cells, shares, noise)
+
+    def _measure_closer(self, rounds: Rounds) -> None:
+        """Two long columns that go one to one, value by value, where there are such."""
+        if (pair := closer_look(rounds.noisy)) is not None:
+            groups = tuple(np.arange(rounds.noisy.sizes[column]) for column in pair)
+            rounds.count([Counts(columns=pair, groups=groups, share=min(CLOSER, rounds.left / 3.0))], stage=1)
 
     def _measure_chosen(
         self,
@@ -334,7 +409,7 @@ class Interactions(Method):
             interactions=interactions,
             triples=self.triples,
         )
-        aside = moments.share(columns)
+        aside = moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.promised(columns))
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
@@ -374,7 +449,18 @@ class Interactions(Method):
         return names.index(self.target) if len(columns) > 2 else None
 
 
+def with_analyses(method: Method, schema: Schema | None) -> Method:
+    """The method with the analyses of a schema, too. One that counts no columns promises nothing: it refuses them."""
+    if schema is None or not schema.analyses:
+        return method
+    if not isinstance(method, Interactions):
+        raise ParameterError(
+            f"analyses: {type(method).__name__} counts no columns together. Remove [analyses], or take Interactions."
+        )
+    return replace(method, analyses=(*method.analyses, *schema.analyses))
+
+
 def count_noise(privacy: Privacy, total: Loss) -> Noise:
     """The noise of a count, in rows, for each share of the budget."""
     sensitivity = block_sensitivity(privacy.relation)
-    return lambda share: noise_scale(privacy, total, sensitivity, share)
+    return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))

@@ -121,7 +121,7 @@ def _best_alone(measured: NoisyBlocks) -> dict[int, NoisyBlock]:
     """For each column, its single-column counts with most cells, and among those with the least noise."""
     alone: dict[int, NoisyBlock] = {}
     for noisy in measured.blocks:
-        if len(noisy.block.columns) != 1 or noisy.block.weighted:
+        if not noisy.block.alone:
             continue
         (column,) = noisy.block.columns
         known = alone.get(column)

@@ -5,17 +5,20 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
-from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.measured.blocks import Block, refined
-from kernelease.methods.interactions.singles import Noise, Shares, cells_of, coarser, parted, width
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Counts
+from kernelease.methods.interactions.singles import SEEN, Noise, Shares, cells_of, coarser, parted, width
+from kernelease.table.columns.column import Celled, Column
+
+if TYPE_CHECKING:
+    from kernelease.fit.mixtures.mixture import Mixture
 
 # --------------------
 # Cells of a pair that are large enough to be seen through the noise.
@@ -25,18 +28,18 @@ MOST_PAIR_NUMBERS = 400_000  # limit: noisy counts: about five seconds of exact 
 MOST_CELLS = 600  # limit: of all columns: the fit's work grows with their square
 MOST_COLUMNS = 1000  # limit: of a table: their pairs are looked at in seconds
 MOST_CLASSES = 8  # limit: of a target that stay apart
-# research: Tables: a target where counts are faint. Times the share, for pairs with a target that do not split others
+# research: Tables: constants that matter. Times the share, for pairs with a target that do not split others
 FAVOUR = 3.0
-PAIR_POWER = 0.25  # research: Tables: pairs in few cells, too. A block's share grows with this power of its numbers
-# research: Tables: one constant at a time. Rows expected in a cell of a pair, over the noise of its count
+PAIR_POWER = 0.25  # research: Tables: constants that matter. A block's share grows with this power of its numbers
+# research: Tables: constants that matter. Rows expected in a cell of a pair, over the noise of its count
 VISIBLE, VISIBLE_BESIDE_TARGET = 0.5, 0.1
-# research: Tables: cells of categories. Of the share of a cell of an ordered column, and cells of one column at most
-FINER, MOST_OF_ONE = 0.05, 128
-# research: Tables: details of pairs. Of the noise of a pair's count: atoms of fewer rows are grouped in their own order
-UNSEEN = 1.0
-# research: Tables: pairs in few cells, too. The least share of a cell, of an ordered column and of others
+# convention: of the share of a cell of an ordered column. Half or twice as much changes no table's error by more than
+# chance (docs/research.md: Tables: constants that matter)
+FINER = 0.05
+MOST_OF_ONE = 128  # limit: cells of one column: more are not kept apart when rows are drawn, either
+# research: Tables: constants that matter. The least share of a cell, of an ordered column and of others
 FEW_ORDERED, FEW = 0.25, 0.1
-# research: Tables: pairs in few cells, too. The part of a pair's share where the noise of a count is of all rows, which
+# research: Tables: constants that matter. The part of a pair's share where the noise of a count is of all rows, which
 # falls with its root; the most; and where it would be less, there is none
 FAINT_FOR_FEW, MOST_FOR_FEW, LEAST_FOR_FEW = 3.5, 0.4, 0.11
 
@@ -63,7 +66,7 @@ def pair_blocks(
     sets = _sets(len(columns), target)
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
     count = noise(share / len(sets))
-    least, unseen = math.sqrt(visible * count / rows), UNSEEN * count
+    least, unseen = math.sqrt(visible * count / rows), count
     while least <= 0.5:
         cells = [
             _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count, unseen)
@@ -117,9 +120,10 @@ def blocks_of(
     if centred:
         sets = [columns for columns in sets if min(width(cells[i]) for i in columns) > 1]
     powers = np.array([math.prod(width(cells[i]) - centred for i in columns) ** PAIR_POWER for columns in sets])
+    kind = Contrasts if centred else Counts
     powers *= np.array([FAVOUR if favoured in columns else 1.0 for columns in sets])
     return tuple(
-        Block(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part), centred=centred)
+        kind(columns=columns, groups=tuple(cells[i] for i in columns), share=float(part))
         for columns, part in zip(sets, share * powers / powers.sum(), strict=True)
     )
 
@@ -238,14 +242,12 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 # it is measured, the fitted model says which other pairs must depend on each other, and that is free.
 
 
-# research: Tables: what to measure. Of all rows: the noise of a count at which a pair is still worth measuring
+# research: Tables: constants that matter. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
-# research: Tables: all pairs, and sets of three. The same where all pairs can have it, and fewer than two
-# a column could be chosen
-FAINT_IF_ALL = 1.0 / 30.0
+FAINT_IF_ALL = 2.0 * FAINT  # derived: where all pairs can have it no choice is paid for, and none is left out
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
-# research: Tables: one constant at a time. L1 distance from independence, by the model, from which on a pair is
-# measured
+# convention: L1 distance from independence, by the model, from which on a pair is measured. Half or twice as much
+# changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
 DEPENDENT = 0.01
 
 
@@ -269,7 +271,7 @@ def candidates(cells: Sequence[Integers], generator: np.random.Generator) -> tup
     if len(pairs) > MOST_CANDIDATES:
         kept = np.sort(generator.choice(len(pairs), MOST_CANDIDATES, replace=False))
         pairs = [pairs[index] for index in kept]
-    return tuple(Block(columns=pair, groups=(cells[pair[0]], cells[pair[1]]), share=0.0) for pair in pairs)
+    return tuple(Counts(columns=pair, groups=(cells[pair[0]], cells[pair[1]]), share=0.0) for pair in pairs)
 
 
 def independent_counts(
@@ -291,7 +293,7 @@ def chance(expected: Sequence[Integers], unit: int) -> list[int]:
 
 
 def suggested(
-    mixture: Mixture, cells: Sequence[Integers], known: Sequence[Block], most: int, first: int | None = None
+    mixture: "Mixture", cells: Sequence[Integers], known: Sequence[Block], most: int, first: int | None = None
 ) -> list[tuple[int, int]]:
     """Pairs that were not measured, most dependent by the model first; those with the column `first` before all."""
     dependence = _dependence(mixture, cells)
@@ -302,7 +304,7 @@ def suggested(
     return sorted(worth, key=lambda pair: (first not in pair, -dependence[pair]))[:most]
 
 
-def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
+def _dependence(mixture: "Mixture", cells: Sequence[Integers]) -> Floats:
     """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
     parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
     q = np.concatenate(parts, axis=1)
@@ -322,11 +324,12 @@ def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
 
 
 MOST_DETAIL_NUMBERS = 200_000  # limit: noisy counts: two and a half seconds of exact draws
-# research: Tables: details of pairs. The part of one column that the other tells (Goodman & Kruskal's τ) from which on
-# a pair has a detail; the same times what is left to be told; and rows in cells of several atoms, for there to be any
-STRONG, WORTH, LEAST_MERGED = 0.22, 0.015, 0.1
-# research: Tables: details of pairs. Rows of a fine cell of an ordered column, over the noise of a count
-SEEN = 4.0
+# research: Tables: constants that matter. The part of one column that the other tells (Goodman & Kruskal's τ) from
+# which on a pair has a detail
+STRONG = 0.25
+# convention: of all rows: a smaller part in cells of several atoms, or left to be told, is not worth a detail. Half or
+# twice as much changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
+WORTH = 0.015
 # derived: Σ n/√share over details, of n cells along the line each, is least where shares go with this power of n
 DETAIL_POWER = 2.0 / 3.0
 
@@ -338,7 +341,7 @@ def merged(cells: Integers, distribution: Floats) -> float:
 
 def any_merged(pairs: Sequence[Block], distributions: Sequence[Floats]) -> bool:
     """Whether some column has so many rows in cells of several atoms that there may be details."""
-    return any(merged(own, distributions[column]) > LEAST_MERGED for column, own in finest_cells(pairs).items())
+    return any(merged(own, distributions[column]) > WORTH for column, own in finest_cells(pairs).items())
 
 
 def most_detail_numbers(sizes: Sequence[int]) -> int:
@@ -349,7 +352,7 @@ def most_detail_numbers(sizes: Sequence[int]) -> int:
 def detail_blocks(
     columns: Sequence[Column],
     distributions: Sequence[Floats],
-    mixture: Mixture,
+    mixture: "Mixture",
     pairs: Sequence[Block],
     *,
     rows: float,
@@ -370,7 +373,7 @@ def detail_blocks(
     sets = _forest([link.columns for link in links], {i: width(own) for i, own in fine.items()})
     needs = np.array([max(width(fine[i]) for i in pair) ** DETAIL_POWER for pair in sets])
     return tuple(
-        Block(columns=pair, groups=tuple(fine[i] for i in pair), share=float(part), centred=pairs[0].centred)
+        dataclasses.replace(pairs[0], columns=pair, groups=tuple(fine[i] for i in pair), share=float(part))
         for pair, part in zip(sets, share(len(sets)) * needs / needs.sum(), strict=True)
     )
 
@@ -384,7 +387,7 @@ class _Link:
     worth: float
 
 
-def _links(mixture: Mixture, cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[_Link]:
+def _links(mixture: "Mixture", cells: dict[int, Integers], distributions: Sequence[Floats]) -> list[_Link]:
     """The pairs that nearly determine each other, by the mixture, and have something left to be told within cells."""
     parts = {column: mixture.grouped(column, own) for column, own in cells.items()}
     open_to = [column for column, own in cells.items() if merged(own, distributions[column]) > WORTH]
@@ -399,7 +402,7 @@ def _links(mixture: Mixture, cells: dict[int, Integers], distributions: Sequence
     return sorted((link for link in links if link.worth > WORTH), key=lambda link: (-link.worth, link.columns))
 
 
-def _left(mixture: Mixture, column: int, other: int, cells: Integers, part: Floats) -> float:
+def _left(mixture: "Mixture", column: int, other: int, cells: Integers, part: Floats) -> float:
     """How much the atoms of two columns may still tell of each other within the `cells` of the one, (M, cells).
 
     That is no more than either of them varies there, by Gini's measure 1 − Σp².
@@ -454,7 +457,9 @@ def _fine(column: Column, distribution: Floats, cells: Integers, least: float) -
 # Planning pairs: their cells and shares, from what is known of single columns.
 
 
-TAKEN = 0.5  # research: Tables: details of pairs. Of the share of sets, the most that details have with their own
+TAKEN = (
+    0.5  # convention: of the share of sets, the most that details have with their own: half, never met on nine tables
+)
 
 
 def seen(columns: Sequence[Column], shares: Shares, noise: Noise) -> Noise:
@@ -495,7 +500,7 @@ class Pairing:
             return blocks
         return with_share(blocks, self.shares.pairs + self.shares.details)
 
-    def details(self, mixture: Mixture, pairs: Sequence[Block]) -> tuple[Block, ...]:
+    def details(self, mixture: "Mixture", pairs: Sequence[Block]) -> tuple[Block, ...]:
         """Details: pairs whose columns nearly determine each other by a first fit, once more in finer cells."""
         if self.shares.details == 0.0 or not any_merged(pairs, self.distributions):
             return ()

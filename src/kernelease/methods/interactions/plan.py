@@ -15,10 +15,12 @@ import numpy as np
 
 from kernelease import html
 from kernelease.errors import ParameterError
-from kernelease.measured.blocks import Block, finest, sensitivity_of
+from kernelease.measured.blocks import Block, finest
+from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
 from kernelease.methods.interactions.rounds import Reserve, Workload, fitted_cells
+from kernelease.methods.interactions.sets import WHOLE, promised_share
 from kernelease.methods.interactions.singles import (
     SIZE,
     Noise,
@@ -32,11 +34,14 @@ from kernelease.methods.interactions.singles import (
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.private.encoded import MOST_KEPT
+from kernelease.spool import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
+from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 
+Z = 1.96  # convention: of a 95 % interval
+TELLING = 0.1  # convention: standard deviations, of a half width that a study is planned for
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
@@ -107,6 +112,7 @@ class Plan:
     settings: tuple[Setting, ...]
     notices: tuple[str, ...] = ()  # what such a release can't show
     one: str = "row"  # whom a count counts: a row, or a person with several
+    promises: tuple["Promise", ...] = ()  # of the analyses that were promised
 
     def _repr_html_(self) -> str:
         best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
@@ -133,7 +139,67 @@ class Plan:
         here = Setting.of(self.privacy.epsilon, self.floors, self.attacker)
         table = f"With {self.rows:,} {self.one}s and {columns} column{'s' * (columns > 1)}"
         what = f"{table}, epsilon = {self.privacy.epsilon:.3g} answers {here.answers}."
-        return what, _enough(self.settings)
+        return what, _enough(self.settings), *(promise.told for promise in self.promises)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Promise:
+    """How far off an analysis would be by the noise: half the length of its 95 % interval, in standard deviations.
+
+    Of a mean or share by group, in those of the column, for a group of average size. Of a coefficient, in those of the
+    response for one of the variable. Rows are taken to be spread evenly: a rare group, or a skewed number, has more.
+    """
+
+    analysis: str
+    half_width: float
+    rows: int
+    epsilon: float
+
+    def rows_for(self, half_width: float) -> int:
+        """How many rows it would take for such a half width, at the same promise."""
+        return math.ceil(self.rows * self.half_width / half_width)
+
+    def epsilon_for(self, half_width: float) -> float:
+        """About which ε it would take, with as many rows: noise falls as 1/ε."""
+        return self.epsilon * self.half_width / half_width
+
+    @property
+    def told(self) -> str:
+        """In a sentence."""
+        needed = f"{self.rows_for(TELLING):,} rows, or epsilon = {self.epsilon_for(TELLING):.2g}"
+        more = f"; for ± {TELLING:g} it would take {needed}" if self.half_width > TELLING else ""
+        return f"{self.analysis}: about ± {self.half_width:.2g} standard deviations by noise{more}."
+
+
+def _promises(schema: Schema, method: Interactions, privacy: Privacy, rows: int, total: Loss) -> tuple[Promise, ...]:
+    """What noise makes of each analysis, if every column were uniform."""
+    columns = grouped(schema.columns)
+    sets, noise = method.promised(columns), count_noise(privacy, total)
+    if not sets:
+        return ()
+    share = promised_share(sets) / len(sets)
+    found = []
+    for text in method.analyses:
+        analysis = Analysis.parse(text)
+        widths = {
+            name: _width(columns[schema.names.index(name)], share, rows, noise, analysis) for name in analysis.columns
+        }
+        response = widths[analysis.columns[0]]
+        groups = 1 if "~" in text else math.prod(widths.values()) // response
+        cells = math.prod(widths.values()) // groups
+        half = Z * noise(share) * math.sqrt(cells) * groups / rows
+        found.append(Promise(analysis=text, half_width=half, rows=rows, epsilon=privacy.epsilon))
+    return tuple(found)
+
+
+def _width(column: Column, share: float, rows: int, noise: Noise, analysis: Analysis) -> int:
+    """How many cells a column has in a promised set, if its values are spread evenly."""
+    if column.size <= WHOLE:
+        return int(column.size)
+    together = max(map(len, analysis.sets))
+    least = min(1.0, noise(share) / rows) ** (1.0 / together)
+    return int(max(2, min(column.size, math.floor(1.0 / least))))
 
 
 def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
@@ -146,7 +212,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     """
     if rows < 1:
         raise ParameterError(f"plan: rows must be at least 1, got {rows!r}.")
-    chosen = Interactions() if method is None else method
+    chosen = with_schema(Interactions() if method is None else method, schema)
     promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
     reserve = chosen.reserve(schema.columns)
@@ -161,7 +227,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     numbers = sum(
         block.cells * (looks if len(block.columns) == 1 and block.cells != once[block.columns[0]] else 1)
         for block in blocks_measured
-    )
+    ) + texture.expected_look_numbers(schema.columns)
     work = _workload(schema, blocks_measured, promised, rows, chosen, total, 0 if most is None else pairs)
     settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows, reserve) for e in EPSILONS)
     floors = _floors(schema, blocks, promised, rows, total)
@@ -180,7 +246,13 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         settings=tuple(settings),
         notices=planned_notices(schema, promised, rows, chosen, pairs=measured, floor=alone),
         one="row" if schema.unit is None else "person",
+        promises=_promises(schema, chosen, promised, rows, total),
     )
+
+
+def with_schema(method: Interactions, schema: Schema) -> Interactions:
+    """The method with the analyses of the schema, too."""
+    return dataclasses.replace(method, analyses=(*method.analyses, *schema.analyses))
 
 
 def _blocks(
@@ -251,22 +323,15 @@ def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: i
 
 
 def _noise(block: Block, noise: Noise, privacy: Privacy) -> float:
-    """Noise of what is measured in each cell: a count, or a centred one, which a row moves less."""
-    if not block.centred:
-        return noise(block.share)
-    moved = sensitivity_of(block, privacy.relation, 1).l2 / (block.cells * block_sensitivity(privacy.relation).l2)
+    """Noise of each number of a block, by how far a row moves it beside a count."""
+    moved = block.sensitivity(privacy.relation, 1).l2 / (block.whole * block_sensitivity(privacy.relation).l2)
     return noise(block.share) * moved * math.sqrt(block.numbers / block.cells)
 
 
 def _noise_beside(block: Block, noise: Noise, alone: dict[int, float]) -> float:
-    """Noise of what a centred count lacks: the number of rows, and for two columns their own counts."""
-    if not block.centred:
-        return 0.0
-    if len(block.columns) == 1:
-        return noise(SIZE) / block.cells
-    (m, n), sizes = block.shape, zip(block.columns, block.groups, block.shape, strict=True)
-    first, second = (alone[column] * math.sqrt(len(group) / size) for column, group, size in sizes)
-    return math.hypot(first / n, second / m)
+    """Noise of what a block's numbers leave out of a count, by the number of rows and its columns' own counts."""
+    sizes = zip(block.columns, block.groups, block.grid, strict=True)
+    return block.lacks([alone[column] * math.sqrt(len(group) / size) for column, group, size in sizes], noise(SIZE))
 
 
 def _attacker(total: Loss) -> dict[float, float]:
@@ -323,7 +388,7 @@ def _workload(
         looked_at=looked_at,
         signal=rows / float(np.median(pairs)) if pairs else 0.0,
         classes=1
-        if method.target is None or any(block.centred and len(block.columns) > 1 for block in blocks)
+        if method.target is None or any(not block.adds_up and len(block.columns) > 1 for block in blocks)
         else grouped([schema.column(method.target)])[0].size,
         solver=method.solver,
     )

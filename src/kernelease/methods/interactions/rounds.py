@@ -10,19 +10,21 @@ import pyarrow as pa
 
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
+from kernelease.exact.counts import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.maps import maps_of
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept
 from kernelease.fit.mixtures.objective import signal_of
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.looks import Laid, NoisyLook
 from kernelease.measured.offsets import Levels, in_groups, of_atoms
-from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.mechanisms import PrivacyFilter, noise_scale
+from kernelease.methods.interactions.singles import noise_scale
+from kernelease.privacy.accounting import Loss, Privacy, Selection
+from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.privacy.step import Selection
-from kernelease.private.counts import ExactCounts, joined
 from kernelease.table.domain import Domain
 
 # --------------------
@@ -46,11 +48,13 @@ class Reserve:
     triples: int
     moments: int = 0
     details: int = 0
+    looks: int = 0
+    promised: int = 0
 
     @property
     def numbers(self) -> int:
         """How many numbers all rounds measure."""
-        return self.singles + self.pairs + self.triples + self.moments + self.details
+        return self.singles + self.pairs + self.triples + self.moments + self.details + self.looks + self.promised
 
     def total(self, privacy: Privacy, unit: int = 1) -> Loss:
         """The budget with room for all numbers; `CapacityError` where its noise can't be drawn."""
@@ -75,16 +79,16 @@ CHOSEN: Final = "noisy counts of what was chosen"
 FITTING: Final = "fitting"
 DRAWING: Final = "drawing rows"
 
-# Seconds of one core of an ordinary machine.
-_START = 1.0  # research: Time of a release. Libraries are loaded, and the source is opened
-_PER_CELL = 2e-7  # research: Time of a release. A cell of the table, read, encoded and counted
-_PER_PAIR = 2.5e-8  # research: Time of a release. A row, counted in one pair of columns
-_PER_DRAW = 1.2e-5  # research: Time of a release. A number of exact noise
-_PER_CHOICE = 1.3e-6  # research: Time of a release. A cell of the table, counted in what is chosen
-_PER_STEP = 2e-3  # research: Time of a release. A step of the fit, whatever there is to fit
-_PER_PRODUCT = 3e-11  # research: Time of a release. A multiplication and addition in the fit
-_PER_LOGIT = 3e-8  # research: Time of a release. A parameter of the fit, in one step
-_PER_VALUE = 1.3e-6  # research: Time of a release. A value of a synthetic row, drawn and decoded
+# Seconds of one core of an ordinary machine, read off whole releases (docs/research.md: Time of a release). They change
+# no release: a bar finds out by how much a machine is slower.
+_START = 1.0  # convention: libraries are loaded, and the source is opened
+_PER_CELL = 2e-7  # convention: a cell of the table, read, encoded and counted
+_PER_PAIR = 2.5e-8  # convention: a row, counted in one pair of columns
+_PER_DRAW = 1.2e-5  # convention: a number of exact noise
+_PER_STEP = 2e-3  # convention: a step of the fit, whatever there is to fit
+_PER_PRODUCT = 3e-11  # convention: a multiplication and addition in the fit
+_PER_LOGIT = 3e-8  # convention: a parameter of the fit, in one step
+_PER_VALUE = 1.3e-6  # convention: a cell of the table, counted in what is chosen, or drawn and decoded
 
 
 @final
@@ -114,7 +118,7 @@ class Workload:
         if pairs:
             counted[TOGETHER] = self.rows * (pairs + self.looked_at) * _PER_PAIR + numbers * _PER_DRAW
             counted[ROUGHLY] = self._fit(self.solver.rough())
-            counted[CHOSEN] = table * _PER_CHOICE
+            counted[CHOSEN] = table * _PER_VALUE
         return counted | self.after()
 
     def after(self) -> dict[str, float]:
@@ -132,7 +136,7 @@ def fitted_cells(blocks: Sequence[Block]) -> int:
     cells: dict[int, int] = {}
     for block in blocks:
         if len(block.columns) > 1:
-            for column, size in zip(block.columns, block.shape, strict=True):
+            for column, size in zip(block.columns, block.grid, strict=True):
                 cells[column] = max(size, cells.get(column, 0))
     return max(1, sum(cells.values()))
 
@@ -163,7 +167,22 @@ class Rounds:
     What is to be measured, and what is known, is in terms of groups where a column's atoms are leaves in groups.
     """
 
-    __slots__ = ("_aside", "_blocks", "_budget", "_counts", "_levels", "_moments", "_noise", "_ordered", "_selections")
+    __slots__ = (
+        *(
+            "_aside",
+            "_blocks",
+            "_budget",
+            "_counts",
+            "_kept",
+            "_laid",
+            "_levels",
+            "_looks",
+            "_moments",
+            "_noise",
+            "_ordered",
+        ),
+        "_selections",
+    )
 
     def __init__(
         self,
@@ -173,10 +192,13 @@ class Rounds:
         ordered: tuple[int, ...],
         *,
         aside: float = 0.0,
+        kept: float = 0.0,
         levels: Levels | None = None,
+        looks: tuple[NoisyLook, ...] = (),
+        laid: tuple[Laid, ...] = (),
     ) -> None:
         self._counts, self._budget, self._noise, self._ordered = counts, budget, noise, ordered
-        self._aside = aside
+        self._aside, self._kept, self._looks, self._laid = aside, kept, looks, laid
         self._levels: Levels = (None,) * len(ordered) if levels is None else levels
         self._blocks: list[NoisyBlock] = []
         self._moments: list[NoisyBlock] = []
@@ -184,11 +206,18 @@ class Rounds:
 
     @property
     def left(self) -> float:
-        """The share of the budget that no step has used yet, less what is set aside: the last round takes all of it."""
+        """The share of the budget that no step has used yet, less what is set aside: the last round takes all of it.
+
+        What is kept for whoever comes after is never spent here.
+        """
         spent, total = self._budget.spent, self._budget.total
         if self._budget.privacy.pure:
-            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon) - self._aside
-        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared) - self._aside
+            return _ROUNDING * (1.0 - spent.pure_epsilon / total.pure_epsilon) - self._aside - self._kept
+        return _ROUNDING * (1.0 - spent.mu_squared / total.mu_squared) - self._aside - self._kept
+
+    def release(self, share: float) -> None:
+        """Open one of the reserves: so much of what was set aside may be spent."""
+        self._aside -= share
 
     def open(self) -> None:
         """Open the reserves: from here on, what was set aside may be spent."""
@@ -235,6 +264,8 @@ class Rounds:
             ordered=self._ordered,
             selections=tuple(self._selections),
             moments=self._moments,
+            looks=self._looks,
+            laid=self._laid,
         )
 
     def weigh(self, blocks: Sequence[Block]) -> None:
@@ -298,9 +329,10 @@ class FittedTable:
         if domain.schema is not None:
             mixture = kept(mixture, bounds_of(domain.schema.columns, self.measured))
         poor: list[Misfit] = []
+        maps = maps_of(self.measured)
 
         def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
-            rows = draw_rows(mixture, number, generator, whole=wanted)
+            rows = maps.applied(draw_rows(mixture, number, generator, whole=wanted), generator)
             if number == wanted:
                 poor[:] = mixture.poorly_held_by(rows)
             return rows.T
@@ -321,4 +353,30 @@ def poorly_held(poor: Sequence[Misfit], names: Sequence[str]) -> str:
     return (
         "Synthetic rows do not hold all that was measured: χ² per number, about 1 where only noise is in the way, "
         f"is {', '.join([*told, *more])}. Estimates come from the noisy counts and are not touched by it."
+    )
+
+
+def joined(
+    parts: Sequence[NoisyBlock],
+    counts: ExactCounts,
+    neighbours: Neighbours,
+    *,
+    ordered: tuple[int, ...] = (),
+    selections: tuple[Selection, ...] = (),
+    moments: Sequence[NoisyBlock] = (),
+    looks: tuple[NoisyLook, ...] = (),
+    laid: tuple[Laid, ...] = (),
+) -> NoisyBlocks:
+    """All that was measured so far, with the number of rows: public, or estimated from the noisy counts."""
+    known = counts.public_rows(neighbours)
+    return NoisyBlocks(
+        sizes=counts.sizes,
+        blocks=tuple(parts),
+        neighbours=neighbours,
+        rows=estimated_rows(tuple(parts)) if known is None else known,
+        ordered=ordered,
+        selections=selections,
+        moments=tuple(moments),
+        looks=looks,
+        laid=laid,
     )

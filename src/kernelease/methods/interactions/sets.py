@@ -1,36 +1,37 @@
 """The last rounds: sets of three or four columns, chosen privately, and offsets within cells."""
 
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlocks
-from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Offsets, offsets
+from kernelease.measured.counts import Counts
+from kernelease.measured.moments import Moments
+from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Ends, Offsets, offsets
 from kernelease.methods.interactions.pairs import finest_cells
 from kernelease.methods.interactions.singles import MOST_TRIPLES, Noise, cells_of, coarser, width
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Celled, Column
+
+if TYPE_CHECKING:
+    from kernelease.fit.mixtures.mixture import Mixture
 
 # --------------------
 # Sets of three or four columns, chosen privately where the fit of pairs is farthest from the table.
 
 
 MOST_CANDIDATES = 1000  # limit: sets of three that are looked at
-# research: Tables: sets of four. Those that are looked at: all of ten columns
-MOST_FOURS = 250
+MOST_FOURS = 250  # limit: sets of four that are looked at: all of ten columns
 MOST_NARROW = 20  # limit: columns of fewest cells of which every set of four is thought of: 4,845
 MOST_SET_NUMBERS = 40_000  # limit: noisy counts: half a second of exact draws
 SMALLEST_LEAST = 1e-6  # limit: share of a cell: no column has a million
-# research: Tables: one constant at a time. Rows expected in a cell of a set, over the noise of its count
-VISIBLE = 1.0
 
 Columns: TypeAlias = tuple[int, ...]
 
@@ -67,7 +68,7 @@ class Cells:
         held = [known.get(column, one) for column, one in enumerate(coarsening.one_cell)]
         if not count:
             return cls(threes=coarsening.one_cell, fours=coarsening.one_cell)
-        visible = VISIBLE * noise(share / count) / noisy.rows
+        visible = noise(share / count) / noisy.rows
         threes = coarsening.of(held, visible ** (1.0 / 3.0), size=3, most=MOST_SET_NUMBERS)
         fours = coarsening.of(threes, visible**0.25, size=4, most=MOST_SET_NUMBERS // count)
         return cls(threes=threes, fours=fours)
@@ -103,7 +104,7 @@ class _Coarsening:
 
 
 def candidates(
-    noisy: NoisyBlocks, mixture: Mixture, cells: Cells, *, count: int, share: float
+    noisy: NoisyBlocks, mixture: "Mixture", cells: Cells, *, count: int, share: float
 ) -> tuple[tuple[Block, ...], int]:
     """Sets that could be measured, for an equal part of the share; and how many of them may be.
 
@@ -122,7 +123,8 @@ def candidates(
 
 
 def _set_blocks(sets: Sequence[Columns], cells: Sequence[Integers], share: float) -> tuple[Block, ...]:
-    return tuple(Block(columns=s, groups=tuple(cells[i] for i in s), share=share) for s in sets)
+    groups = [tuple([cells[i] for i in s]) for s in sets]
+    return tuple([Counts(columns=s, groups=own, share=share) for s, own in zip(sets, groups, strict=True)])
 
 
 def _promising(sets: Sequence[Columns], dependence: Floats, cells: Sequence[Integers], most: int) -> list[Columns]:
@@ -172,7 +174,7 @@ def most_set_numbers(sizes: Sequence[int], count: int | None) -> int:
     return min(MOST_SET_NUMBERS, math.prod(sorted(sizes)[-MOST_COLUMNS:]) * (MOST_TRIPLES if count is None else count))
 
 
-def expected_counts(mixture: Mixture, blocks: Sequence[Block], rows: float, unit: int) -> list[Integers]:
+def expected_counts(mixture: "Mixture", blocks: Sequence[Block], rows: float, unit: int) -> list[Integers]:
     """What the fitted model says of each block, as whole units."""
     return [np.rint(rows * unit * mixture.joint(block.columns, block.groups)).astype(np.int64) for block in blocks]
 
@@ -189,10 +191,11 @@ def handicaps(blocks: Sequence[Block], cells: Cells, noise: Noise, unit: int) ->
         widest = math.prod(sorted(widths[i] for i in block.columns)[-3:])
         return max(block.cells, widest) if len(block.columns) > 3 else block.cells
 
-    return [round(math.sqrt(2.0 / math.pi) * noise(block.share) * numbers(block) * unit) for block in blocks]
+    levels = {share: math.sqrt(2.0 / math.pi) * noise(share) for share in {block.share for block in blocks}}
+    return [round(levels[block.share] * numbers(block) * unit) for block in blocks]
 
 
-def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
+def _dependence(mixture: "Mixture", cells: Sequence[Integers]) -> Floats:
     """For each pair of columns, the L1 distance between their joint distribution and the product: (D, D)."""
     parts = [mixture.grouped(column, group) for column, group in enumerate(cells)]
     dependence = np.zeros((len(cells),) * 2)
@@ -203,18 +206,71 @@ def _dependence(mixture: Mixture, cells: Sequence[Integers]) -> Floats:
 
 
 # --------------------
+# Sets of columns that were promised to an analysis: public, and measured in every release.
+
+
+PROMISED = 0.1  # convention: of the budget, for each set of columns that an analysis needs…
+MOST_PROMISED = 0.5  # convention: …and for all of them together
+WHOLE = 8  # limit: values of a column that are all told apart in a promised set
+
+
+def promised_share(sets: Sequence[Columns]) -> float:
+    """The share of the budget that is set aside for promised sets."""
+    return min(MOST_PROMISED, PROMISED * len(sets))
+
+
+def most_promised_numbers(sizes: Sequence[int], sets: Sequence[Columns]) -> int:
+    """The most counts of this round."""
+    return min(MOST_SET_NUMBERS * len(sets), sum(math.prod(sizes[i] for i in one) for one in sets))
+
+
+def promised_blocks(
+    noisy: NoisyBlocks, distributions: Sequence[Floats], sets: Sequence[Columns], *, share: float, noise: Noise
+) -> tuple[Block, ...]:
+    """A block for each promised set, in cells that hold about as many rows as the noise of a count; two at least.
+
+    They never part what the cells of pairs hold together, so that counts of both add up.
+    """
+    known = finest_cells([one.block for one in noisy.blocks if len(one.block.columns) == 2])
+    visible = noise(share / len(sets)) / noisy.rows
+    blocks = []
+    for one in sets:
+        least = max(SMALLEST_LEAST, visible ** (1.0 / len(one)))
+        groups = [_told_apart(noisy, distributions, column, known.get(column), least) for column in one]
+        while math.prod(map(width, groups)) > MOST_SET_NUMBERS and least < 1.0:
+            least *= 1.2
+            groups = [_told_apart(noisy, distributions, column, known.get(column), least) for column in one]
+        blocks.append(Counts(columns=one, groups=tuple(groups), share=share / len(sets)))
+    return tuple(blocks)
+
+
+def _told_apart(
+    noisy: NoisyBlocks, distributions: Sequence[Floats], column: int, known: Integers | None, least: float
+) -> Integers:
+    """The cells of a column: its values where they are few, else cells of many rows, and two at least."""
+    own, ordered = distributions[column], (noisy.ordered or (0,) * noisy.width)[column]
+    every: Integers = np.arange(len(own))
+    if len(own) <= WHOLE:
+        return every
+    cells = every if known is None else known
+    found = coarser(cells, own, least, ordered)
+    while width(found) < 2 and least > SMALLEST_LEAST:
+        least *= 0.5
+        found = coarser(cells, own, least, ordered)
+    return found if width(found) > 1 else cells
+
+
+# --------------------
 # Sums of offsets: how far numbers and dates lie from the middles of their cells.
 #
 # Counts say in which cell a number is. The sums of offsets say the rest, so that means, means of groups and products
 # of numbers become linear functions of what was measured, with no gap of a cell's width.
 
 
-MOMENTS = 0.01  # research: Tables: moments beside counts. Of the budget, where there are numbers or dates
+MOMENTS = 0.01  # research: Tables: constants that matter. Of the budget, where there are numbers or dates
 ALONE = 1.0 / 3.0  # convention: of that, for single columns, cell by cell
 # convention: of the share of the moment with the widest cell: no moment gets less
 LEAST_PART = 0.02
-# research: Tables: moments beside counts. Of how far the rows of a cell that is left out could be off
-DOUBT = 0.5
 FEW = 1.0 / 16.0  # convention: of all rows, in a cell of a column that is in no pair
 FEWEST_BITS = 12  # limit: of weights: fewer would round offsets coarsely
 SPARE = 2  # limit: bits between the noise of a moment and the largest that can be drawn
@@ -244,22 +300,23 @@ def moment_blocks(
     they tell. Wider cells need larger sums: a block's share grows with the width of its widest cell, in standard
     deviations of the column.
     """
+    ends = [Ends.of(column) if isinstance(column, Celled) else None for column in columns]
     cells = [_cells(noisy, i, column, p) for i, (column, p) in enumerate(zip(columns, distributions, strict=True))]
     about = noise(total * (1.0 - ALONE) / max(1, len(_pairs(noisy)))) / noisy.blocks[0].unit
     rows = [np.bincount(own, noisy.rows * p).astype(np.float64) for own, p in zip(cells, distributions, strict=True)]
-    narrow = [_narrow(column, own, n, about) for column, own, n in zip(columns, cells, rows, strict=True)]
-    scales = [_deviation(column, p) for column, p in zip(columns, distributions, strict=True)]
-    blocks = _moment_blocks(columns, noisy, cells, narrow, scales, total, 2 * BITS_OF_PRODUCT)
+    narrow = [_narrow(column, own, n, about) for column, own, n in zip(ends, cells, rows, strict=True)]
+    scales = [_deviation(column, p) for column, p in zip(ends, distributions, strict=True)]
+    blocks = _moment_blocks(ends, noisy, cells, narrow, scales, total, 2 * BITS_OF_PRODUCT)
     if not blocks:
         return ()
     room = math.floor(math.log2(LARGEST_LAPLACE_SCALE / noise(min(block.share for block in blocks)))) - SPARE
     if room >= 2 * BITS_OF_PRODUCT:
         return blocks
-    return _moment_blocks(columns, noisy, cells, narrow, scales, total, room) if room >= FEWEST_BITS else ()
+    return _moment_blocks(ends, noisy, cells, narrow, scales, total, room) if room >= FEWEST_BITS else ()
 
 
 def _moment_blocks(
-    columns: Sequence[Column],
+    columns: Sequence[Ends | None],
     noisy: NoisyBlocks,
     cells: Sequence[Integers],
     narrow: Sequence[float],
@@ -284,17 +341,17 @@ def _cells(noisy: NoisyBlocks, index: int, column: Column, distribution: Floats)
     return cells_of(distribution, FEW, column.in_order)
 
 
-def _narrow(column: Column, cells: Integers, rows: Floats, noise: float) -> float:
+def _narrow(column: Ends | None, cells: Integers, rows: Floats, noise: float) -> float:
     """The half width up to which cells are summed: the noise of their sum, and what the others may be off, are least.
 
-    With 95 % limits of the noise, 2·noise·h + DOUBT·Σ rows·half over the cells whose half is above h.
+    With 95 % limits of the noise, 2·noise·h + Σ rows·half over the cells whose half is above h.
     """
-    found = _offsets(column, cells, apart=True, bits=BITS)
+    found = None if column is None else offsets(column, cells, apart=True, bits=BITS)
     if found is None:
         return math.inf
     half = np.nan_to_num(found.half)
     widths = np.unique(half[half > 0.0])
-    costs = [2.0 * noise * width + DOUBT * float(rows @ np.where(half > width, half, 0.0)) for width in widths]
+    costs = [2.0 * noise * width + float(rows @ np.where(half > width, half, 0.0)) for width in widths]
     return float(widths[int(np.argmin(costs))])
 
 
@@ -303,34 +360,32 @@ def _pairs(noisy: NoisyBlocks) -> list[tuple[int, int]]:
     return sorted({pair for block in noisy.blocks for pair in itertools.combinations(sorted(block.block.columns), 2)})
 
 
-def _offsets(column: Column, cells: Integers, *, apart: bool, bits: int, narrow: float = math.inf) -> Offsets | None:
-    return offsets(column, cells, apart=apart, bits=bits, narrow=narrow) if isinstance(column, Celled) else None
-
-
-def _deviation(column: Column, distribution: Floats) -> float:
+def _deviation(column: Ends | None, distribution: Floats) -> float:
     """The standard deviation of a number or date in its own unit, by a noisy distribution; 1 for others."""
-    if not isinstance(column, Celled):
+    if column is None:
         return 1.0
-    low, high = (bound.astype(np.float64) for bound in column.bounds())
-    middle, shares = low / 2 + high / 2, np.maximum(distribution[: column.cell_count], 0.0)
+    low, high = column.lowest, column.highest
+    middle, shares = low / 2 + high / 2, np.maximum(distribution[: len(low)], 0.0)
     mean = float(np.average(middle, weights=shares)) if shares.any() else float(middle.mean())
     square = float(np.average((middle - mean) ** 2, weights=shares)) if shares.any() else 0.0
     return math.sqrt(square) if square > 0.0 else max(1.0, float(high[-1] - low[0]))
 
 
 def _alone(
-    columns: Sequence[Column], cells: Sequence[Integers], scales: Sequence[float], bits: int
+    columns: Sequence[Ends | None], cells: Sequence[Integers], scales: Sequence[float], bits: int
 ) -> list[tuple[Block, float]]:
-    found = []
-    for index, column in enumerate(columns):
-        if (own := _offsets(column, cells[index], apart=True, bits=bits)) is not None:
-            block = Block(columns=(index,), groups=(cells[index],), share=0.0, ramps=(own.ramp,))
+    numbers = [(index, column) for index, column in enumerate(columns) if column is not None]
+    each = [offsets(column, cells[index], apart=True, bits=bits) for index, column in numbers]
+    found: list[tuple[Block, float]] = []
+    for (index, _), own in zip(numbers, each, strict=True):
+        if own is not None:
+            block = Moments(columns=(index,), groups=(cells[index],), share=0.0, ramps=(own.ramp,))
             found.append((block, own.widest / scales[index]))
     return found
 
 
 def _beside(
-    columns: Sequence[Column],
+    columns: Sequence[Ends | None],
     pairs: Sequence[tuple[int, int]],
     cells: Sequence[Integers],
     narrow: Sequence[float],
@@ -339,21 +394,25 @@ def _beside(
 ) -> list[tuple[Block, float]]:
     """For every pair that was counted: the offsets of each in the cells of the other, and the product of both."""
 
+    @functools.cache
     def about(index: int, most: int) -> Offsets | None:
-        return _offsets(columns[index], cells[index], apart=False, bits=most, narrow=narrow[index])
+        column = columns[index]
+        if column is None:
+            return None
+        return offsets(column, cells[index], apart=False, bits=most, narrow=narrow[index])
 
-    found = []
+    found: list[tuple[Block, float]] = []
     for one, other in pairs:
         for first, second in ((one, other), (other, one)):
             if (own := about(first, min(BITS, bits))) is not None:
                 groups = np.zeros_like(cells[first]), cells[second]
-                block = Block(columns=(first, second), groups=groups, share=0.0, ramps=(own.ramp, None))
+                block = Moments(columns=(first, second), groups=groups, share=0.0, ramps=(own.ramp, None))
                 found.append((block, own.widest / scales[first]))
         both = [about(index, bits // 2) for index in (one, other)]
         if both[0] is not None and both[1] is not None:
             groups = np.zeros_like(cells[one]), np.zeros_like(cells[other])
             ramps = both[0].ramp, both[1].ramp
-            block = Block(columns=(one, other), groups=groups, share=0.0, ramps=ramps)
+            block = Moments(columns=(one, other), groups=groups, share=0.0, ramps=ramps)
             found.append((block, both[0].widest / scales[one] * both[1].widest / scales[other]))
     return found
 

@@ -10,8 +10,12 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import Block
+from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Counts
 from kernelease.measured.offsets import declared_levels
+from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Sensitivity
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 
@@ -43,24 +47,18 @@ def leaves(columns: Sequence[Column]) -> tuple[int, ...]:
 # Dividing the budget among single columns, pairs, and sets that are chosen later.
 
 
-SIZE = 0.03  # research: Tables: single columns without their mean. For the number of rows, where it is private
-LEAST_SINGLES, MOST_SINGLES = 0.1, 0.6  # research: Tables: one constant at a time. Of the budget for single columns
-# research: Tables: pairs in few cells, too. The same where pairs say nothing about single columns; the most grows with
-# the logarithm (to base 2) of the number of columns
-LEAST_BESIDE_INTERACTIONS, MOST_BESIDE_INTERACTIONS, MORE_FOR_MORE = 0.15, 0.3, 0.03
-# research: Tables: single columns, twice. Columns beyond which the most grows twice as fast; and what it never passes
-MANY_COLUMNS, MOST_OF_ALL = 16, 0.75
-# research: Tables: interactions in place of counts. Times what they have beside counts of pairs
-SINGLES_BESIDE_INTERACTIONS = 1.3
-# research: Tables: all pairs, and sets of three. What a larger set gets of the budget, over what a pair gets
+SIZE = 0.03  # research: Tables: constants that matter. For the number of rows, where it is private
+# research: Tables: constants that matter. Of the budget for single columns; the most grows with the logarithm (to
+# base 2) of the number of columns
+LEAST_SINGLES, MOST_SINGLES, MORE_FOR_MORE = 0.15, 0.3, 0.03
+# research: Tables: constants that matter. What a larger set gets of the budget, over what a pair gets
 TRIPLE = 0.5
-DETAILS = 0.03  # research: Tables: details of pairs. Of the share of pairs, for details of some
-# research: Tables: one constant at a time. Of what they have without one: pairs per class show them too
-SINGLES_BESIDE_TARGET = 0.75
-CHOICE = 0.02  # research: Tables: one constant at a time. Of the budget for choosing them
-FEWEST_TRIPLES, MOST_TRIPLES = 4, 40  # research: Tables: one constant at a time. Sets of three or four
-# research: Tables: one constant at a time. Of a forest of pairs and for its counts, where pairs are chosen
-FOREST_CHOICE, FOREST = 0.05, 0.08
+# convention: of the share of pairs, for details of some. Half or twice as much changes no table's error by more than
+# chance (docs/research.md: Tables: constants that matter)
+DETAILS = 0.03
+CHOICE = 0.02  # research: Tables: constants that matter. Of the budget for choosing them, or a forest of pairs
+MOST_TRIPLES = 40  # limit: sets of three or four: the fit's time grows with them
+FOREST = 0.08  # research: Tables: constants that matter. Of the budget for counts of a forest, where pairs are chosen
 
 
 @final
@@ -94,19 +92,17 @@ class Shares:
 
         Where the noise is as large as the counts (signal near 1), a release is mostly single columns; where it is
         small, they are cheap: their share falls as 1/√signal. Pairs and larger sets part the rest: there are more
-        such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets.
+        such sets the better they can be seen, and each gets `TRIPLE` of what a pair gets. With a `target` there are
+        fewer sets of three to choose from.
         """
         size = 0.0 if known_rows else SIZE
         if columns == 1:
             return cls(
                 size=size, singles=1.0 - size, pairs=0.0, choice=0.0, triples=0.0, count=0, interactions=interactions
             )
-        singles = max(LEAST_SINGLES, min(MOST_SINGLES, signal**-0.5) * (SINGLES_BESIDE_TARGET if target else 1.0))
-        if interactions:
-            wanted = SINGLES_BESIDE_INTERACTIONS * signal**-0.5
-            singles = max(LEAST_BESIDE_INTERACTIONS, min(_most_beside_interactions(columns), wanted))
+        singles = max(LEAST_SINGLES, min(_most_singles(columns), signal**-0.5))
         most = columns * (columns - 1) * (columns - 2) // 6 - (columns - 1) * (columns - 2) // 2 * target
-        wished = min(MOST_TRIPLES, max(FEWEST_TRIPLES, int(5.0 * signal**0.5))) if triples is None else triples
+        wished = min(MOST_TRIPLES, int(5.0 * signal**0.5)) if triples is None else triples
         count = max(0, min(wished, most))
         choice = CHOICE if count else 0.0
         sets, together = TRIPLE * count, 1.0 - size - singles - choice
@@ -145,8 +141,8 @@ class Shares:
             )
         return dataclasses.replace(
             self,
-            pairs=1.0 - self.size - self.singles - FOREST_CHOICE - FOREST,
-            choice=FOREST_CHOICE,
+            pairs=1.0 - self.size - self.singles - CHOICE - FOREST,
+            choice=CHOICE,
             forest=FOREST,
             triples=0.0,
             count=0,
@@ -155,27 +151,33 @@ class Shares:
         )
 
 
-def _most_beside_interactions(columns: int) -> float:
-    """The most that single columns get beside interactions: every column takes part in more pairs the more there are.
+def _most_singles(columns: int) -> float:
+    """The most that single columns get: every column takes part in more pairs the more there are.
 
-    >>> [round(_most_beside_interactions(columns), 2) for columns in (2, 16, 64, 1000)]
-    [0.33, 0.42, 0.54, 0.75]
+    >>> [round(_most_singles(columns), 2) for columns in (2, 16, 64, 1000)]
+    [0.33, 0.42, 0.48, 0.6]
     """
-    more = math.log2(columns) + max(0.0, math.log2(columns / MANY_COLUMNS))
-    return min(MOST_OF_ALL, MOST_BESIDE_INTERACTIONS + MORE_FOR_MORE * more)
+    return MOST_SINGLES + MORE_FOR_MORE * math.log2(columns)
 
 
 # --------------------
 # How finely to count columns: atoms, and cells of them, that hold enough rows to be seen through the noise.
 
 
-# research: Tables: moments beside counts. Of the noise of a count, what one more cell is taken to add to an interval
-ADDED = 1.0
-# research: Tables: single columns, twice. An atom is seen whole where it holds so many standard deviations of its noise
-SEEN = 2.0
+# research: Tables: constants that matter. What holds so many standard deviations of its noise is seen: an atom, and a
+# fine cell of an ordered column in a detail
+SEEN = 4.0
+EMPTY = 2e-6  # limit: of a column's rows: an atom with less has none, as no distribution makes any atom impossible
 _TURNS = 3  # convention: after which needs change by less than the noise of the counts that they come from
 
 Noise: TypeAlias = Callable[[float], float]  # share of the budget → standard deviation of a count, in rows
+
+
+def noise_scale(privacy: Privacy, total: Loss, sensitivity: Sensitivity, share: float) -> float:
+    """The standard deviation that `measure` would add for a share of the budget `total`, before it is drawn."""
+    if privacy.pure:
+        return math.sqrt(2.0) * sensitivity.l1 / (share * privacy.epsilon)
+    return sensitivity.l2 / math.sqrt(share * total.mu_squared)
 
 
 def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise: Noise, power: float) -> list[float]:
@@ -187,7 +189,7 @@ def atoms_seen(distributions: Sequence[Floats], rows: float, share: float, noise
 
     >>> even, single = np.full(100, 0.01), np.array([0.99] + [0.0001] * 99)
     >>> [round(need, 1) for need in atoms_seen([even, single], 10_000, 1.0, lambda share: 20 / share**0.5, 0.5)]
-    [100.0, 1.9]
+    [100.0, 1.4]
     """
     needs = [float(len(one)) for one in distributions]
     for _ in range(_TURNS):
@@ -278,8 +280,12 @@ def parted(cells: Integers, rows: Floats, ends: tuple[Floats, Floats], noise: fl
     waiting = list(zip(sorted(starts), [*sorted(starts)[1:], count], strict=True))
     while waiting:
         first, last = waiting.pop()
-        half, centre = (high[last - 1] - low[first]) / 2.0, (high[last - 1] + low[first]) / 2.0
-        cost = ADDED * noise * max(abs(centre - mean), spread)
+        there = np.flatnonzero(held[first:last] > EMPTY * total)
+        if not there.size:
+            continue
+        start, end = low[first + there[0]], high[first + there[-1]]  # atoms without rows at its ends don't make it wide
+        half, centre = (end - start) / 2.0, (end + start) / 2.0
+        cost = noise * max(abs(centre - mean), spread)
         cut = min(max(int(np.searchsorted(low, centre)), first + 1), last - 1)
         if first < cut < last and float(held[first:last].sum()) * half / 2.0 > cost:
             starts.add(cut)
@@ -299,14 +305,11 @@ def width(cells: Integers) -> int:
 # The first two rounds: every column once, then again with the share that its first counts call for.
 
 
-SINGLE_POWER = 0.5  # research: Tables: what to measure. A column's share grows with this power of its atoms
-FIRST = 0.3  # research: Tables: single columns, twice. Of the share of single columns, for a first look
-LONG = 128  # research: Tables: one constant at a time. More ordered atoms than that are measured in runs, too
-RUN = 16  # research: Tables: one constant at a time. Atoms of a run
-COARSE = 1.0 / 3.0  # research: Tables: one constant at a time. Of a long column's share, for the runs
-# research: Tables: interactions in place of counts. Beside interactions also shorter ones, of more ordered atoms than
-# that, which get less for it
-SHORTER, SHORTER_COARSE = 40, 0.15
+SINGLE_POWER = 0.5  # research: Tables: constants that matter. A column's share grows with this power of its atoms
+FIRST = 0.3  # research: Tables: constants that matter. Of the share of single columns, for a first look
+LONG = 128  # research: Tables: constants that matter. More ordered atoms than that are measured in runs, too
+RUN = 16  # research: Tables: constants that matter. Atoms of a run
+COARSE = 1.0 / 3.0  # research: Tables: constants that matter. Of a long column's share, for the runs
 LEAVES = 2.0  # research: Tables: leaves of a hierarchy. Of the share of a column's groups, for its leaves
 
 
@@ -322,7 +325,8 @@ def single_blocks(
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
     Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen. Counts of
-    pairs show such sums, too, and `interactions` do not: beside these, shorter columns are measured in runs as well.
+    pairs show such sums, too, and `interactions` do not: beside these, a column of more than two runs is measured in
+    runs as well, for half as much.
     A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all. Where
     they are `centred`, noise is less, and the number of rows has to be known from elsewhere.
 
@@ -333,19 +337,21 @@ def single_blocks(
     beside = [LEAVES if count else 0.0 for count in leaves] or [0.0] * len(columns)
     powers = np.array(sizes, dtype=np.float64) ** SINGLE_POWER
     whole = float((powers * (1.0 + np.array(beside))).sum())
-    blocks = []
+    blocks: list[Block] = []
+    in_order = [column.in_order for column in columns]
     for index, (column, part) in enumerate(zip(columns, share * powers / whole, strict=True)):
-        ordered = column.in_order
-        coarse = COARSE if ordered > LONG else SHORTER_COARSE if interactions and ordered > SHORTER else 0.0
+        ordered = in_order[index]
+        short = interactions and ordered > 2 * RUN
+        coarse = COARSE if ordered > LONG else COARSE / 2.0 if short else 0.0
         fine = part * (1.0 - coarse)
-        several = centred and column.size > 1  # what has one value has nothing but its mean
-        blocks.append(Block(columns=(index,), groups=(np.arange(column.size),), share=float(fine), centred=several))
+        kind = Contrasts if centred and column.size > 1 else Counts  # what has one value has nothing but its mean
+        blocks.append(kind(columns=(index,), groups=(np.arange(column.size),), share=float(fine)))
         if coarse > 0.0:
             runs = _runs(column.size, ordered)
-            blocks.append(Block(columns=(index,), groups=(runs,), share=float(part - fine), centred=several))
+            blocks.append(kind(columns=(index,), groups=(runs,), share=float(part - fine)))
         if beside[index] > 0.0:
             every = np.arange(leaves[index])
-            blocks.append(Block(columns=(index,), groups=(every,), share=float(beside[index] * part)))
+            blocks.append(Counts(columns=(index,), groups=(every,), share=float(beside[index] * part)))
     return tuple(blocks)
 
 
@@ -359,7 +365,7 @@ def first_look(columns: int, *, pure: bool) -> float:
 
 def number_of_rows(share: float) -> Block:
     """A block of no columns: one cell, in which every row is."""
-    return Block(columns=(), groups=(), share=share)
+    return Counts(columns=(), groups=(), share=share)
 
 
 def centres(columns: int, neighbours: Neighbours, *, pure: bool) -> bool:

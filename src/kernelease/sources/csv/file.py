@@ -16,8 +16,7 @@ import pyarrow as pa
 
 from kernelease.errors import ParameterError, SourceError
 from kernelease.sources.csv.records import Block, CellParser, Place, RecordReader, decoded, record_ends
-from kernelease.sources.files import FileSource, FileStamp
-from kernelease.sources.source import Piece
+from kernelease.sources.source import FileSource, FileStamp, Piece
 from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding
 
 # --------------------

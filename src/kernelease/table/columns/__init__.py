@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.table.columns.celled import Celled, Stepped
-    from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
+    from kernelease.table.columns.column import MOST_ATOMS, Celled, Codes, Column, Stepped
     from kernelease.table.columns.listed import OTHER_LABEL, Boolean, Category, Hierarchy, Listed, Ordinal, String
     from kernelease.table.columns.numeric import Integer, Number
     from kernelease.table.columns.registry import (
@@ -22,8 +21,7 @@ else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "celled": "Celled Stepped",
-            "column": "Codes Column MOST_ATOMS",
+            "column": "Celled Codes Column MOST_ATOMS Stepped",
             "listed": "Boolean Category Hierarchy Listed OTHER_LABEL Ordinal String",
             "numeric": "Integer Number",
             "registry": "COLUMN_TYPES FILL_IN column_from_dict column_keys column_to_dict required_keys",

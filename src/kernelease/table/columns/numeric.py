@@ -4,6 +4,7 @@ import math
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, ClassVar, final
 
@@ -13,8 +14,15 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.celled import Celled, Levels, LogLevels, Stepped, levels_of, log_cuts, points_in
-from kernelease.table.columns.column import Codes, Column
+from kernelease.table.columns.column import Celled, Codes, Column, Stepped
+from kernelease.table.columns.levels import (
+    LaidLevels,
+    Levels,
+    LogLevels,
+    levels_of,
+    log_cuts,
+    points_in,
+)
 from kernelease.table.reading import dense, read_numbers
 
 # --------------------
@@ -156,7 +164,9 @@ class Integer(Stepped):
         self._check_default(self.min, self.max)
 
     @property
-    def _levels(self) -> Levels | LogLevels:
+    def levels(self) -> Levels | LogLevels | LaidLevels:
+        if self.texture is not None:
+            return LaidLevels((self.max - self.min) // self.resolution + 1, self.texture.first)
         return levels_of(
             Fraction(self.min), Fraction(self.max), Fraction(self.resolution), self._most_cells, self.scale
         )
@@ -187,6 +197,11 @@ class Integer(Stepped):
 
     def _text(self, tick: int) -> str:
         return str(tick)
+
+    def level_of(self, numbers: Floats) -> Integers:
+        """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
+        ticks = np.floor(np.clip(numbers, self.low, self.high)).astype(np.int64)
+        return np.minimum((ticks - self.low) // self.resolution, self.levels.number - 1)
 
     def _encode(self, array: pa.Array) -> Codes:
         if pa.types.is_integer(array.type):
@@ -330,28 +345,37 @@ class Number(Celled):
         return int((high - low) // spacing) + 1
 
     @property
-    def _levels(self) -> Levels | LogLevels:
+    def phase(self) -> int:
+        """`min` over `spacing`, where that is whole."""
+        multiple = fraction(self.min) / fraction(self.spacing or 1.0)
+        return int(multiple) if multiple.denominator == 1 else 0
+
+    @property
+    def levels(self) -> Levels | LogLevels | LaidLevels:
         """The legal values, counted in the decimals that the owner wrote."""
+        if self.texture is not None:
+            return LaidLevels(self._number_of_levels, self.texture.first)
         low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
         return levels_of(low, high, spacing, self._most_cells, self.scale)
 
     @property
     def cell_count(self) -> int:
         """The number of cells."""
-        return self._most_cells if self.spacing is None else self._levels.cells
+        return self._most_cells if self.spacing is None else self.levels.cells
 
     @property
     def points(self) -> int:
         """1 if `min` and `max` are points beside cells of several values, else 0."""
-        return points_in(self._most_cells) if self.spacing is None else self._levels.points
+        return points_in(self._most_cells) if self.spacing is None else self.levels.points
 
     @property
     def cuts(self) -> Floats | None:
         """Where each cell but the first begins, where cells widen with the value; else None: (cell_count − 1,)."""
         if self.spacing is not None:
-            levels = self._levels
-            first = levels.bounds()[0][1:].tolist() if isinstance(levels, LogLevels) else None
-            return None if first is None else np.array([self._halfway(level) for level in first])
+            levels = self.levels
+            if isinstance(levels, Levels):
+                return None
+            return np.array(_halfways(self.min, self.spacing, tuple(levels.bounds()[0][1:].tolist())))
         if self.scale == "linear":
             return None
         inner = log_cuts(fraction(self.min), fraction(self.max), self._most_cells - 2)
@@ -362,32 +386,43 @@ class Number(Celled):
         """The width of a cell between the points, where it is the same for all."""
         if self.spacing is None:
             return (self.max - self.min) / (self.cell_count - 2 * self.points)
-        levels = self._levels
+        levels = self.levels
         assert isinstance(levels, Levels)
         return float(fraction(self.spacing) * levels.run)
 
     @property
     def origin(self) -> float:
         """Where the first cell begins that is no point."""
-        return self.min if self.spacing is None else self._halfway(self.points)
+        return self.min if self.spacing is None else self.halfway(self.points)
 
     @property
     def bottom(self) -> float:
         """The smallest number that does not count as `min`."""
-        return math.nextafter(self.min, math.inf) if self.spacing is None else self._halfway(1)
+        return math.nextafter(self.min, math.inf) if self.spacing is None else self.halfway(1)
 
     @property
     def top(self) -> float:
         """The smallest number that counts as the highest legal value."""
-        return self.max if self.spacing is None else self._halfway(self._number_of_levels - 1)
+        return self.max if self.spacing is None else self.halfway(self._number_of_levels - 1)
 
-    def _halfway(self, level: int) -> float:
+    def halfway(self, level: int) -> float:
         """The number from which on a legal value is the nearest, up to rounding."""
-        return float(fraction(self.min) + fraction(self.spacing or 1.0) * (2 * level - 1) / 2)
+        return _halfways(self.min, self.spacing or 1.0, (level,))[0]
 
     @property
     def _default_code(self) -> int:
         return 0 if self.default is None else int(self._cells(np.array([self.default]))[0])
+
+    def level_of(self, numbers: Floats) -> Integers:
+        """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN.
+
+        clamp(floor((clamp(x, min, max) − start) / spacing), 0, levels − 1), each operation rounded once.
+        """
+        if self.spacing is None:
+            raise self.error("resolution", "a continuum has no legal values to count.")
+        scaled = (np.clip(numbers, self.min, self.max) - self.halfway(0)) / self.spacing
+        levels: Integers = np.clip(np.floor(scaled), 0, self._number_of_levels - 1).astype(np.int64)
+        return levels
 
     def _cells(self, numbers: Floats) -> Codes:
         """The formula above; numbers must not be NaN."""
@@ -422,7 +457,7 @@ class Number(Celled):
     def bounds(self) -> tuple[Floats, Floats]:
         """The lowest and the highest value of each cell, up to rounding: (cell_count,) each."""
         if self.spacing is not None:
-            first, last = self._levels.bounds()
+            first, last = self.levels.bounds()
             return self._values(first), self._values(last)
         edges = self.edges()
         lowest, highest = edges[:-1], np.append(np.nextafter(edges[1:-1], -np.inf), self.max)
@@ -445,7 +480,7 @@ class Number(Celled):
         if self.spacing is None:
             inner = np.arange(self.cell_count) - self.points
             return np.clip(self.origin + (inner + 0.5) * self.width, self.min, self.max)
-        first, last = self._levels.bounds()
+        first, last = self.levels.bounds()
         return np.minimum(self.min + (first + last) / 2 * self.spacing, self.max)
 
     def _cell_labels(self) -> tuple[str, ...]:
@@ -457,8 +492,7 @@ class Number(Celled):
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Floats:
         if self.spacing is not None:
-            first, last = self._levels.bounds()
-            return self._values(generator.integers(first[cells], last[cells], endpoint=True))
+            return self._values(self._drawn_levels(cells, generator))
         edges, share = self.edges(), generator.random(len(cells))
         values = printed(edges[cells] + share * np.diff(edges)[cells], self._digits[cells])
         return np.where(self._cells(values) == cells, values, self._middles()[cells])  # rounding may cross an edge
@@ -488,9 +522,126 @@ class Number(Celled):
         return number_key(self, literal)
 
 
+@lru_cache(maxsize=256)
+def _halfways(low: float, spacing: float, levels: tuple[int, ...]) -> tuple[float, ...]:
+    """The numbers from which on low + level · spacing is the nearest legal value, up to rounding."""
+    least, step = fraction(low), fraction(spacing)
+    return tuple(float(least + step * (2 * level - 1) / 2) for level in levels)
+
+
 def _same_bits(one: Floats, other: Floats) -> NDArray[np.bool_]:
     """Which floats are the same to the bit: −0 is not 0."""
     return np.asarray(one.view(np.int64) == other.view(np.int64))
+
+
+# --------------------
+# Combs: which of some grids a number lies on.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comb(Column):
+    """Which of some public grids a number of a column lies on, in each of some stretches of its cells.
+
+    With v the legal value that a number counts as, in multiples of the distance of legal values, its class is that of
+    the first of `grids` that divides v, and the number of grids where none does. `stretches[c]` is the stretch of cell
+    c of the column, counted from 1, or 0 for what is left out. The code is 0 for what is left out, else
+    1 + (stretch − 1)·(grids + 1) + class; NULL comes last. No file declares it, and nothing is decoded from it: a look
+    counts it.
+
+    >>> price = Integer(name="price", min=0, max=9_999)
+    >>> comb = Comb(name="price", of=price, grids=(100, 25), stretches=(1,) * price.cell_count)
+    >>> comb.encode(pa.array([300, 325, 326])).tolist(), comb.labels()
+    ([1, 2, 3], ('left out', '1: 100', '1: 25', '1: other'))
+    """
+
+    of: Integer | Number
+    grids: tuple[int, ...]
+    stretches: tuple[int, ...]
+
+    tag: ClassVar[str] = "comb"
+    family: ClassVar[str] = "category"
+    ordered: ClassVar[bool] = False
+
+    def _check(self) -> None:
+        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
+            raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
+
+    @property
+    def _size_key(self) -> str:
+        return "type"
+
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """int64: classes."""
+        return pa.int64()
+
+    @property
+    def classes(self) -> int:
+        """One for each grid, and one for what lies on none."""
+        return len(self.grids) + 1
+
+    @property
+    def present(self) -> int:
+        """The codes of what is not NULL."""
+        return 1 + max(self.stretches) * self.classes
+
+    @property
+    def size(self) -> int:
+        """What is left out, the classes of each stretch, and NULL."""
+        return self.present + self.of.nullable
+
+    @property
+    def missing(self) -> int:
+        """NULL, else the code of what the column takes in its place."""
+        if self.of.nullable:
+            return self.present
+        cell = self.of.missing
+        lowest = float(self.of.bounds()[0][cell]) if self.of.default is None else float(self.of.default)
+        return int(self._codes(np.array([lowest]))[0])
+
+    @property
+    def unknown(self) -> int:
+        """As for a missing cell."""
+        return self.missing
+
+    def labels(self) -> tuple[str, ...]:
+        """The stretch, and the grid in legal values."""
+        named = [str(grid) for grid in self.grids] + ["other"]
+        every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
+        return ("left out", *every, *(("NULL",) * self.of.nullable))
+
+    def centres(self) -> Floats:
+        """None has a number."""
+        return np.full(self.size, np.nan)
+
+    def _codes(self, numbers: Floats) -> Codes:
+        value = self.of.level_of(numbers) + self.of.phase
+        klass = np.full(len(numbers), len(self.grids), dtype=np.int64)
+        for place in range(len(self.grids) - 1, -1, -1):
+            klass[value % self.grids[place] == 0] = place
+        stretch = np.array(self.stretches, dtype=np.int64)[self.of.encode(pa.array(numbers))]
+        return np.where(stretch > 0, 1 + (stretch - 1) * self.classes + klass, 0).astype(np.int32)
+
+    def _encode(self, array: pa.Array) -> Codes:
+        numbers = read_numbers(array)
+        absent = np.isnan(numbers)
+        codes = self._codes(np.where(absent, float(self.of.low), numbers))
+        np.copyto(codes, self.unknown, where=absent)
+        return codes
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        return pa.array(codes.astype(np.int64), mask=codes >= self.present)
+
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a code."""
+        return bool(np.all((values.drop_null().to_numpy() >= 0) & (values.drop_null().to_numpy() < self.present)))
+
+    def keys(self, array: pa.Array) -> pa.Array:
+        return number_keys(array)
+
+    def key(self, literal: object) -> float:
+        return number_key(self, literal)
 
 
 def _int64(array: pa.Array) -> Integers:

@@ -13,6 +13,7 @@ from kernelease.table.columns.temporal import Date, Datetime
 COLUMN_TYPES: Mapping[str, type[Column]] = {
     kind.tag: kind for kind in (Integer, Number, Category, Ordinal, Hierarchy, Boolean, Date, Datetime, String)
 }
+_UNDECLARED = ("name", "texture")  # the header says the one, and noisy counts the other
 _KEYS = {"source": "from"}  # where a field can't be called as in the file: `from` is a word of Python
 _ORDER = (
     *(
@@ -38,11 +39,11 @@ FILL_IN = "FILL IN"
 
 def column_keys(kind: type[Column]) -> tuple[str, ...]:
     """The keys that a column of this type may have in a file, beside `type`."""
-    return tuple(sorted(_KEYS.get(field.name, field.name) for field in fields(kind) if field.name != "name"))
+    return tuple(sorted(_KEYS.get(field.name, field.name) for field in fields(kind) if field.name not in _UNDECLARED))
 
 
-def required_keys(kind: type[Column]) -> tuple[str, ...]:
-    """The keys that it must have."""
+def required_keys(kind: type[Any]) -> tuple[str, ...]:
+    """The keys that a declared column must have, derived or not."""
     return tuple(field.name for field in fields(kind) if field.default is MISSING and field.name != "name")
 
 

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from kernelease.errors import ParameterError, closest
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.listed import Boolean
 from kernelease.table.expressions.terms import (
     END,
     PARTS,
@@ -462,7 +461,8 @@ class _Parser:
 def _condition(part: Part) -> Condition:
     if isinstance(part, Condition):
         return part
-    remedy = f"write {written(part)} == true" if isinstance(part, Boolean) else "compare it with something"
+    boolean = isinstance(part, Column) and part.tag == "boolean"
+    remedy = f"write {written(part)} == true" if boolean else "compare it with something"
     raise unreadable(f"{_told(part)} is no condition: {remedy}")
 
 

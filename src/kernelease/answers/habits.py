@@ -1,0 +1,320 @@
+"""Habits of data frames: what happens where people write to a release what they would write to pandas.
+
+What is the same question in other words is answered, with its interval. What only rows can do is done by rows, if
+somebody asks for them: `to_pandas()`. All else is refused with the line to write. docs/your-tools.md lists every name.
+"""
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum, unique
+from importlib import import_module
+from typing import Any, ParamSpec, TypeVar, final
+
+from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.groups import html_table
+from kernelease.errors import ParameterError, nearest
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Boolean, Listed
+from kernelease.table.columns.numeric import Integer, Number
+
+ROWS_ALONE = (
+    "Synthetic rows are for code, pictures and models that you check; a number computed from them has no interval, and "
+    "may be far off. Ask the release for numbers: release.mean, probability, quantile, correlation, regression."
+)
+
+# --------------------
+# Names of pandas, and what a release makes of them.
+
+
+@unique
+class Kind(StrEnum):
+    """What becomes of a name of pandas."""
+
+    INTERVAL = "works, with intervals"
+    PUBLIC = "works: it is public"
+    ROWS = "rows only"
+    WORDS = "refused, with words"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Habit:
+    """A name that people try, and what to write; `give` makes what works of the questions, `show` of the release."""
+
+    kind: Kind
+    write: str
+    why: str = ""
+    give: Callable[[Any], Any] | None = None
+    show: Callable[[Any], Any] | None = None
+
+
+def _asks(write: str, give: Callable[[Any], Any]) -> Habit:
+    return Habit(kind=Kind.INTERVAL, write=write, give=give)
+
+
+def _rows(write: str) -> Habit:
+    return Habit(kind=Kind.ROWS, write=write, why="rows are synthetic, and numbers from them have no interval")
+
+
+def _words(write: str, why: str) -> Habit:
+    return Habit(kind=Kind.WORDS, write=write, why=why)
+
+
+_EXTREMES = "the least and the largest value are one person's: no noise hides them"
+_MOVED = "it has another name"
+
+HABITS: Mapping[str, Habit] = {
+    "columns": Habit(
+        kind=Kind.PUBLIC, write="release.schema.names", show=lambda release: list(release.rows.column_names)
+    ),
+    "shape": Habit(
+        kind=Kind.ROWS,
+        write="len(release); release.count() is the number of private rows, with its interval",
+        show=lambda release: release.rows.shape,
+    ),
+    "dtypes": Habit(
+        kind=Kind.PUBLIC,
+        write="release.to_pandas().dtypes, which are as declared",
+        show=lambda release: release._frame(weights=False).dtypes,
+    ),
+    "median": _asks('release.quantile("age", 0.5)', lambda ask: lambda column: ask.quantile(column, 0.5)),
+    "std": _asks('release.ask.standard_deviation("age")', lambda ask: ask.standard_deviation),
+    "value_counts": _asks('release.ask.histogram("ward")', lambda ask: ask.histogram),
+    "corr": _asks('release.correlation("age", "days")', lambda ask: ask.correlation),
+    "groupby": _asks('release.by("sex")', lambda ask: lambda *by: ask.by(*_flat(by))),
+    "query": _asks('release.where("age > 30")', lambda ask: ask.where),
+    "hist": _asks('release.plot("age")', lambda ask: ask.plot),
+    "size": _asks("release.count()", lambda ask: ask.count),
+    "var": _words('release.ask.standard_deviation("age")', "the deviation is what has an interval; square its ends"),
+    "sum": _words('release.mean("days") * release.count()', "a sum is the mean of all times their number"),
+    "min": _words('release.quantile("age", 0.01)', _EXTREMES),
+    "max": _words('release.quantile("age", 0.99)', _EXTREMES),
+    "mode": _words('release.ask.histogram("ward")', "it has the share of each value, with its interval"),
+    "nunique": _words("release.schema", "which values there may be is declared, and public"),
+    "unique": _words("release.schema", "which values there may be is declared, and public"),
+    "isna": _words('release.probability("bmi is null")', "what is missing is a share of rows"),
+    "isnull": _words('release.probability("bmi is null")', "what is missing is a share of rows"),
+    "cov": _words('release.correlation("age", "days")', "times both standard deviations it is the covariance"),
+    "pivot_table": _words('release.by("ward", "sex").mean("age")', "groups by two columns are asked for in this way"),
+    "boxplot": _words('release.by("sex").quantile("age", 0.5).plot()', "the ends of a box plot are single rows"),
+    "agg": _words('release.by("sex").mean("age")', "one question at a time has one kind of interval"),
+    "aggregate": _words('release.by("sex").mean("age")', "one question at a time has one kind of interval"),
+    "sort_values": _rows('release.to_pandas().sort_values("age")'),
+    "head": _rows("release.to_pandas().head()"),
+    "tail": _rows("release.to_pandas().tail()"),
+    "iloc": _rows("release.to_pandas().iloc"),
+    "loc": _rows("release.to_pandas().loc"),
+    "index": _rows("release.to_pandas().index"),
+    "values": _rows("release.to_pandas().values"),
+    "to_numpy": _rows("release.to_pandas().to_numpy()"),
+    "to_dict": _rows("release.to_pandas().to_dict()"),
+    "iterrows": _rows("release.to_pandas().iterrows()"),
+    "itertuples": _rows("release.to_pandas().itertuples()"),
+    "apply": _rows("release.to_pandas().apply(…), or release.ask.expectation(function) with an interval"),
+    "merge": _rows("release.to_pandas().merge(…)"),
+    "join": _rows("release.to_pandas().join(…)"),
+    "drop": _rows("release.to_pandas().drop(…)"),
+    "assign": _rows("release.to_pandas().assign(…)"),
+    "rename": _rows("release.to_pandas().rename(…)"),
+    "info": _words("release.answers()", "what a release knows is how large a group must be to be seen"),
+    "to_csv": _words('release.export("rows.csv")', "the ending of the name says the format"),
+    "to_parquet": _words('release.export("rows.parquet")', "the ending of the name says the format"),
+    "to_excel": _words('release.export("rows.xlsx")', "the ending of the name says the format"),
+    "to_feather": _words('release.export("rows.feather")', "the ending of the name says the format"),
+    "to_polars": _words("polars.from_arrow(release.rows)", "polars takes Arrow as it is"),
+    "to_arrow": _words("release.table", "it is Arrow already; `release.rows` leaves the weights out"),
+}
+"""By the name in pandas, in the order of docs/your-tools.md."""
+
+MOVED: Mapping[str, str] = {
+    **{name: f"release.forms.{name}" for name in ("uniform", "bounded", "as_float32", "samples", "solution")},
+    **{name: f"release.tests.{name}" for name in ("mmd", "goodness_of_fit", "witness")},
+    **{name: f"release.measurements.{name}" for name in ("measured", "domain", "method")},
+    "for_supervised": "release.forms.supervised",
+    "two_sample_test": "release.tests.two_sample",
+    "independence_test": "release.tests.independence",
+    "weight_name": "release.measurements.domain.weight_name",
+    "check": "release.agreement",
+}
+"""What else is tried on a release, and where it is."""
+
+
+def _flat(by: tuple[Any, ...]) -> tuple[str, ...]:
+    """Columns, or one list of them, as pandas takes it."""
+    return tuple(by[0]) if len(by) == 1 and isinstance(by[0], list | tuple) else by
+
+
+def look_up(owner: object, name: str, ask: Callable[[], Any], questions: Iterable[str]) -> Any:
+    """What a name of pandas stands for, or an `AttributeError` that says what to write.
+
+    `ask` gives the questions about the rows that are meant. Names with an underscore are probes of other libraries.
+    """
+    kind = type(owner).__name__
+    if name.startswith("_"):
+        raise AttributeError(f"{kind!r} object has no attribute {name!r}")
+    habit, offered = HABITS.get(name), [one for one in dir(type(owner)) if not one.startswith("_")]
+    if habit is not None and habit.give is not None:
+        return in_words(habit.give(ask()), name)
+    if habit is not None and habit.show is not None and "rows" in offered:
+        return habit.show(owner)
+    if habit is not None:
+        raise AttributeError(f"{name}: write {habit.write}: {habit.why or 'a group of rows has none'}.")
+    if name in MOVED:
+        raise AttributeError(f"{name}: write {MOVED[name]}: {_MOVED}.")
+    if name in questions:
+        raise AttributeError(f"{name}: write release.ask.{name}(…), or release.where(…).by(…).{name}(…).")
+    near = nearest(name, [*offered, *HABITS, *questions])
+    raise AttributeError(f"A {kind} has no {name!r}.{near} help({kind.lower()}) lists what it has.")
+
+
+# --------------------
+# Calls that do not fit, refused in words.
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+_ROWS = ("where", "by", "of")  # which rows are meant: keywords of short forms, said first elsewhere
+
+
+def in_words(function: Callable[Given, Found], name: str = "") -> Callable[Given, Found]:
+    """A question whose misuse is a `ParameterError` that says what it takes, in place of Python's TypeError."""
+    signature, called = inspect.signature(function), name or function.__name__
+
+    @functools.wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Found:
+        try:
+            bound = signature.bind(*given, **named)
+        except TypeError:
+            raise ParameterError(_misuse(called, signature, given, named)) from None
+        for parameter, value in bound.arguments.items():
+            _check_text(called, parameter, value)
+        return function(*given, **named)
+
+    return call
+
+
+_TEXTS = {  # parameters that are texts, and what they are
+    **dict.fromkeys(("column", "first", "second", "over", "target"), "the name of one column"),
+    **dict.fromkeys(("event", "exposure", "condition", "where"), 'a condition in a text, as "age > 30"'),
+    "formula": 'a formula in a text, as "hours ~ age + sex"',
+}
+
+
+def _check_text(name: str, parameter: str, value: object) -> None:
+    if parameter not in _TEXTS or value is None or isinstance(value, str):
+        return
+    each = ""
+    if isinstance(value, list | tuple | set) and parameter == "column":
+        each = f" One at a time: {{column: release.{name}(column) for column in …}}."
+    raise ParameterError(f"{name}: {parameter} must be {_TEXTS[parameter]}, got {type(value).__name__}.{each}")
+
+
+def _misuse(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
+    known = [one for one in signature.parameters if one != "self"]
+    takes = ", ".join(one for one in known if one not in _ROWS)
+    owner = 1 if "self" in signature.parameters else 0
+    strange = [one for one in named if one not in known]
+    if strange and strange[0] in _ROWS:
+        rows = f"{strange[0]}({named[strange[0]]!r})"
+        return f"{name}: must be told which rows are meant before it: release.{rows}.{name}({takes})."
+    if strange:
+        return f"{name}: there is no {strange[0]!r} in it.{nearest(strange[0], known)} It needs {name}({takes})."
+    if len(given) - owner > len(takes.split(", ")):
+        return f"{name}: got {len(given) - owner} things to ask about, and needs {name}({takes})."
+    return f"{name}: needs {takes}: {name}({takes})."
+
+
+# --------------------
+# A first look at every column.
+
+
+_SHOWN = ("mean", "standard deviation", "median", "missing", "most frequent")
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What each column holds, one line per column, each number with its interval: `describe()["age"]["mean"]`."""
+
+    columns: Mapping[str, Mapping[str, str | Estimate]]
+
+    def __getitem__(self, name: str) -> Mapping[str, str | Estimate]:
+        return self.columns[name]
+
+    def __iter__(self) -> Any:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def to_pandas(self) -> Any:
+        """A data frame with value, low and high of each number. Needs pandas."""
+        lines = {name: _numbers(about) for name, about in self.columns.items()}
+        return _pandas("describe").DataFrame.from_dict(lines, orient="index")
+
+    def __str__(self) -> str:
+        lines = [["column", "type", *_SHOWN], *([name, *_texts(about)] for name, about in self.columns.items())]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
+        return "\n".join(
+            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        keys = ("type", *_SHOWN[:-1])
+        rows = [[name, *(about.get(key, "") for key in keys), _top(about)] for name, about in self.columns.items()]
+        return html_table(("", "type", *_SHOWN), rows)
+
+
+def _texts(about: Mapping[str, str | Estimate]) -> list[str]:
+    return [str(about["type"]), *(str(about.get(key, "")) for key in _SHOWN[:-1]), _top(about)]
+
+
+def _top(about: Mapping[str, str | Estimate]) -> str:
+    return f"{about['most frequent']}: {about['share']}" if "share" in about else ""
+
+
+def _numbers(about: Mapping[str, str | Estimate]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, one in about.items():
+        if isinstance(one, Estimate):
+            low, high = one.interval()
+            found |= {key: one.value, f"{key} low": low, f"{key} high": high}
+        else:
+            found[key] = one
+    return found
+
+
+def _pandas(what: str) -> Any:
+    try:
+        return import_module("pandas")
+    except ImportError:
+        raise ParameterError(f"{what}: needs pandas, which is not installed.") from None
+
+
+def describe(ask: Any, columns: Iterable[Column]) -> Description:
+    """The description of the columns that questions are about."""
+    return Description({column.name: _describe(ask, column) for column in columns})
+
+
+def _describe(ask: Any, column: Column) -> dict[str, str | Estimate]:
+    found: dict[str, str | Estimate] = {"type": column.tag}
+    name = column.name
+    if isinstance(column, Integer | Number):
+        found |= {"mean": ask.mean(name), "standard deviation": ask.standard_deviation(name)}
+    if isinstance(column, Boolean):
+        found["mean"] = ask.mean(name)
+    if column.ordered and not isinstance(column, Listed | Boolean):
+        found["median"] = ask.quantile(name, 0.5)
+    if column.nullable or isinstance(column, Listed):
+        shares = ask.histogram(name)
+        if column.nullable:
+            found["missing"] = shares[column.labels()[-1]]
+        if isinstance(column, Listed):
+            top = max(shares, key=lambda label: shares[label].value)
+            found |= {"most frequent": str(top), "share": shares[top]}
+    return found

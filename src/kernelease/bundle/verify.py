@@ -1,0 +1,537 @@
+"""Check a bundle without trusting it: everything that it states against everything else that it states."""
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+
+from kernelease._version import __version__
+from kernelease.answers.release import Release, fit_release
+from kernelease.answers.tables import TablesRelease, key_problems
+from kernelease.arrays import Integers
+from kernelease.bundle.container import (
+    SEALS,
+    Limits,
+    SignatureState,
+    check_form,
+    check_signature,
+    check_sums,
+    read_bundle,
+)
+from kernelease.bundle.saving import documents, holds_rows, measurements_of, release_of
+from kernelease.certificate import Certificate, LedgerEntry, Measurements, described
+from kernelease.errors import BundleError, KerneleaseError
+from kernelease.exact.encode import Encoder
+from kernelease.ledger_file import LedgerFile
+from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
+from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.methods.retracing import retraced
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.calibration import Calibration
+from kernelease.relational.domain import TablesDomain
+from kernelease.seeds import PublicSeed
+from kernelease.table.columns.column import Codes
+from kernelease.table.domain import Domain
+from kernelease.table.schema import Schema
+
+# --------------------
+# Rows: could the declared columns have them?
+
+
+def row_problems(table: pa.Table, domain: Domain) -> list[str]:
+    """What is wrong with the rows, in words; vectors have nothing declared but finite weights."""
+    weights = table.column(domain.weight_name).to_numpy()
+    problems = [] if np.isfinite(weights).all() else ["a weight is not a number"]
+    return problems if domain.schema is None else [*problems, *_against(table, domain.schema, domain.weight_name)]
+
+
+def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
+    if table.column_names != [*schema.order, weight]:
+        yield f"the columns are not those of the schema, in its order, and {weight}"
+        return
+    odd = [c for c in (*schema.columns, *schema.structure.columns) if table.column(c.name).type != c.arrow_type]
+    for column in odd:
+        found = table.column(column.name).type
+        yield f"column {column.name!r} is of type {found}, declared is {column.arrow_type}"
+    for column in (one for one in schema if one not in odd):
+        values = table.column(column.name)
+        if values.null_count and not column.nullable:
+            yield f"column {column.name!r} holds NULLs, but is not nullable"
+        elif not column.decodes_to(values.combine_chunks()):
+            finer = ", or with more digits than it declares" if column.family in ("number", "time") else ""
+            yield f"column {column.name!r} holds values outside its declaration{finer}"
+    if odd:
+        return
+    for name in schema.structure.broken(table.select(schema.order)):
+        yield f"column {name!r} does not hold what its row says"
+    for rule in schema.constraints:
+        if not rule.holds(table).all():
+            yield f"a row breaks the constraint {rule.text!r}"
+
+
+# --------------------
+# All checks.
+
+
+Content: TypeAlias = Release | TablesRelease | Measurements
+
+
+_SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
+_REFUSALS = (KerneleaseError, ValueError, TypeError, IndexError, ArithmeticError, MemoryError)  # points may be anything
+_ELSEWHERE = "they were changed, or came from elsewhere"
+_OTHER_MACHINE = "; they were made on another kind of machine, where floats round differently"
+_OTHER_ROWS = (
+    "which of the rows that follow from the measurements these are: on another kind of machine the fit ends in others, "
+    "with the same counts to half of the noise"
+)
+_ROWS_APART = 2.0  # beside the noise: rows are whole, and so are the differences of their counts
+_LAST_DIGITS = 1e-9  # relative: how far mu may be off on another kind of machine
+ON_TRUST = (
+    "that noise was drawn as stated, and from the operating system: who invents all noisy numbers, or changes one that "
+    "no row depends on, can't be noticed",
+    "that the noisy numbers are those of the table, read as it is declared: its name, its unit, what became of "
+    "undeclared values and of rows without a unit",
+    "that the ledger was honest, and which entry this is",
+    "that what the publisher chose was not read off the private rows: names, bounds, categories, rules, kernel, public "
+    "rows, seeds, settings, epsilon and delta to their last digit, the kind of machine",
+    "what a file system keeps beside the files of a folder: times, owners, rights",
+)
+WITHOUT_REFIT = "without --refit: that rows, cells, points and stages follow from the noisy numbers"
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One check: what was looked at, whether it holds, and in words what was found."""
+
+    check: str
+    holds: bool
+    detail: str
+    on_trust: str | None = None  # what this check has to leave open for this bundle
+
+
+def on_trust(found: Iterable[Finding], *, refit: bool) -> tuple[str, ...]:
+    """What is left open by these findings: what no bundle can show, and what could not be looked at in this one."""
+    here = [one.on_trust for one in found if one.on_trust is not None]
+    return (*ON_TRUST, *here, *(() if refit else (WITHOUT_REFIT,)))
+
+
+def verify(
+    path: str | Path,
+    *,
+    trusted_key: Ed25519PublicKey | None = None,
+    refit: bool = False,
+    ledger: LedgerFile | None = None,
+    limits: Limits | None = None,
+) -> tuple[Finding, ...]:
+    """All that can be said about a bundle. Everything holds only if every finding holds.
+
+    It shows that what is stated is consistent, that rows fit the schema, and that nothing was changed since. With
+    `refit` the method's steps are taken again on the noisy numbers, and the rows are made again: both must be the same,
+    so nothing else can have gone into them. Who has the `ledger` can ask whether the entry is there and says the same.
+    What a bundle can't show, `on_trust` lists.
+    """
+    try:
+        files = read_bundle(path, limits=limits)
+        odd = check_form(path, files)
+    except (BundleError, OSError) as error:
+        return (Finding(check="files", holds=False, detail=str(error)),)
+    form = Finding(check="files", holds=odd is None, detail=odd or f"{len(files)} files, and nothing beside them")
+    return (form, *findings(files, trusted_key=trusted_key, refit=refit, ledger=ledger))
+
+
+def findings(
+    files: dict[str, bytes],
+    *,
+    trusted_key: Ed25519PublicKey | None = None,
+    refit: bool = False,
+    ledger: LedgerFile | None = None,
+) -> tuple[Finding, ...]:
+    """What `verify` says of the files of a bundle, once they are read."""
+    found = [_sums(files), _signature(files, trusted_key)]
+    try:
+        content = release_of(files) if holds_rows(files) else measurements_of(files)
+    except KerneleaseError as error:
+        return (*found, Finding(check="content", holds=False, detail=str(error)))
+    measurements = content if isinstance(content, Measurements) else content.measurements
+    stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
+    found += [_version(measurements.certificate), _machine(content)]
+    found += [_private(measurements), *stated, _documents(files, content)]
+    found += [] if isinstance(content, Measurements) else [_rows(content)]
+    found += [] if ledger is None else [_on_the_books(measurements, ledger)]
+    if refit and all(finding.holds for finding in stated):
+        found += _made_again(content)
+    elif refit:
+        found.append(Finding(check="steps", holds=False, detail="not taken again, since what is stated does not hold"))
+    return tuple(found)
+
+
+def _made_again(content: Content) -> list[Finding]:
+    if isinstance(content, Measurements):
+        return [_retraced(content)]
+    return [_retraced(content.measurements), _refitted(content)]
+
+
+def _sums(files: dict[str, bytes]) -> Finding:
+    problems = check_sums(files)
+    return Finding(check="sums", holds=not problems, detail=" ".join(problems) or "every file is as SHA256SUMS says")
+
+
+def _signature(files: dict[str, bytes], trusted_key: Ed25519PublicKey | None) -> Finding:
+    result = check_signature(files, trusted_key)
+    unsigned = result.state is SignatureState.UNSIGNED
+    holds = result.trusted if trusted_key is not None else result.state is SignatureState.SIGNED or unsigned
+    return Finding(check="signature", holds=holds, detail=result.message)
+
+
+def _version(certificate: Certificate) -> Finding:
+    if certificate.version == __version__:
+        return Finding(check="version", holds=True, detail=f"written by kernelease {__version__}")
+    written = f"{certificate.version[:40]!a}"
+    detail = f"written by kernelease {written}, whose documents this version ({__version__}) can't write again: take it"
+    return Finding(check="version", holds=False, detail=detail)
+
+
+def _machine(content: Content) -> Finding:
+    """The kind of machine that made it: only on the same kind do floats come out again to the bit."""
+    settings = None if isinstance(content, Measurements) else content.settings
+    certificate = content.certificate
+    named = dict.fromkeys([certificate.machine, *([] if settings is None else [settings.machine])])
+    others = [f"{name!a}" for name in named if name != this_machine()]
+    if not others:
+        detail = "made on this kind: what is computed again must be the same to the last bit"
+        return Finding(check="machine", holds=True, detail=detail)
+    return Finding(
+        check="machine",
+        holds=True,
+        detail=f"made on another kind ({'; '.join(others)}): weights and points are compared to {ROUNDING:g}",
+        on_trust=f"digits of weights, points and stages beyond {ROUNDING:g} of the largest, and of mu beyond "
+        f"{_LAST_DIGITS:g}: on another kind of machine, as this bundle says of itself, floats round differently",
+    )
+
+
+def _private(measurements: Measurements) -> Finding:
+    certificate, measured = measurements.certificate, measurements.measured
+    if certificate.private != measured.private:
+        detail = "the certificate and the measurements do not agree on whether the noise came from a seed"
+        return Finding(check="noise", holds=False, detail=detail)
+    return Finding(check="noise", holds=certificate.private, detail=certificate.headline)
+
+
+def _guarantee(certificate: Certificate) -> Finding:
+    """δ(ε) from the steps' sensitivities and scales alone, and μ from ε and δ alone."""
+    delta = certificate.spent.delta(certificate.epsilon)
+    holds = delta <= certificate.delta * _SLACK and certificate.spent.mu <= certificate.mu * _SLACK
+    detail = (
+        f"the noise of {len(certificate.steps)} steps gives delta {delta:.3g} at epsilon {certificate.epsilon!r}; "
+        f"stated is {certificate.delta!r}"
+    )
+    return Finding(check="guarantee", holds=holds and bool(certificate.steps), detail=detail)
+
+
+def _measured(measurements: Measurements) -> Finding:
+    """The steps are those of the measurements, and their sensitivities no smaller than the relation demands."""
+    certificate, measured = measurements.certificate, measurements.measured
+    try:
+        total = _promise(certificate).total(certificate.coordinates)
+        measured.check_shares(total)
+        needed = measured.needed(certificate.neighbours, measurements.domain.unit_weight)
+        if measured.steps != certificate.steps:
+            raise BundleError("a step differs from its measurement.")
+        for step, least in zip(certificate.steps, needed, strict=True):
+            if step.sensitivity * _SLACK < least:
+                raise BundleError(f"a sensitivity of {step.sensitivity:.6g} is stated where {least:.6g} is the least.")
+    except _REFUSALS as error:
+        return Finding(check="measurements", holds=False, detail=f"certificate and measurements disagree: {error}")
+    return Finding(check="measurements", holds=True, detail="sensitivities and noise agree with the certificate")
+
+
+def _agreement(measurements: Measurements) -> Finding:
+    """What is stated twice is stated alike."""
+    try:
+        stated = itertools.chain(_stated_twice(measurements), _ledger_stated(measurements))
+        odd = [what for what, one, other in stated if one != other]
+    except _REFUSALS as error:
+        return Finding(check="agreement", holds=False, detail=str(error))
+    detail = f"the documents disagree about {', '.join(odd)}" if odd else "what is stated twice is stated alike"
+    return Finding(check="agreement", holds=not odd, detail=detail)
+
+
+def _stated_twice(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
+    certificate, measured, domain = measurements.certificate, measurements.measured, measurements.domain
+    yield "the neighbour relation", certificate.neighbours, measured.neighbours
+    if domain.schema is not None:
+        yield "the declared neighbour relation", certificate.neighbours.value, domain.schema.neighbours
+    yield "the unit of protection", certificate.unit, domain.protected
+    yield "where bounds and values are known from", certificate.domain, domain.provenance
+    yield "the number of rows", certificate.rows, measured.rows
+    yield "the published rows", certificate.published_rows, measured.published_rows
+    yield "the method", certificate.method, type(measurements.method).__name__
+    yield "the method's settings", certificate.settings, described(measurements.method)
+    yield "the kernel", certificate.kernel, domain.kernel_name if measurements.method.uses_kernel else None
+    for kernel in measured.kernels:
+        yield "the kernel of the measurements", described(kernel), described(domain.kernel)
+    yield "the choices", certificate.choices, tuple(str(choice) for choice in measured.choices)
+    if certificate.delta == 0.0:
+        yield "the calibration", certificate.calibration, Calibration.ANALYTIC
+    promised = _promise(certificate).total(certificate.coordinates).mu
+    yield "mu", True, _same_loss(certificate, certificate.mu, promised)
+
+
+def _same_loss(certificate: Certificate, stated: float, computed: float) -> bool:
+    return alike(stated, computed, min(rounding_since(certificate.machine), _LAST_DIGITS))
+
+
+def _ledger_stated(measurements: Measurements) -> Iterator[tuple[str, object, object]]:
+    """What the entry says against what this release alone must have cost."""
+    certificate, entry = measurements.certificate, measurements.certificate.entry
+    if measurements.domain.schema is not None:
+        yield "the data set", entry.dataset, measurements.domain.name
+    alone, spent = certificate.promised, entry.spent
+    if entry.ledger is None:
+        yield "the data set", entry.dataset, None if measurements.schema is None else measurements.domain.name
+        yield "the ledger", (entry.number, True), (1, _same_loss(certificate, spent.mu_squared, alone.mu_squared))
+        yield "what was charged", (spent.delta_zero, spent.pure_epsilon), (alone.delta_zero, alone.pure_epsilon)
+    parts = ((spent.mu_squared, alone.mu_squared), (spent.pure_epsilon, alone.pure_epsilon))
+    yield "the cumulative loss", True, all(whole * _SLACK >= part for whole, part in parts)
+
+
+def _on_the_books(measurements: Measurements, ledger: LedgerFile) -> Finding:
+    """Whether the owner's ledger has the entry, and says of it what the bundle says."""
+    certificate = measurements.certificate
+    try:
+        receipt = ledger.entry(certificate.entry.number)
+    except KerneleaseError as error:
+        return Finding(check="ledger", holds=False, detail=str(error))
+    asked, schema = receipt.charge.asked, measurements.schema
+    same = {
+        "the ledger or its sums": LedgerEntry.of(receipt) == certificate.entry,
+        "epsilon or delta": (asked.epsilon, asked.delta) == (certificate.epsilon, certificate.delta),
+        "the neighbour relation": asked.relation is certificate.neighbours,
+        "the unit": receipt.charge.subject.unit == _unit_of(measurements.domain, schema),
+    }
+    odd = [what for what, holds in same.items() if not holds]
+    detail = f"the entry differs in {', '.join(odd)}" if odd else f"{certificate.entry}, charged at {receipt.time}"
+    return Finding(check="ledger", holds=not odd, detail=detail)
+
+
+def _unit_of(domain: Domain, schema: Schema | None) -> str | None:
+    if isinstance(domain, TablesDomain):
+        return domain.unit
+    return None if schema is None else schema.unit
+
+
+def _promise(certificate: Certificate) -> Privacy:
+    return Privacy(
+        epsilon=certificate.epsilon,
+        delta=certificate.delta,
+        neighbours=certificate.neighbours,
+        calibration=certificate.calibration,
+    )
+
+
+def _documents(files: dict[str, bytes], content: Content) -> Finding:
+    """What people and other tools read says what the numbers say: each file is written again, and compared."""
+    try:
+        again = documents(content)
+    except _REFUSALS as error:
+        return Finding(check="documents", holds=False, detail=f"they can't be written again: {error}")
+    present = {name for name in files if name not in SEALS}
+    odd = sorted(name for name in present | set(again) if again.get(name) != files.get(name))
+    detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each is what the others give"
+    return Finding(check="documents", holds=not odd, detail=detail)
+
+
+def _rows(release: Release | TablesRelease) -> Finding:
+    if isinstance(release, TablesRelease):
+        return _rows_of_tables(release)
+    problems = row_problems(release.table, release.measurements.laid)
+    detail = "; ".join(problems) or f"{release.table.num_rows:,} rows, each within its declared columns"
+    return Finding(check="rows", holds=not problems, detail=detail)
+
+
+def _rows_of_tables(release: TablesRelease) -> Finding:
+    """The rows of each table within its columns and rules, and keys that exist."""
+    domain, problems = release.measurements.laid, []
+    assert isinstance(domain, TablesDomain)
+    for table in domain.tables.tables:
+        rows = release.tables[table.name].rows
+        keys = [key for key in (table.key, table.foreign_key) if key is not None]
+        schema = domain.schema_of(table.name)
+        if rows.column_names != [*keys, *schema.order] or any(
+            rows.schema.field(key).type != pa.int64() for key in keys
+        ):
+            problems.append(f"the columns of {table.name} are not its keys and those of the schema, in its order")
+            continue
+        if any(rows.column(key).null_count for key in keys):
+            problems.append(f"a key of {table.name} is NULL")
+            continue
+        weighted = rows.drop_columns(keys).append_column("(weight)", pa.array(np.ones(rows.num_rows)))
+        problems += [f"{table.name}: {problem}" for problem in _against(weighted, schema, "(weight)")]
+    problems += key_problems(release) if not problems else []
+    sizes = ", ".join(f"{len(table):,} {name}" for name, table in release.tables.items())
+    detail = "; ".join(problems) or f"{sizes}, each within its declared columns, and every key exists"
+    return Finding(check="rows", holds=not problems, detail=detail)
+
+
+def _retraced(measurements: Measurements) -> Finding:
+    """What was measured follows from public things and from noisy numbers that were there before, and nothing else."""
+    certificate, measured = measurements.certificate, measurements.measured
+    rounding = rounding_since(certificate.machine)
+    try:
+        again, charged = retraced(
+            measurements.method,
+            measured,
+            domain=measurements.domain,
+            privacy=_promise(certificate),
+            seed=PublicSeed(certificate.seed),
+        )
+    except _REFUSALS as error:
+        return Finding(check="steps", holds=False, detail=f"the method's steps can't be taken again: {error}")
+    if certificate.entry.ledger is None and not alike(charged, certificate.entry.spent, rounding):
+        return Finding(check="steps", holds=False, detail="the method charges another loss than is said to be spent")
+    if alike(again, measured, rounding):
+        return Finding(
+            check="steps", holds=True, detail="taken again on the noisy numbers, the method's steps are the same"
+        )
+    detail = f"taken again on the noisy numbers, the method's steps differ: {_elsewhere(rounding)}"
+    return Finding(check="steps", holds=False, detail=detail)
+
+
+def _refitted(release: Release | TablesRelease) -> Finding:
+    """The rows follow from the measurements, and from nothing else."""
+    if release.settings is None:
+        detail = "the bundle does not say how its rows were fitted, so they can't be made again"
+        return Finding(check="refit", holds=False, detail=detail)
+    made = (
+        len(release.tables[release.schema.root.name]) if isinstance(release, TablesRelease) else release.table.num_rows
+    )
+    if release.settings.rows not in (None, made):
+        detail = f"{release.settings.rows:,} rows are said to have been made, and there are {made:,}"
+        return Finding(check="refit", holds=False, detail=detail)
+    try:
+        again = fit_release(release.measurements, release.settings)
+    except _REFUSALS as error:
+        return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
+    rounding = rounding_since(release.settings.machine)
+    if isinstance(release, TablesRelease):
+        return _same_tables(again, release, rounding)
+    schema = release.schema
+    fitted = frozenset(release.table.column_names if schema is None else [release.measurements.domain.weight_name])
+    if same_rows(again.table, release.table, fitted=fitted, rounding=rounding):
+        return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
+    if rounding != EXACT and _same_counts(again, release):
+        detail = "made again from the measurements, the rows have the same counts, to half of the noise of each"
+        return Finding(check="refit", holds=True, detail=detail, on_trust=_OTHER_ROWS)
+    detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
+    return Finding(check="refit", holds=False, detail=detail)
+
+
+def _same_tables(again: TablesRelease, release: TablesRelease, rounding: float) -> Finding:
+    same = all(same_rows(again.tables[name].rows, table.rows) for name, table in release.tables.items())
+    detail = "made again from the measurements, the rows of all tables are the same"
+    if not same:
+        detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
+    return Finding(check="refit", holds=same, detail=detail)
+
+
+def _same_counts(one: Release, other: Release) -> bool:
+    """Whether the rows of two fits of the same measurements are alike in all that was counted.
+
+    A descent in single precision ends elsewhere where floats round differently, as it does with another seed: rows are
+    others then, and their counts differ by less than the noise of the measurements that both follow from.
+    """
+    measured, schema = one.measurements.measured, one.measurements.laid.schema
+    if not isinstance(measured, NoisyBlocks) or schema is None or one.table.num_rows != other.table.num_rows:
+        return False
+    first, second = (Encoder(schema).encode(release.rows) for release in (one, other))
+    return all(
+        _root_mean_square(_table(first, noisy.block) - _table(second, noisy.block)) <= _ROWS_APART + noisy.sigma / 2.0
+        for noisy in measured.blocks
+        if noisy.block.columns
+    )
+
+
+def _table(codes: Codes, block: Block) -> Integers:
+    """How many rows are in each cell of a block."""
+    cells = tuple(group[codes[:, column]] for column, group in zip(block.columns, block.groups, strict=True))
+    return np.bincount(np.ravel_multi_index(cells, block.grid), minlength=math.prod(block.grid))
+
+
+def _root_mean_square(differences: Integers) -> float:
+    return math.sqrt(float(np.mean(np.square(differences, dtype=np.float64))))
+
+
+def _elsewhere(rounding: float) -> str:
+    return _ELSEWHERE if rounding == EXACT else _ELSEWHERE + _OTHER_MACHINE
+
+
+# --------------------
+# Whether what was computed twice is the same: to the bit on one kind of machine, up to rounding on two kinds.
+
+
+def alike(one: Any, other: Any, rounding: float = EXACT) -> bool:
+    """Whether two objects are of one kind and hold the same, floats in them to the bit, or up to a relative rounding.
+
+    An array is compared on the scale of its largest number, so that small whole numbers have to be the same.
+
+    >>> alike(np.array([1.0, 1e-9]), np.array([1.0, 0.0])), alike(np.array([1.0, 1e-9]), np.array([1.0, 0.0]), ROUNDING)
+    (False, True)
+    """
+    if type(one) is not type(other):
+        return False
+    if isinstance(one, np.ndarray):
+        return _same_arrays(one, other, rounding)
+    if isinstance(one, float):
+        return one.hex() == other.hex() or (rounding > 0.0 and math.isclose(one, other, rel_tol=rounding))
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(alike, one, other, [rounding] * len(one)))
+    if dataclasses.is_dataclass(one) and not isinstance(one, Enum):
+        names = [field.name for field in dataclasses.fields(one) if field.init]
+        return all(alike(getattr(one, name), getattr(other, name), rounding) for name in names)
+    return bool(one == other)
+
+
+def same_rows(one: pa.Table, other: pa.Table, *, fitted: frozenset[str] = frozenset(), rounding: float = EXACT) -> bool:
+    """Whether two tables hold the same rows, to the bit.
+
+    `fitted` columns (weights, coordinates of points) come from a fit, and may differ by a rounding. Declared columns
+    hold values of a list or grid, from which rounding does not move them.
+    """
+    if one.schema != other.schema or one.num_rows != other.num_rows:
+        return False
+    return all(
+        _same_columns(one.column(at), other.column(at), rounding if name in fitted else EXACT)
+        for at, name in enumerate(one.column_names)
+    )
+
+
+def _same_columns(one: pa.ChunkedArray, other: pa.ChunkedArray, rounding: float) -> bool:
+    if not pa.types.is_floating(one.type):
+        return bool(one.equals(other))
+    if not one.is_null().equals(other.is_null()):
+        return False
+    return _same_arrays(one.drop_null().to_numpy(), other.drop_null().to_numpy(), rounding)
+
+
+def _same_arrays(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], rounding: float) -> bool:
+    if one.dtype != other.dtype or one.shape != other.shape:
+        return False
+    if one.dtype == object:
+        return bool(one.tolist() == other.tolist())
+    if one.tobytes() == other.tobytes():
+        return True
+    return rounding > 0.0 and one.dtype.kind in "fiu" and _close(one, other, rounding)
+
+
+def _close(one: np.ndarray[Any, Any], other: np.ndarray[Any, Any], rounding: float) -> bool:
+    first, second = (array.astype(np.float64) for array in (one, other))
+    return bool(np.allclose(first, second, rtol=rounding, atol=rounding * float(np.abs(second).max(initial=0.0))))

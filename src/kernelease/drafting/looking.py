@@ -1,0 +1,270 @@
+"""A schema drafted by looking at the private rows: proposals. The owner decides which are public."""
+
+import datetime
+import math
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, final
+
+import pyarrow.compute as pc
+
+from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
+from kernelease.drafting.tally import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
+from kernelease.sources.csv.file import CsvFile, CsvFormat
+from kernelease.sources.opening import open_source
+from kernelease.sources.source import source_columns
+from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.listed import MOST_VALUES, WORDS
+from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
+from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
+from kernelease.table.toml import toml_value
+from kernelease.table.written import Written
+
+# --------------------
+# Rounded bounds: they say less about single rows than the smallest and the largest value.
+
+
+def outward(low: float, high: float) -> tuple[float, float]:
+    """Bounds around both, at multiples of the power of ten in their distance.
+
+    >>> outward(18, 93), outward(0.7, 98_234.5), outward(7, 7)
+    ((10.0, 100.0), (0.0, 100000.0), (6.0, 8.0))
+    """
+    span = high - low if high > low else max(abs(low), 1.0)
+    step = 10.0 ** math.floor(math.log10(span))
+    below, above = math.floor(low / step) * step, math.ceil(high / step) * step
+    if below == above:
+        below, above = below - step, above + step
+    return _tidy(below), _tidy(above)
+
+
+def _tidy(number: float) -> float:
+    """Without the digits that only rounding has left."""
+    return float(f"{number:.12g}")
+
+
+def whole_years(first: datetime.date, last: datetime.date) -> tuple[datetime.date, datetime.date]:
+    """From the first day of a year to the last of another.
+
+    >>> whole_years(datetime.date(2019, 3, 7), datetime.date(2024, 2, 29))
+    (datetime.date(2019, 1, 1), datetime.date(2024, 12, 31))
+    """
+    return datetime.date(first.year, 1, 1), datetime.date(last.year, 12, 31)
+
+
+# --------------------
+# The draft itself.
+
+
+_NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so that a few misprints don't hide it
+_REPEATED = 2  # convention: rows of a value, on average, for values to be worth a list
+_LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
+_MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
+_ORDINARY = Numerals()
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """A schema drafted by looking: its TOML text, and the column that seems to identify persons. Private."""
+
+    text: str
+    unit: Identifier | None
+
+
+def draft_by_looking(data: str, name: str, *, query: str | None, written: Written) -> Proposal:
+    """A schema that can't be used before it is confirmed, with a mark on each line from the rows.
+
+    Bounds are rounded outward, values are listed, the way of writing is detected where it is not given. The rows are
+    read whole, and the first of them once more for identifiers; memory grows with the number of distinct cells.
+    """
+    written = _with_encoding(data, query, written)
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    cells: dict[str, Counter[str]] = {column: Counter() for column in source.names()}
+    for batch in source.batches(source.names()):
+        for column, counter in cells.items():
+            for item in pc.value_counts(batch.column(column)):
+                value = item["values"].as_py()
+                counter["" if value is None else _text(value)] += item["counts"].as_py()
+    looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
+    numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
+    identifiers = {found.name: found for found in find_identifiers(source)}
+    unit = unit_of(tuple(identifiers.values()))
+    left_out = {
+        look.name: why for look in looks if (why := look.left_out(identifiers.get(look.name), unit)) is not None
+    }
+    kept = [look for look in looks if look.name not in left_out]
+    written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
+    text = draft(
+        source_columns(source),
+        name,
+        declared_types=False,
+        known={look.name: look.lines(numerals) for look in looks},
+        written=written,
+        looked=True,
+        unit=None if unit is None else (unit.name, unit.most),
+        left_out=left_out,
+    )
+    return Proposal(text=text, unit=unit)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Look:
+    """The distinct cells of a column, and how often each is there. Private."""
+
+    name: str
+    cells: Counter[str]
+
+    @property
+    def present(self) -> Counter[str]:
+        """The cells that hold a value."""
+        return Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
+
+    def share(self, fits: Any) -> float:
+        """The share of cells that fit."""
+        total = self.present.total()
+        return sum(times for cell, times in self.present.items() if fits(cell)) / total if total else 0.0
+
+    def numeric(self, numerals: Numerals) -> bool:
+        """Whether nearly all are numbers so written, and no codes with zeros in front."""
+        padded = any(len(cell) > 1 and cell[0] == "0" and cell.isdigit() for cell in self.present)
+        return not padded and self.share(lambda cell: _number(cell, numerals) is not None) >= _NEARLY_ALL
+
+    def form(self) -> str | None:
+        """The format of its dates: empty for ISO 8601, None where cells are no dates."""
+        if self.share(lambda cell: parse_instant(cell.encode()) is not None) >= _NEARLY_ALL:
+            return ""
+        return date_format(self.present)
+
+    def left_out(self, found: Identifier | None, unit: Identifier | None) -> str | None:
+        """Why the column is left out, if it looks like an identifier; None if it does not."""
+        if found is None:
+            return None
+        if found is unit:
+            return "it seems to name persons: see unit in [table]"
+        if found.persons:
+            return f"it looks like an identifier. If it names persons: unit = {toml_value(self.name)} in [table]"
+        return "every row has another value, as identifiers do"
+
+    def lines(self, numerals: Numerals) -> Lines:
+        """What to write about it, each line from the rows with a mark; NULL only where a cell needs it."""
+        if not self.present:
+            return ("type", "string", MARK), ("max_length", 200, MARK), ("nullable", True, MARK)
+        domain = self._domain(numerals)
+        unread = domain[0][1] in ("integer", "number", "date", "datetime") and not self._all_read(numerals)
+        missing = unread or any(cell == "" or _is_null(cell) for cell in self.cells)
+        return (*domain, ("nullable", True, MARK)) if missing else domain
+
+    def _all_read(self, numerals: Numerals) -> bool:
+        """Whether no cell is a misprint, which becomes NULL among numbers or dates."""
+        if self.numeric(numerals):
+            return all(_number(cell, numerals) is not None for cell in self.present)
+        form = self.form()
+        return all(
+            parse_instant(((DateFormat(form).iso(c) or "") if form else c).encode()) is not None for c in self.present
+        )
+
+    def _domain(self, numerals: Numerals) -> Lines:
+        if all(cell.strip().lower().encode() in WORDS for cell in self.present) or set(self.present) == {"0", "1"}:
+            return (("type", "boolean", MARK),)
+        if self.numeric(numerals):
+            return self._bounds(numerals)
+        form = self.form()
+        if form is not None:
+            return self._dates(form)
+        if len(self.present) <= MOST_CATEGORIES:
+            return self._listed("category")
+        return self._many()
+
+    def _listed(self, kind: str) -> Lines:
+        """All values: none is left for `other`."""
+        return ("type", kind, MARK), ("values", sorted(self.present), MARK)
+
+    def _many(self) -> Lines:
+        """Texts of more values than pairs can show: codes by their beginnings, names as a list, else free text."""
+        repeated = len(self.present) <= self.present.total() / _REPEATED
+        codes = all(len(cell) <= _LONGEST_CODE and not any(map(str.isspace, cell)) for cell in self.present)
+        if repeated and codes and len(self.present) <= MOST_VALUES:
+            prefix = group_length(tuple(self.present))
+            if prefix is not None:
+                return (*self._listed("hierarchy"), ("prefix", prefix, f"characters that say the group; {MARK}"))
+        if repeated and len(self.present) < MOST_ATOMS:
+            return self._listed("category")
+        longest = max(len(cell) for cell in self.present)
+        told = f"{MARK}. Of free text nothing is released: each becomes __other__"
+        return ("type", "string", told), ("max_length", int(outward(0, longest)[1]), MARK)
+
+    def _bounds(self, numerals: Numerals) -> Lines:
+        read = [_number(cell, numerals) for cell in self.present]
+        known = [number for number in read if number is not None and abs(number) < 2.0**53]
+        low, high = outward(min(known, default=0.0), max(known, default=1.0))
+        if all(number.is_integer() for number in known):
+            return ("type", "integer", MARK), ("min", int(low), MARK), ("max", int(high), MARK)
+        return ("type", "number", MARK), ("min", low, MARK), ("max", high, MARK)
+
+    def _dates(self, form: str) -> Lines:
+        written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
+        micros = [parse_instant(text.encode()) for text in written if text is not None]
+        days = [
+            datetime.date(1970, 1, 1) + datetime.timedelta(microseconds=ticks) for ticks in micros if ticks is not None
+        ]
+        first, last = whole_years(min(days), max(days))
+        if not any(ticks % (86_400 * 10**6) for ticks in micros if ticks is not None):
+            return ("type", "date", MARK), ("min", first, MARK), ("max", last, MARK)
+        start, end = f"{first}T00:00:00", f"{last}T23:59:59"
+        moments = [datetime.datetime.fromisoformat(text) for text in (start, end)]
+        return ("type", "datetime", MARK), ("min", moments[0], MARK), ("max", moments[1], MARK)
+
+
+def _number(cell: str, numerals: Numerals) -> float | None:
+    number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
+    return number if abs(number) < float("inf") else None
+
+
+def _is_null(cell: str) -> bool:
+    return cell.strip().lower() in NULL_SPELLINGS
+
+
+def _text(value: object) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _numerals(looks: list[_Look]) -> Numerals:
+    """The way of writing that makes numbers of the most columns; the ordinary one where no other does better."""
+    return max((_ORDINARY, *LOCAL_NUMERALS), key=lambda local: sum(look.numeric(local) for look in looks))
+
+
+def _with_encoding(data: str, query: str | None, written: Written) -> Written:
+    source = open_source(data, query=query, csv=CsvFormat.of(written))
+    found = likely_encoding(source) if isinstance(source, CsvFile) and written.encoding is None else None
+    return written if found is None else replace(written, encoding=found)
+
+
+def group_length(codes: Sequence[str]) -> int | None:
+    """How many characters of codes say their group: as many as make no more than 64 groups; None where none parts them.
+
+    >>> group_length([f"{letter}{number:02d}" for letter in "EI" for number in range(100)])
+    2
+    """
+    lengths = range(1, max(map(len, codes)))
+    groups = {length: len({code[:length] for code in codes}) for length in lengths}
+    parting = [length for length in lengths if 1 < groups[length] < len(codes)]
+    return max((length for length in parting if groups[length] <= _MOST_GROUPS), default=min(parting, default=None))
+
+
+def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
+    """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
+    spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
+    texts = [look for look in kept if not look.numeric(numerals)]
+    dates = sorted({form for look in texts if (form := look.form())})
+    return Written(
+        **{
+            **{key: getattr(written, key) for key in ("records", "separator", "quote", "encoding", "names")},
+            "nulls": written.nulls or (tuple(spelt) if nulls else None),
+            "decimal": written.decimal or (None if numerals.decimal == "." else numerals.decimal),
+            "thousands": written.thousands or numerals.thousands,
+            "dates": written.dates or tuple(dates),
+        }
+    )

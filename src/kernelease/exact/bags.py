@@ -1,0 +1,212 @@
+"""Persons with records in several tables: each person becomes a bag of paths whose weights add up to one total.
+
+A person is a row of the root table with all records that refer to it, records of records included. Think of its total
+weight as `total` ticks. A record has a run of ticks, which its own records share out as evenly as whole numbers allow;
+at each tick the person shows one path: the root row, one record of each table, and the next record of the same parent
+(its *sibling*). So a person adds `total` to the counts of every block, all told, whatever the number of its records and
+the depth (docs/proofs/bags.md). Which records are kept, and in which order, follows from that person's records alone.
+"""
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kernelease.arrays import Integers, block_slices
+from kernelease.errors import ParameterError
+from kernelease.exact.encode import NarrowCodes
+from kernelease.exact.private import Private
+from kernelease.seeds import PublicSeed
+from kernelease.spool import Batch
+from kernelease.table.reading import identities
+
+NOBODY = -1  # the number of a key that is missing, or that no row has
+_BLOCK = 65_536  # paths at a time
+_FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a multiplicative hash. convention
+
+
+@final
+class Keys(Private):
+    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none."""
+
+    __slots__ = ("_numbers",)
+
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] = {}
+
+    def digests(self, numbers: Integers) -> NDArray[np.uint64]:
+        """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
+        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._numbers]
+        return np.array([*every, 0], dtype=np.uint64)[numbers]
+
+    def number(self, array: pa.Array, *, new: bool) -> Integers:
+        """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
+        positions, keys = identities(array)
+        numbers = np.array([self._number(key, new) for key in keys], dtype=np.int64)
+        return numbers.take(positions) if len(positions) else np.empty(0, dtype=np.int64)
+
+    def _number(self, key: bytes | None, new: bool) -> int:
+        if key is None:
+            return NOBODY
+        return self._numbers.setdefault(key, len(self._numbers)) if new else self._numbers.get(key, NOBODY)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shape:
+    """What is public about one of the tables: where it hangs, and which of a parent's records are kept."""
+
+    parent: int | None  # the place of its parent's table
+    max_rows: int  # of one parent
+    order: int | None  # the column whose codes say which records come first
+
+
+@final
+class PathColumn(Private):
+    """A column of paths: codes of a table's rows, or of how many records of it a parent has; those of a sibling."""
+
+    __slots__ = ("codes", "missing", "number", "sibling", "table")
+
+    def __init__(
+        self, table: int, codes: NDArray[Any], missing: int, *, number: bool = False, sibling: bool = False
+    ) -> None:
+        self.table = table  # its place
+        self.codes = codes  # of each of its rows; or of 0, 1, …, max_rows records
+        self.missing = missing  # the code where there is no such record, or no parent
+        self.number, self.sibling = number, sibling
+
+
+@final
+class Records(Private):
+    """The encoded rows of one table, their keys, and the keys that they refer to."""
+
+    __slots__ = ("codes", "digest", "key", "parent")
+
+    def __init__(
+        self,
+        codes: Sequence[NarrowCodes],
+        parent: Integers,
+        key: Integers | None = None,
+        digest: NDArray[np.uint64] | None = None,
+    ) -> None:
+        self.codes, self.parent = tuple(codes), parent
+        self.key, self.digest = key, digest  # of tables that others refer to
+
+    def ranks(self, shape: Shape, seed: PublicSeed) -> NDArray[np.intp]:
+        """All rows by parent, each parent's by the declared order, then by a keyed hash of content, then by content.
+
+        Rows without a parent come first. Rows that are equal in all of it are the same to whoever counts them, unless
+        records refer to them: so digests of their own keys come last.
+        """
+        hashes = np.full(len(self.parent), np.uint64(seed.value % 2**64) ^ _FACTOR)
+        for column in self.codes:
+            hashes = (hashes ^ column.astype(np.uint64)) * _FACTOR
+            hashes ^= hashes >> _SHIFT
+        last = [] if self.digest is None else [self.digest]
+        keys = (*last, hashes, *([] if shape.order is None else [self.codes[shape.order]]), self.parent)
+        order = np.lexsort(keys)
+        before, after = order[:-1], order[1:]
+        tied = (self.parent[before] == self.parent[after]) & (hashes[before] == hashes[after])
+        if any((column[before[tied]] != column[after[tied]]).any() for column in self.codes):  # once in 2⁶⁴
+            order = np.lexsort((*last, *self.codes[::-1], *keys[len(last) :]))
+        return order
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Nodes:
+    """The records of one table in all persons' trees: row, place of the parent's node, ticks [start, end), sibling."""
+
+    row: Integers
+    start: Integers
+    end: Integers
+    sibling: Integers  # the node of the next record of the same parent, the first after the last; −1 for an only one
+
+
+@final
+class Bags(Private):
+    """All persons, ready to be read as weighted paths.
+
+    `tables` come with their parents before them, the root first. Of rows of the root with one key, the first is the
+    person's. Records whose key no row has are nobody's; where several rows have the key, they are records of each.
+    """
+
+    __slots__ = ("_nodes", "_numbers", "_shapes", "_tables", "_total")
+
+    def __init__(self, tables: Sequence[Records], shapes: Sequence[Shape], *, total: int, seed: PublicSeed) -> None:
+        if total < 1:
+            raise ParameterError(f"Bags: total must be at least 1, got {total!r}.")
+        self._tables, self._shapes, self._total = tuple(tables), tuple(shapes), total
+        self._numbers: dict[int, Integers] = {}  # of each table, how many records of it each node of its parent has
+        self._nodes = [_root_nodes(tables[0], tables[0].ranks(shapes[0], seed), total)]
+        for place, (records, shape) in enumerate(zip(tables[1:], shapes[1:], strict=True), 1):
+            self._nodes.append(self._hang(place, records, shape, seed))
+
+    def _hang(self, place: int, records: Records, shape: Shape, seed: PublicSeed) -> _Nodes:
+        """The nodes of a table: each node of its parent gets at most `max_rows`, and parts its ticks among them."""
+        above = self._nodes[shape.parent or 0]
+        key = self._tables[shape.parent or 0].key
+        own = np.full(len(above.row), NOBODY) if key is None else key[above.row]
+        ranked = records.ranks(shape, seed)
+        of_key = records.parent[ranked]
+        first, last = (np.searchsorted(of_key, own, side=side) for side in ("left", "right"))
+        number = np.where(own == NOBODY, 0, np.minimum(last - first, shape.max_rows))
+        self._numbers[place] = number
+        parent = np.repeat(np.arange(len(own)), number)
+        begin = np.cumsum(number) - number
+        rank = np.arange(len(parent)) - begin[parent]
+        among, ticks = number[parent], (above.end - above.start)[parent]
+        after = np.where(rank + 1 == among, begin[parent], np.arange(len(parent)) + 1)
+        return _Nodes(
+            row=ranked[first[parent] + rank],
+            start=above.start[parent] + ticks * rank // among,
+            end=above.start[parent] + ticks * (rank + 1) // among,
+            sibling=np.where(among > 1, after, NOBODY),
+        )
+
+    def paths(self, columns: Sequence[PathColumn]) -> Iterator[Batch]:
+        """Blocks of paths: their codes in these columns, and their weights. Each person's weigh `total` together."""
+        starts = np.unique(np.concatenate([nodes.start[nodes.start < nodes.end] for nodes in self._nodes]))
+        ends = np.append(starts[1:], self._nodes[0].end[-1:])
+        for block in block_slices(len(starts), _BLOCK):
+            at = [_node_at(nodes, starts[block]) for nodes in self._nodes]
+            yield tuple(self._column(column, at) for column in columns), ends[block] - starts[block]
+
+    def _column(self, column: PathColumn, at: Sequence[Integers]) -> NDArray[Any]:
+        """The code of one column at each tick, by the nodes that have it."""
+        place, nodes = column.table, self._nodes[column.table]
+        if column.number:
+            number = self._numbers[place]
+            return _codes(column.codes[number], at[self._shapes[place].parent or 0], column.missing)
+        here = at[place]
+        if column.sibling:
+            here = _codes(nodes.sibling, here, NOBODY)
+        return _codes(column.codes[nodes.row], here, column.missing)
+
+
+def _root_nodes(root: Records, ranked: NDArray[np.intp], total: int) -> _Nodes:
+    """One node for each key: the first row that has it. Rows without a key are nobody."""
+    own = root.parent[ranked]  # of the root, its own keys
+    first = ranked[(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
+    start = total * np.arange(len(first), dtype=np.int64)
+    return _Nodes(row=first, start=start, end=start + total, sibling=np.full(len(first), NOBODY))
+
+
+def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:
+    """The node that has each tick; −1 where none has. Nodes lie in order, and empty ones have no tick."""
+    if not len(nodes.start):
+        return np.full(len(ticks), NOBODY)
+    at = np.searchsorted(nodes.start, ticks, side="right") - 1
+    inside = (at >= 0) & (ticks < nodes.end[np.maximum(at, 0)])
+    return np.where(inside, at, NOBODY)
+
+
+def _codes(own: NDArray[Any], at: Integers, missing: int) -> NDArray[Any]:
+    """What some nodes have, `missing` where there is no node."""
+    if not len(own):
+        return np.full(len(at), missing, dtype=np.int64)
+    return np.where(at == NOBODY, missing, own[np.maximum(at, 0)].astype(np.int64))

@@ -1,1 +1,0 @@
-"""Columns that are neither read nor measured: what everybody knows about a row, from its other columns."""

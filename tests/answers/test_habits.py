@@ -1,0 +1,199 @@
+"""Habits of data frames: each name of pandas works with an interval, is public, needs rows, or is refused in words."""
+
+import warnings
+from pathlib import Path
+
+import openpyxl
+import pyarrow as pa
+import pytest
+
+import kernelease as ke
+from kernelease.analysis import Estimate, EstimateTable, Groups
+from kernelease.answers import Questions
+from kernelease.answers.frames import export_table
+from kernelease.answers.habits import HABITS, MOVED, Kind
+from kernelease.errors import ParameterError, UncertaintyWarning
+from kernelease.sources.opening import open_source
+from tests.cli.conftest import SCHEMA, people
+
+DOCUMENT = Path(ke.__file__).parents[2] / "docs" / "your-tools.md"
+OWN = {  # names of pandas that a release has itself
+    "mean": ('release.mean("age")', Kind.INTERVAL),
+    "quantile": ('release.quantile("age", 0.9)', Kind.INTERVAL),
+    "count": ('release.count("age > 30")', Kind.INTERVAL),
+    "describe": ("release.describe()", Kind.INTERVAL),
+    "plot": ('release.plot("age")', Kind.INTERVAL),
+    "sample": ("release.sample(100)", Kind.ROWS),
+}
+CALLS = {
+    "median": ("age",),
+    "std": ("age",),
+    "value_counts": ("sex",),
+    "corr": ("age", "hours"),
+    "groupby": ("sex",),
+    "query": ("age > 30",),
+    "hist": ("age",),
+    "size": (),
+}
+
+
+def table() -> str:
+    """The table of the document: every name, what becomes of it, and what to write."""
+    lines = ["| in pandas | here | write |", "| --- | --- | --- |"]
+    lines += [f"| `{name}` | {kind} | `{write}` |" for name, (write, kind) in OWN.items()]
+    for name, habit in HABITS.items():
+        code, _, rest = habit.write.partition("; ")
+        lines.append(f"| `{name}` | {habit.kind} | `{code}`{'; ' + rest if rest else ''} |")
+    return "\n".join(lines)
+
+
+@pytest.fixture(scope="module")
+def release():
+    return ke.release(people(), schema=ke.Schema.parse(SCHEMA), privacy=(3.0, 1e-6), noise=ke.SeededNoise(0), fast=True)
+
+
+def test_the_document_lists_every_name():
+    assert table() in DOCUMENT.read_text(encoding="utf-8")
+    issue = "columns shape head dtypes describe mean median std var quantile value_counts corr groupby query plot hist"
+    assert set(issue.split()) <= {*OWN, *HABITS}
+
+
+@pytest.mark.parametrize("name", [name for name, habit in HABITS.items() if habit.give is not None])
+def test_names_that_work_have_intervals(release, name):
+    answer = getattr(release, name)(*CALLS[name])
+    assert isinstance(answer, Estimate | Groups | Questions) or name == "hist"
+
+
+def test_the_same_question_in_other_words(release):
+    assert repr(release.median("age")) == repr(release.quantile("age", 0.5))
+    assert repr(release.groupby(["sex", "employed"]).std("age")) == repr(
+        release.by("sex", "employed").standard_deviation("age")
+    )
+    assert repr(release.query("age > 30").mean("hours")) == repr(release.mean("hours", where="age > 30"))
+    assert repr(release.corr("age", "hours")) == repr(release.correlation("age", "hours"))
+    assert repr(release.groupby("sex").size()) == repr(release.count(by="sex"))
+
+
+def test_what_is_public_is_shown(release):
+    assert release.columns == list(release.schema.names)
+    assert release.shape == (len(release), len(release.schema.names))
+    assert list(release.dtypes.index) == release.columns
+
+
+@pytest.mark.parametrize("name", [name for name, habit in HABITS.items() if habit.give is None and habit.show is None])
+def test_all_else_says_what_to_write(release, name):
+    for asked in (release, release.by("sex")):
+        with pytest.raises(AttributeError) as refusal:
+            getattr(asked, name)
+        assert f"{name}: write {HABITS[name].write}: {HABITS[name].why}." == str(refusal.value)
+        assert "\n" not in str(refusal.value)
+
+
+@pytest.mark.parametrize("name", MOVED)
+def test_names_that_are_elsewhere_are_there(release, name):
+    with pytest.raises(AttributeError, match=f"write {MOVED[name]}: it has another name"):
+        getattr(release, name)
+    place = release
+    for part in MOVED[name].split(".")[1:]:
+        place = getattr(place, part)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda r: r.meen("age"), "Did you mean mean"),
+        (lambda r: r.by("sex").meen("age"), "Did you mean mean"),
+        (lambda r: r.gini("age"), r"release\.ask\.gini"),
+        (lambda r: r.by("sex").columns, "a group of rows has none"),
+    ],
+)
+def test_no_attribute(release, ask, message):
+    with pytest.raises(AttributeError, match=message):
+        ask(release)
+
+
+def test_probes_of_other_libraries_find_nothing(release):
+    for name in ("__array__", "_ipython_display_", "__dataframe__", "_repr_png_"):
+        assert not hasattr(release, name)
+        assert not hasattr(release.ask, name)
+    assert isinstance(release.crosstab("sex", "employed"), EstimateTable)
+
+
+@pytest.mark.parametrize(
+    ("ask", "message"),
+    [
+        (lambda r: r.mean(), r"mean: needs column: mean\(column\)"),
+        (lambda r: r.mean(["age", "hours"]), "the name of one column, got list. One at a time"),
+        (lambda r: r.mean("age", "hours"), "got 2 things to ask about"),
+        (lambda r: r.mean("age", bye="sex"), "Did you mean by"),
+        (lambda r: r.ask.mean("age", by="sex"), r"release\.by\('sex'\)\.mean\(column\)"),
+        (lambda r: r.mean("age", where=3), "where must be a condition in a text, .* got int"),
+        (lambda r: r.regression(3), "formula must be a formula in a text"),
+        (lambda r: r.by("sex")["age"], r"Write \.mean\('age'\)"),
+        (lambda r: r.corr(), "needs first, second"),
+        (lambda r: ke.release(epsilon=1), r"privacy=\(1\.0, 1e-6\)"),
+        (lambda r: ke.release(r.rows, data=r.rows, privacy=(1, 1e-6)), "got data twice"),
+        (lambda r: ke.release(privacy=(1, 1e-6)), "needs the data first"),
+        (lambda r: ke.release(r.rows), "needs privacy"),
+        (lambda r: ke.release(r.rows, 3), "needs names for all else"),
+        (lambda r: ke.release(r.rows, privacy=(1, 1e-6), schem=3), "Did you mean schema"),
+        (lambda r: ke.measure(r.rows, privacy=(1, 1e-6), schema=r.schema, fast=True), "makes no rows"),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused_in_words(release, ask, message):
+    with pytest.raises(ParameterError, match=message):
+        ask(release)
+
+
+def test_rows_say_what_they_are_good_for(release):
+    for rows in (release.to_pandas, lambda: release.sample(10)):
+        with pytest.warns(UncertaintyWarning, match="has no interval"):
+            rows()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert release.table.num_rows
+        assert len(release.dtypes) == len(release.columns)
+
+
+@pytest.mark.parametrize(
+    ("column", "rest"),
+    [
+        ("age", {}),
+        ("sex", {"second": "employed"}),
+        ("age", {"second": "hours"}),
+        ("age", {"by": "sex"}),
+        ("sex", {"by": "employed"}),
+        ("employed ~ age + sex", {}),
+        ("hours ~ age", {"where": "sex == 'male'"}),
+    ],
+)
+def test_plots_draw_intervals(release, column, rest):
+    chart = release.plot(column, **rest).to_json()
+    assert '"low"' in chart
+    assert '"high"' in chart
+
+
+def test_workbooks_hold_the_rows(release, tmp_path):
+    path = release.export(tmp_path / "rows.xlsx")
+    names, *lines = openpyxl.load_workbook(path).active.iter_rows(values_only=True)
+    assert list(names) == release.table.column_names
+    assert [list(line) for line in lines] == [list(row.values()) for row in release.table.to_pylist()]
+    assert open_source(path).names() == tuple(release.table.column_names)
+
+
+def test_texts_of_a_workbook_are_texts(tmp_path):
+    cells = ["=1+1", " a<b&c ", "a\x07b", None, "ümlaut"]
+    path = export_table(pa.table({"a": cells}), tmp_path / "texts.xlsx")
+    found = [line[0] for line in openpyxl.load_workbook(path).active.iter_rows(min_row=2, values_only=True)]
+    assert found[:2] == ["=1+1", " a<b&c "]
+    assert found[3:] == [None, "ümlaut"]
+    book = openpyxl.load_workbook(path).active
+    assert book["A2"].data_type == "s"  # no formula
+
+
+@pytest.mark.parametrize(
+    "address", ["https://example.org/a.csv?b=1", "HTTP://example.org/*.csv", "s3://bucket/a.parquet"]
+)
+def test_addresses_on_the_web_are_refused_in_words(address):
+    with pytest.raises(ke.errors.SourceError, match="nothing is fetched from there"):
+        ke.release(address, schema=ke.Schema.parse(SCHEMA), privacy=(1.0, 1e-6))

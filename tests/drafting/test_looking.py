@@ -1,0 +1,154 @@
+"""A draft from the private rows: what it proposes, what it marks, what it leaves out."""
+
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernelease.drafting.inspection import find_identifiers, unit_of
+from kernelease.drafting.looking import draft_by_looking, group_length, outward
+from kernelease.errors import SchemaError
+from kernelease.sources.opening import open_source
+from kernelease.table import Schema
+from kernelease.table.domains import TableDomain
+from kernelease.table.draft import MARK
+from kernelease.table.written import Written
+
+
+def looked(path: Path, **written: object) -> str:
+    return draft_by_looking(str(path), "t", query=None, written=Written(**written)).text  # type: ignore[arg-type]  # as tests give them
+
+
+def test_types_bounds_and_ways_of_writing(tmp_path: Path) -> None:
+    days = [f"{10 + i % 18}.0{1 + i % 9}.2021" for i in range(300)]
+    rows = [
+        f"{i};{20 + i % 37};{i % 7},5;{'ja' if i % 2 else 'nein'};{i % 2};{day};0{i % 5};text {i};"
+        for i, day in enumerate(days)
+    ]
+    text = "\n".join(["row_id;age;dose;told;sick;day;code;note;none", *rows, "300;NA;1,5;ja;1;01.01.2021;01;x;", ""])
+    (tmp_path / "t.csv").write_text(text, encoding="utf-8")
+    drafted = looked(tmp_path / "t.csv", separator=";")
+    schema = Schema.parse(drafted)
+    assert {column.name: column.tag for column in schema} == {
+        **{"age": "integer", "dose": "number", "told": "category", "sick": "boolean", "day": "date"},
+        **{"code": "category", "none": "string"},
+    }
+    assert schema.source.to_dict() == {"separator": ";", "nulls": ["NA"], "decimal": ",", "dates": ["%d.%m.%Y"]}
+    assert "# column row_id is left out" in drafted
+    assert "# column note is left out" in drafted
+    kinds = ("type", "min", "max", "values", "nulls", "decimal", "dates")
+    assert all(MARK in line for line in drafted.splitlines() if line.startswith(kinds))
+    with pytest.raises(SchemaError, match="confirmed is false"):
+        TableDomain(schema)
+    confirmed = Schema.parse(drafted.replace("confirmed = false", "confirmed = true"))
+    assert "drafted by looking" in TableDomain(confirmed).provenance
+
+
+def test_typed_sources(tmp_path: Path) -> None:
+    table = pa.table({"n": [1.5, 2.25, None], "when": pa.array([0, 10**15, 10**15 + 1], pa.timestamp("us"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    schema = Schema.parse(looked(tmp_path / "t.parquet"))
+    assert [column.tag for column in schema] == ["number", "datetime"]
+    assert schema.source == Written()
+
+
+@given(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)).map(sorted))
+def test_bounds_go_outward(pair: list[float]) -> None:
+    low, high = outward(*pair)
+    slack = 1e-9 * max(1e-300, abs(pair[0]), abs(pair[1]))
+    assert low <= pair[0] + slack
+    assert pair[1] - slack <= high
+    assert low < high
+
+
+def test_null_and_other_are_written_where_a_cell_needs_them(tmp_path: Path) -> None:
+    ages = np.random.default_rng(0).integers(20, 60, 400)
+    lines = [f"{age},{'fm'[i % 2]},{i % 9 or ''},{'x' if i == 7 else 2020 + i % 3}" for i, age in enumerate(ages)]
+    (tmp_path / "t.csv").write_text("\n".join(["age,sex,visits,year", *lines, ""]))
+    schema = Schema.parse(looked(tmp_path / "t.csv"))
+    assert {column.name: column.nullable for column in schema} == {
+        **{"age": False, "sex": False},
+        "visits": True,  # some are missing
+        "year": True,  # one is a misprint
+    }
+    assert not any(getattr(column, "other", False) for column in schema)
+
+
+def test_codes_of_many_values_are_a_hierarchy_and_names_a_list(tmp_path: Path) -> None:
+    codes = [f"{letter}{number:02d}.{digit}" for letter in "EIJ" for number in range(50) for digit in range(6)]
+    lines = [f"{codes[i % 900]},Village of {i % 300},{'a note ' * 3}{i % 4000}" for i in range(6000)]
+    (tmp_path / "t.csv").write_text("\n".join(["code,place,text", *lines, ""]))
+    drafted = looked(tmp_path / "t.csv")
+    schema = Schema.parse(drafted)
+    code, place, text = schema.columns
+    assert (code.tag, code.size, getattr(code, "prefix", None)) == ("hierarchy", 900, 2)
+    assert (place.tag, place.size) == ("category", 300)
+    assert text.tag == "string"
+    assert "Of free text nothing is released: each becomes __other__" in drafted
+
+
+def test_codes_that_nothing_parts_have_no_groups() -> None:
+    assert group_length(["a", "b"]) is None
+    assert group_length([f"x{i:03d}" for i in range(300)]) == 3
+
+
+def identified(**columns: list[object]) -> dict[str, int]:
+    """The columns that look like identifiers, and how many rows most persons have."""
+    return {found.name: found.most for found in find_identifiers(open_source(pa.table(columns)))}
+
+
+def test_identifiers_by_their_rows() -> None:
+    """545 persons in shuffled rows: by years that none has twice; side by side; or with as many rows each."""
+    generator = np.random.default_rng(0)
+    who = np.repeat(np.arange(300), generator.integers(1, 8, 300)) * 7 + 3
+    sex, year = (who * 31 % 2).tolist(), np.concatenate([np.arange(n) for n in np.unique(who, return_counts=True)[1]])
+    born = (1900 + who * 13 % 97).tolist()
+    order = generator.permutation(len(who))
+    columns = {"nr": who, "sex": np.array(sex), "year": 2000 + year, "born": np.array(born)}
+    shuffled = {name: cells[order].tolist() for name, cells in columns.items()}
+    assert list(identified(**shuffled)) == ["nr"]
+    sideways = {name: cells.tolist() for name, cells in columns.items() if name != "year"}
+    assert list(identified(**sideways)) == ["nr"]
+    even = np.arange(1200) % 200
+    mixed = generator.permutation(1200)
+    level = {"nr": even[mixed].tolist(), "sex": (even[mixed] % 2).tolist()}
+    assert identified(**level) == {"nr": 6}
+
+
+def test_what_looks_like_an_identifier_and_is_none() -> None:
+    """Ages, amounts, towns with their region, dates, decimals; and names that only end in id."""
+    generator = np.random.default_rng(1)
+    town = generator.integers(0, 200, 3000)
+    assert not identified(
+        age=generator.integers(18, 90, 3000).tolist(),
+        paid=generator.integers(0, 500, 3000).tolist(),
+        town=town.tolist(),
+        region=(town % 9).tolist(),
+        cost=generator.integers(0, 10**6, 3000).tolist(),
+        share=generator.random(3000).tolist(),
+        height=[f"1,{i % 90 + 10:02d}{i}" for i in range(3000)],
+        seen=[f"{i % 28 + 1:02d}.{i % 12 + 1:02d}.{1900 + i % 120}" for i in range(3000)],
+    )
+
+
+def test_a_value_of_its_own_in_every_row() -> None:
+    everyone = identified(
+        row=list(range(500)),
+        number=[10**7 + i * 7919 % 10**6 for i in range(500)],
+        text=[f"note {i}" for i in range(500)],
+        patient_id=[i * 7919 % 1000 for i in range(500)],
+    )
+    assert everyone == {"row": 1, "number": 1, "text": 1, "patient_id": 1}
+
+
+def test_a_name_goes_before_what_rows_do() -> None:
+    visits = np.arange(900) // 3
+    table = pa.table({"bed": visits, "patient_id": np.arange(900) // 2, "sex": visits % 2})
+    found = unit_of(find_identifiers(open_source(table)))
+    assert found is not None
+    assert (found.name, found.most, found.named) == ("patient_id", 2, True)
+    assert unit_of(()) is None

@@ -1,0 +1,223 @@
+"""Persons with records, in integers: what one of them can change, whatever they have, at every depth."""
+
+import itertools
+from unittest import mock
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from kernelease.exact import bags
+from kernelease.exact.counting import count_blocks
+from kernelease.ledgers import MemoryLedger
+from kernelease.measured.counts import Counts
+from kernelease.noises import SeededNoise
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.privacy.neighbours import ROWS, Neighbours
+from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.seeds import PublicSeed
+from kernelease.sources.several import private_tables
+
+CAP = 3
+SCHEMA = """
+[unit]
+table = "homes"
+neighbours = "{neighbours}"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+[tables.people]
+key = "person"
+parent = "homes"
+foreign_key = "home"
+max_rows = {cap}
+[tables.people.columns.sex]
+type = "category"
+values = ["f", "m"]
+[tables.visits]
+parent = "people"
+foreign_key = "person"
+max_rows = {cap}
+[tables.visits.columns.ill]
+type = "boolean"
+[tables.cars]
+parent = "homes"
+foreign_key = "home"
+max_rows = {cap}
+[tables.cars.columns.old]
+type = "boolean"
+"""
+
+
+def declared(neighbours="replace-one", cap=CAP) -> Tables:
+    return Tables.parse(SCHEMA.format(neighbours=neighbours, cap=cap))
+
+
+def home(key: int, town: str, people: int, visits: int, cars: int, *, salt: int = 0):
+    """A home with so many records, whose cells vary."""
+    persons = [{"home": key, "person": 1000 * key + i, "sex": "fm"[(i + salt) % 2]} for i in range(people)]
+    went = [
+        {"person": one["person"], "ill": (i + j + salt) % 3 == 0}
+        for i, one in enumerate(persons)
+        for j in range(visits)
+    ]
+    owned = [{"home": key, "old": (i + salt) % 2 == 0} for i in range(cars)]
+    return [{"home": key, "town": town}], persons, went, owned
+
+
+def together(*homes):
+    names, parts = ("homes", "people", "visits", "cars"), zip(*homes, strict=True)
+    kinds = {
+        "homes": pa.schema([("home", pa.int64()), ("town", pa.string())]),
+        "people": pa.schema([("home", pa.int64()), ("person", pa.int64()), ("sex", pa.string())]),
+        "visits": pa.schema([("person", pa.int64()), ("ill", pa.bool_())]),
+        "cars": pa.schema([("home", pa.int64()), ("old", pa.bool_())]),
+    }
+    return {
+        name: pa.Table.from_pylist(list(itertools.chain.from_iterable(part)), schema=kinds[name])
+        for name, part in zip(names, parts, strict=True)
+    }
+
+
+def blocks_of(tables: Tables):
+    """Every column alone, and every pair of columns, siblings included, in atoms."""
+    sizes = tables.counted
+    sets = [(i,) for i in range(len(sizes))] + list(itertools.combinations(range(len(sizes)), 2))
+    return [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
+
+
+def exact(data, tables: Tables):
+    rows = private_tables(data, tables, seed=PublicSeed(0))
+    blocks = blocks_of(tables)
+    return [table.astype(object) for table in rows.counts()._counter(blocks)]
+
+
+EXTREMES = [
+    home(9, "b", people, visits, cars, salt=salt)
+    for people, visits, cars, salt in (
+        *((0, 0, 0, 0), (1, 0, 0, 1), (1, 1, 1, 0), (CAP, CAP, CAP, 1), (2, CAP, 1, 1)),
+        *((10 * CAP, 0, 10 * CAP, 0), (10 * CAP, 10 * CAP, 10 * CAP, 1), (CAP, 10 * CAP, 0, 0)),
+    )
+]
+OTHERS = [home(1, "a", 2, 1, 0), home(2, "b", 0, 0, 2), home(3, "a", 5, 4, 4, salt=1)]
+
+
+@pytest.mark.parametrize("place", [0, 1, 3])
+@pytest.mark.parametrize("one", EXTREMES)
+def test_a_person_adds_exactly_its_weight_to_every_block(one, place) -> None:
+    tables = declared("add-remove")
+    homes = [*OTHERS[:place], one, *OTHERS[place:]]
+    for with_one, without in zip(exact(together(*homes), tables), exact(together(*OTHERS), tables), strict=True):
+        difference = with_one - without
+        assert difference.min() >= 0
+        assert difference.sum() == WEIGHT
+
+
+@pytest.mark.parametrize(("one", "other"), list(itertools.combinations(EXTREMES, 2)))
+def test_replacing_a_person_moves_no_block_by_more_than_is_charged(one, other) -> None:
+    tables = declared()
+    first, second = exact(together(*OTHERS, one), tables), exact(together(*OTHERS, other), tables)
+    for block, here, there in zip(blocks_of(tables), first, second, strict=True):
+        charged = block.sensitivity(Neighbours.REPLACE_ONE, WEIGHT)
+        difference = here - there
+        assert np.abs(difference).sum() <= charged.l1
+        assert (difference**2).sum() <= charged.l2**2 * (1 + 1e-12)
+
+
+def _moved(data, other, tables) -> int:
+    return max(int(np.abs(a - b).sum()) for a, b in zip(exact(data, tables), exact(other, tables), strict=True))
+
+
+def _uncapped(self, place, records, shape, seed, _hang=bags.Bags._hang):
+    """A twin: the cap is not applied, and every record weighs as one of `max_rows`."""
+    wide = bags.Shape(parent=shape.parent, max_rows=10**6, order=shape.order)
+    nodes = _hang(self, place, records, wide, seed)
+    ticks = WEIGHT // shape.max_rows
+    start = np.arange(len(nodes.row)) * ticks
+    self._numbers[place] = np.minimum(self._numbers[place], shape.max_rows)
+    return bags._Nodes(row=nodes.row, start=start, end=start + ticks, sibling=nodes.sibling)
+
+
+def _undivided(self, columns, paths=bags.Bags.paths):
+    """A twin: a weight is not divided among records."""
+    for codes, _ in paths(self, columns):
+        yield codes, np.full(len(codes[0]), WEIGHT)
+
+
+def _twice(self, columns, paths=bags.Bags.paths):
+    """A twin: a record beside its sibling counts both ways round, for a whole weight each."""
+    for codes, weights in paths(self, columns):
+        yield codes, weights
+        yield codes, weights
+
+
+@pytest.mark.parametrize("broken", [("_hang", _uncapped), ("paths", _undivided), ("paths", _twice)])
+def test_twins_are_caught(broken) -> None:
+    tables = declared("add-remove")
+    heavy = EXTREMES[6]
+    data, other = together(*OTHERS, heavy), together(*OTHERS)
+    assert _moved(data, other, tables) == WEIGHT
+    with mock.patch.object(bags.Bags, *broken):
+        assert _moved(data, other, tables) > WEIGHT
+
+
+def test_the_order_of_rows_changes_nothing() -> None:
+    tables, data = declared(), together(*OTHERS, EXTREMES[6])
+    turned = {name: table.take(pa.array(np.arange(table.num_rows)[::-1])) for name, table in data.items()}
+    for one, other in zip(exact(data, tables), exact(turned, tables), strict=True):
+        assert (one == other).all()
+
+
+def test_keys_that_are_missing_twice_or_nobodys() -> None:
+    tables, data = declared("add-remove"), together(*OTHERS)
+    odd = {
+        "homes": pa.table({"home": ["1", None, "", "2", "2"], "town": ["a", "b", "b", "b", "a"]}),
+        "people": pa.table({"home": [1.0, 1.0, None, 77.0], "person": [5, 5, 6, 7], "sex": ["f", "m", "f", "m"]}),
+        "visits": pa.table({"person": [5, 5, 8, None], "ill": [True, False, True, True]}),
+        "cars": pa.table({"home": pa.array([], pa.int64()), "old": pa.array([], pa.bool_())}),
+    }
+    total = [int(table.sum()) for table in exact(odd, tables)]
+    assert set(total) == {2 * WEIGHT}  # two persons: 1 and 2
+    assert {int(table.sum()) for table in exact(data, tables)} == {3 * WEIGHT}
+
+
+def test_another_persons_records_change_nothing_of_ones_own() -> None:
+    """Two persons' rows with one key are records of both: who adds such a row changes nothing of the other's."""
+    tables = declared("add-remove")
+    mine = home(1, "a", 2, 2, 0)
+    thief = ([{"home": 2, "town": "b"}], [{"home": 2, "person": 1000, "sex": "f"}], [], [])
+    for both, alone in zip(exact(together(mine, thief), tables), exact(together(mine), tables), strict=True):
+        assert (both - alone).min() >= 0
+        assert (both - alone).sum() == WEIGHT
+
+
+def test_an_empty_table_is_no_path() -> None:
+    tables = declared("add-remove")
+    assert all(not table.any() for table in exact(together(([], [], [], [])), tables))
+
+
+@pytest.mark.parametrize("cap", [5, 50, 500])
+def test_noise_is_the_same_at_every_depth_and_cap(cap) -> None:
+    """A block of the root, of records and of their records: the same noise, in persons, for the same share."""
+    tables = declared(cap=cap)
+    privacy = Privacy(epsilon=1.0, delta=1e-6, neighbours=Neighbours.REPLACE_ONE)
+    counts = private_tables(together(*OTHERS, EXTREMES[6]), tables, seed=PublicSeed(0)).counts()
+    budget = PrivacyFilter.open(privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=1000, purpose="test")
+    places = [tables.flat.names.index(name) for name in ("homes.town", "people.sex", "visits.ill")]
+    sizes = tables.counted
+    sets = [(place,) for place in places] + [(places[1], len(tables.flat))]
+    blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.01) for one in sets]
+    noisy = counts.privatise(blocks, budget, noise=SeededNoise(0))
+    (sigma,) = {one.sigma for one in noisy}
+    expected = Counts(columns=(0,), groups=(np.arange(2),), share=0.01).sensitivity(Neighbours.REPLACE_ONE, 1).l2
+    assert sigma == pytest.approx(expected / np.sqrt(0.01 * budget.total.mu_squared), rel=1e-6)
+
+
+def test_count_blocks_reads_paths_as_they_are() -> None:
+    tables = declared()
+    rows = private_tables(together(*OTHERS), tables, seed=PublicSeed(0))
+    (towns,) = count_blocks(rows._encoded, blocks_of(tables)[:1], tables.counted)
+    assert (towns == np.array([2, 1]) * WEIGHT).all()

@@ -1,0 +1,187 @@
+"""Every kind of block keeps its claims, and a twin that breaks one of them is caught."""
+
+import inspect
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from kernelease.arrays import Floats
+from kernelease.conformance import check_block
+from kernelease.measured.blocks import Block, Ramp
+from kernelease.measured.contrasts import Contrasts, without_means
+from kernelease.measured.counts import Counts
+from kernelease.measured.moments import Moments
+from kernelease.measured.views import NoisySums
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+
+TWO, THREE, FOUR = np.arange(2), np.arange(3), np.array([0, 1, 1, 0])
+RAMP = Ramp(start=np.array([-7, 0, 7]), slope=np.zeros(3, dtype=np.int64), limit=7)
+BLOCKS: list[Block] = [
+    Counts(columns=(), groups=(), share=0.1),
+    Counts(columns=(0,), groups=(THREE,), share=0.1),
+    Counts(columns=(3, 1, 0), groups=(FOUR, TWO, THREE), share=0.1),
+    Contrasts(columns=(0,), groups=(THREE,), share=0.1),
+    Contrasts(columns=(1, 0), groups=(TWO, THREE), share=0.1),
+    Moments(columns=(0,), groups=(THREE,), share=0.1, ramps=(RAMP,)),
+    Moments(columns=(0, 1), groups=(np.zeros(3, dtype=np.int64), TWO), share=0.1, ramps=(RAMP, None)),
+]
+
+
+@pytest.mark.parametrize("block", BLOCKS, ids=lambda block: f"{block.label}")
+def test_a_block_keeps_its_claims(block: Block) -> None:
+    check_block(block)
+
+
+def test_every_kind_of_kernelease_is_tried() -> None:
+    """So that a new kind can't be forgotten: it is known by being defined."""
+    kinds = {kind for kind in Block.__subclasses__() if kind.__module__.startswith("kernelease.")}
+    assert {type(block) for block in BLOCKS} == {kind for kind in kinds if not inspect.isabstract(kind)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Parity(Block):
+    """Rows by whether the codes of their cells have an even or an odd sum: numbers that are no table's cells."""
+
+    shape = (2,)
+
+    @property
+    def _odd(self) -> Any:
+        return np.indices(self.grid).sum(axis=0) % 2
+
+    def exact(self, table: Any) -> Any:
+        return np.array([table[self._odd == side].sum() for side in (0, 1)])
+
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        return block_sensitivity(neighbours, unit=unit)
+
+    def seen(self, table: Floats) -> Floats:
+        return np.bincount(self._odd.ravel(), table.ravel(), minlength=2).astype(np.float64)
+
+    def spread(self, numbers: Floats) -> Floats:
+        return numbers[self._odd]
+
+    def covers(self, columns: tuple[int, ...]) -> bool:
+        return False
+
+    def tells(self, columns: tuple[int, ...]) -> bool:
+        return set(self.columns) <= set(columns)
+
+    def view(self, numbers: Floats, sigma: float, columns: Any, groups: Any) -> NoisySums:
+        return NoisySums.of(numbers, sigma, self._odd.ravel(), TWO)
+
+    def coefficients(self, sigma: float, columns: Any, groups: Any, weight: Floats) -> Floats:
+        return NoisySums.coefficients(sigma, self._odd.ravel(), TWO, weight)
+
+    @property
+    def label(self) -> str:
+        return f"parity of columns {self.columns}"
+
+
+class Cheap(Parity):
+    """Says that a row moves it half as far as it does."""
+
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        honest = block_sensitivity(neighbours, unit=unit)
+        return replace(honest, l2=honest.l2 / 2.0)
+
+
+class CheapInSum(Parity):
+    """Says so of the sum of what it is moved, alone."""
+
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        return replace(block_sensitivity(neighbours, unit=unit), l1=0.5)
+
+
+class CheapWhereRowsAreExchanged(Parity):
+    """Forgets that under replace-one a row goes and another comes."""
+
+    def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
+        return replace(block_sensitivity(Neighbours.ADD_REMOVE, unit=unit), neighbours=neighbours)
+
+
+class Doubled(Parity):
+    """Adds a row twice."""
+
+    def exact(self, table: Any) -> Any:
+        return 2 * Parity.exact(self, table)
+
+
+class AnotherTranspose(Parity):
+    def spread(self, numbers: Floats) -> Floats:
+        return numbers[1 - self._odd]
+
+
+class AnotherWhole(Parity):
+    @property
+    def whole(self) -> int:
+        return 2
+
+
+class AddsUpToNothing(Parity):
+    @property
+    def adds_up(self) -> bool:
+        return False
+
+
+class AnotherView(Parity):
+    def view(self, numbers: Floats, sigma: float, columns: Any, groups: Any) -> NoisySums:
+        return NoisySums.of(numbers[::-1], sigma, self._odd.ravel(), TWO)
+
+
+class OtherCoefficients(Parity):
+    def coefficients(self, sigma: float, columns: Any, groups: Any, weight: Floats) -> Floats:
+        return NoisySums.coefficients(2.0 * sigma, self._odd.ravel(), TWO, weight)
+
+
+class ForgetsWhatIsSeen(Parity):
+    def complete(self, numbers: Floats, alone: Any, rows: float) -> Floats:
+        return np.full(self.grid, rows / math.prod(self.grid))
+
+
+def test_a_kind_of_ones_own_keeps_its_claims() -> None:
+    check_block(Parity(columns=(0, 1), groups=(THREE, TWO), share=0.1))
+
+
+@pytest.mark.parametrize(
+    ("twin", "claim"),
+    [
+        (Cheap, "farther in L2"),
+        (CheapInSum, "farther in L1"),
+        (CheapWhereRowsAreExchanged, "replace-one moves it farther"),
+        (Doubled, "farther in L1"),
+        (AnotherTranspose, "transpose"),
+        (AnotherWhole, "what values are"),
+        (AddsUpToNothing, "adds_up"),
+        (AnotherView, "a view without noise"),
+        (OtherCoefficients, "coefficients"),
+        (ForgetsWhatIsSeen, "complete must keep"),
+    ],
+)
+def test_a_broken_twin_is_caught(twin: type[Parity], claim: str) -> None:
+    with pytest.raises(AssertionError, match=claim):
+        check_block(twin(columns=(0, 1), groups=(THREE, TWO), share=0.1))
+
+
+def test_sums_of_weights_are_no_function_of_counts() -> None:
+    moments, table = BLOCKS[-1], np.ones((1, 2))
+    for ask in (moments.seen, moments.spread):
+        with pytest.raises(ValueError, match="no function of counts"):
+            ask(table)
+    with pytest.raises(ValueError, match="no function of counts"):
+        moments.view(table, 1.0, moments.columns, moments.groups)
+    with pytest.raises(ValueError, match="no function of counts"):
+        moments.coefficients(1.0, moments.columns, moments.groups, table)
+    assert not moments.tells((0, 1))
+    assert not moments.covers((0,))
+
+
+def test_contrasts_with_their_means_are_counts() -> None:
+    counts = np.array([[3.0, 1.0, 2.0], [5.0, 0.0, 9.0]])
+    pair, single = BLOCKS[4], BLOCKS[3]
+    whole = pair.complete(without_means(counts), [counts.sum(axis=1), counts.sum(axis=0)], 20.0)
+    np.testing.assert_allclose(whole, counts, atol=1e-12)
+    np.testing.assert_allclose(single.complete(without_means(counts[0]), [counts[0]], 6.0), counts[0])
