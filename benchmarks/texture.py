@@ -1,0 +1,303 @@
+"""What gives synthetic rows away: spikes, grids, distinct values, determined columns, ranges, and a classifier.
+
+    python benchmarks/texture.py [--runs 5] [--only maps,bank] [--write]
+
+ε = 1, δ = 1e-9, defaults, no target; mean and worst of some runs, each with fresh noise. Generated tables need nothing;
+public ones are looked at where they are at hand (../shared). With --write the page goes to docs/benchmarks-texture.md.
+"""
+
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import typer
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
+
+import kernelease as ke
+from benchmarks.machine import described
+from benchmarks.public_tables import TABLES
+from kernelease.table.schema import Schema
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "benchmarks-texture.md"
+TOOLS = TABLES.parent.parent / "tools"
+PRIVACY = (1.0, 1e-9)
+ROWS = 50_000
+FEW_ROWS = 548
+INTRODUCTION = """# Texture
+
+What gives synthetic rows away, by `make bench-texture`: ε = 1, δ = 1e-9, defaults, no target, mean and worst of {runs}
+runs. Where a figure is of the real rows, it stands in the line. ✗: farther than it should be.
+
+| table | what | mean | worst | asked |
+| --- | --- | --- | --- | --- |"""
+
+Figures: TypeAlias = dict[str, float]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """A figure, and what it should be: at most, at least, or within so much of a number."""
+
+    name: str
+    most: float | None = None
+    least: float | None = None
+    of: float | None = None
+    within: float = 0.0
+
+    def line(self, table: str, found: list[float]) -> str:
+        """A line of the page: the worst is the one that is farthest from what was asked."""
+        mean = float(np.mean(found))
+        if self.of is not None:
+            worst, asked = max(found, key=lambda x: abs(x - self.of)), f"{self.of:.4g} ± {self.within:.2g}"
+            holds = abs(worst - self.of) <= self.within
+        elif self.least is not None:
+            worst, asked, holds = min(found), f"≥ {self.least:g}", min(found) >= self.least
+        else:
+            worst, asked = max(found), "" if self.most is None else f"≤ {self.most:g}"
+            holds = self.most is None or mean <= self.most
+        return f"| {table} | {self.name} | {mean:.4g} | {worst:.4g} | {asked}{'' if holds else ' ✗'} |"
+
+
+# --------------------
+# Generated tables.
+
+
+def maps() -> tuple[pa.Table, str]:
+    """A map of 20 values to 4, a chain of 40, 12 and 3, a one-to-one pair of 300, a map that holds in 99.5 %."""
+    g = np.random.default_rng(1)
+
+    def onto(values: int, others: int) -> np.ndarray:
+        return np.concatenate([np.arange(others), g.integers(0, others, values - others)])
+
+    sub, name, code, unit = (g.choice(k, ROWS, p=g.dirichlet(np.full(k, 5.0))) for k in (20, 40, 300, 15))
+    kind = onto(40, 12)[name]
+    loose = np.where(g.random(ROWS) < 0.005, g.integers(0, 5, ROWS), onto(15, 5)[unit])
+    columns = {"sub": sub, "grade": onto(20, 4)[sub], "name": name, "kind": kind, "office": onto(12, 3)[kind]}
+    columns |= {"code": code, "label": g.permutation(300)[code], "unit": unit, "region": loose}
+    return _categories(columns)
+
+
+def amounts() -> tuple[pa.Table, str]:
+    """Incomes under a range ten times too wide, some in thousands; prices in quarters; a spike at 0; nine years."""
+    g = np.random.default_rng(2)
+    income = np.round(np.exp(g.normal(10.0, 0.9, ROWS)))
+    income = np.where(g.random(ROWS) < 0.3, np.round(income / 1000) * 1000, income)
+    price = np.round(g.gamma(4.0, 1.0, ROWS) * 4) / 4
+    price = np.where(g.random(ROWS) < 0.04, np.round(price + 0.01 * g.integers(1, 25, ROWS), 2), price)
+    balance = np.where(g.random(ROWS) < 0.077, 0, np.round(g.normal(800, 600, ROWS))).astype(np.int64)
+    table = pa.table({"income": income, "price": price, "balance": balance, "year": g.integers(2008, 2017, ROWS)})
+    ranges = {"income": (0, 10 * int(income.max())), "price": (0, 200), "balance": (-10_000, 110_000)}
+    kinds = {"income": "number", "price": "number", "balance": "integer", "year": "integer"}
+    bounds = ranges | {"year": (1800, 2100)}
+    text = "".join(
+        f'[columns.{name}]\ntype = "{kinds[name]}"\nmin = {low}\nmax = {high}\n' for name, (low, high) in bounds.items()
+    )
+    return table, '[table]\nneighbours = "add-remove"\n' + text
+
+
+def few() -> tuple[pa.Table, str]:
+    """548 rows of ten columns of which two pairs are strongly correlated."""
+    g = np.random.default_rng(3)
+    z = g.normal(size=(10, FEW_ROWS))
+    z[1], z[3] = 0.9 * z[0] + 0.436 * z[1], 0.85 * z[2] + 0.527 * z[3]
+    table = pa.table({f"v{i}": np.round(np.clip(50 + 15 * own, 0, 100)).astype(np.int64) for i, own in enumerate(z)})
+    text = "".join(f'[columns.v{i}]\ntype = "integer"\nmin = 0\nmax = 100\n' for i in range(10))
+    return table, '[table]\nneighbours = "add-remove"\n' + text
+
+
+def _categories(columns: dict[str, np.ndarray]) -> tuple[pa.Table, str]:
+    table = pa.table({name: pa.array([f"{name}{value:03d}" for value in own]) for name, own in columns.items()})
+    text = "".join(
+        f'[columns.{name}]\ntype = "category"\nvalues = {[f"{name}{v:03d}" for v in range(int(own.max()) + 1)]}\n'
+        for name, own in columns.items()
+    )
+    return table, '[table]\nneighbours = "add-remove"\n' + text.replace("'", '"')
+
+
+# --------------------
+# What is looked at.
+
+
+def numbers(table: pa.Table, name: str) -> np.ndarray:
+    """The numbers of a column, without NULL."""
+    return table.column(name).drop_null().to_numpy().astype(np.float64)
+
+
+def on_grid(values: np.ndarray, grid: float) -> float:
+    """The share of multiples of a grid."""
+    return float(np.mean(np.abs(values / grid - np.round(values / grid)) < 1e-6))
+
+
+def determined(real: pa.Table, made: pa.Table, first: str, second: str) -> float:
+    """The share of made rows whose second value is the one that real rows have most often beside the first."""
+    one, other = (real.column(name).to_pylist() for name in (first, second))
+    pairs, counts = np.unique(np.array([one, other]), axis=1, return_counts=True)
+    order = np.argsort(counts)
+    known = dict(zip(pairs[0][order], pairs[1][order], strict=True))
+    rows = zip(made.column(first).to_pylist(), made.column(second).to_pylist(), strict=True)
+    return float(np.mean([known.get(a) == b for a, b in rows]))
+
+
+def of_maps(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """Determined columns that stay determined."""
+    pairs = (("sub", "grade"), ("name", "kind"), ("kind", "office"), ("name", "office"), ("code", "label"))
+    for first, second in (*pairs, ("label", "code"), ("unit", "region")):
+        yield Asked(name=f"{first} → {second}, share of rows", least=0.995), determined(real, made, first, second)
+
+
+def of_amounts(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """Quantiles and means under a wide range, shares on grids, a spike, distinct years."""
+    for name, part in (("income", 0.15), ("balance", 0.15)):
+        want, got = (numbers(table, name) for table in (real, made))
+        high = float(np.quantile(got, 0.99)) / float(np.quantile(want, 0.99))
+        yield Asked(name=f"{name}: 99 % quantile over the real one", of=1.0, within=part), high
+        yield Asked(name=f"{name}: mean over the real one", of=1.0, within=0.05), float(got.mean() / want.mean())
+    for name, grid in (("income", 1000.0), ("price", 0.25)):
+        share = on_grid(numbers(real, name), grid)
+        yield Asked(name=f"{name}: share on {grid:g}", of=share, within=0.03), on_grid(numbers(made, name), grid)
+    yield from spike(real, made, "balance", 0.0)
+    yield from distinct(real, made, "year")
+
+
+def of_few(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """Correlations of the two pairs over the real ones."""
+    for first, second in (("v0", "v1"), ("v2", "v3")):
+        want, got = (np.corrcoef(numbers(t, first), numbers(t, second))[0, 1] for t in (real, made))
+        yield Asked(name=f"{first} × {second}: correlation over the real one", least=0.5), float(got / want)
+
+
+def spike(real: pa.Table, made: pa.Table, name: str, value: float) -> Iterator[tuple[Asked, float]]:
+    """The share of one value."""
+    want, got = (float(np.mean(numbers(table, name) == value)) for table in (real, made))
+    yield Asked(name=f"{name} = {value:g}, share of rows", of=want, within=0.005), got
+
+
+def distinct(real: pa.Table, made: pa.Table, name: str) -> Iterator[tuple[Asked, float]]:
+    """Distinct values over those of the real rows."""
+    want, got = (len(np.unique(numbers(table, name))) for table in (real, made))
+    yield Asked(name=f"{name}: distinct values, over {want}", most=2.0), got / want
+
+
+def of_diamonds(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """Shares on grids, and distinct values."""
+    for name, grid in (("table", 1.0), ("carat", 0.01), ("price", 5.0)):
+        share = on_grid(numbers(real, name), grid)
+        yield Asked(name=f"{name}: share on {grid:g}", of=share, within=0.03), on_grid(numbers(made, name), grid)
+    for name in ("carat", "depth", "table", "z"):
+        yield from distinct(real, made, name)
+
+
+def of_bank(real: pa.Table, made: pa.Table) -> Iterator[tuple[Asked, float]]:
+    """Spikes."""
+    for name, value in (("balance", 0.0), ("pdays", -1.0), ("previous", 0.0)):
+        yield from spike(real, made, name, value)
+    yield from distinct(real, made, "previous")
+
+
+# --------------------
+# Runs.
+
+
+Look: TypeAlias = Callable[[pa.Table, pa.Table], Iterator[tuple[Asked, float]]]
+GENERATED: dict[str, tuple[Callable[[], tuple[pa.Table, str]], Look]] = {
+    "maps": (maps, of_maps),
+    "amounts": (amounts, of_amounts),
+    "few": (few, of_few),
+}
+NOTHING: Look = lambda real, made: iter(())  # noqa: E731
+# of public tables: what is looked at, two-way and three-way errors, and the AUC of a classifier that tells rows apart
+PUBLIC: dict[str, tuple[Look, float, float, float]] = {
+    "diamonds": (of_diamonds, 0.130, 0.30, 0.80),
+    "bank": (of_bank, 0.050, 0.125, 0.66),
+    "stroke": (NOTHING, 0.047, 0.086, 0.93),
+    "br2000": (NOTHING, 0.0222, 0.0554, 0.628),
+    "fire": (NOTHING, 0.042, 0.13, 1.0),
+}
+
+
+def released(data: Any, schema: Any) -> tuple[pa.Table, float]:
+    """Rows of a release with fresh noise, and its CPU seconds."""
+    start = time.process_time()
+    with warnings.catch_warnings(action="ignore"):
+        rows = ke.release(data, schema=schema, privacy=PRIVACY).rows
+    return rows, time.process_time() - start
+
+
+def lines(name: str, runs: int) -> Iterator[str]:
+    """The lines of one table."""
+    found: dict[str, tuple[Asked, list[float]]] = {}
+    for _ in range(runs):
+        for asked, value in _generated(name) if name in GENERATED else _public(name):
+            found.setdefault(asked.name, (asked, []))[1].append(value)
+    yield from (asked.line(name, values) for asked, values in found.values())
+
+
+def _generated(name: str) -> Iterator[tuple[Asked, float]]:
+    make, look = GENERATED[name]
+    real, schema = make()
+    made, seconds = released(real, Schema.parse(schema))
+    yield from look(real, made)
+    yield Asked(name="CPU s"), seconds
+
+
+def _public(name: str) -> Iterator[tuple[Asked, float]]:
+    look, two, three, auc = PUBLIC[name]
+    file, schema = TABLES / f"{name}_train.csv.gz", TABLES / f"{name}.toml"
+    made, seconds = released(str(file), str(schema))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "made.csv"
+        pyarrow.csv.write_csv(made, path)
+        scores = _said("evaluate_table.py", file, path, schema)
+        told = _said("detect_rows.py", file, path, schema)
+    yield Asked(name="two-way error", most=two), _number(r'"l1_2way": ([\d.]+)', scores)
+    yield Asked(name="three-way error", most=three), _number(r'"l1_3way": ([\d.]+)', scores)
+    yield Asked(name="AUC, real against synthetic", most=auc), _number(r"synthetic ([\d.]+)", told)
+    yield from look(pyarrow.csv.read_csv(file), made)
+    yield Asked(name="CPU s"), seconds
+
+
+def _said(tool: str, *arguments: Path) -> str:
+    command = [sys.executable, str(TOOLS / tool), *map(str, arguments)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def _number(pattern: str, text: str) -> float:
+    found = re.search(pattern, text)
+    if found is None:
+        raise ValueError(f"no {pattern} in {text!r}")
+    return float(found[1])
+
+
+def main(
+    runs: Annotated[int, typer.Option(help="Releases of each table.")] = 5,
+    only: Annotated[str, typer.Option(help="Tables, by commas.")] = "",
+    write: Annotated[bool, typer.Option(help="Write the page.")] = False,
+) -> None:
+    """Print a line for each figure."""
+    here = [name for name in PUBLIC if (TABLES / f"{name}_train.csv.gz").exists() and TOOLS.exists()]
+    wanted = only.split(",") if only else [*GENERATED, *here]
+    page = [INTRODUCTION.format(runs=runs)]
+    print(page[0])
+    for name in wanted:
+        for line in lines(name, runs):
+            print(line, flush=True)
+            page.append(line)
+    page += ["", f"{described()}.", ""]
+    if write:
+        PAGE.write_text("\n".join(page))
+
+
+if __name__ == "__main__":
+    typer.run(main)

@@ -1,0 +1,325 @@
+"""Texture of numbers: grids, spikes, ranges and tails survive a release, and every step can be taken again."""
+
+import dataclasses
+import math
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kernelease as ke
+from kernelease.errors import ParameterError
+from kernelease.exact.encode import Encoder
+from kernelease.measured.blocks import NoisyBlocks
+from kernelease.measured.looks import FEW, Laid, laid_columns, on_grid, ticked
+from kernelease.methods.interactions import texture
+from kernelease.methods.interactions.texture import Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
+from kernelease.methods.retracing import retraced
+from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.sources.private_rows import private_table
+from kernelease.table.columns.levels import LaidLevels, Texture
+from kernelease.table.columns.numeric import Comb, Integer, Number
+from kernelease.table.schema import Schema
+
+SCHEMA = """
+[table]
+neighbours = "add-remove"
+[columns.balance]
+type = "integer"
+min = -10000
+max = 1000000
+[columns.price]
+type = "number"
+min = 0
+max = 1000
+decimals = 2
+[columns.size]
+type = "number"
+min = 0
+max = 50
+nullable = true
+[columns.year]
+type = "integer"
+min = 1800
+max = 2100
+[columns.kind]
+type = "category"
+values = ["a", "b", "c"]
+"""
+ROWS = 20_000
+
+
+def _table(rows: int = ROWS, seed: int = 0) -> pa.Table:
+    """A spike at 0 under a range 500 times too wide, prices in quarters, sizes in hundredths, nine years."""
+    g = np.random.default_rng(seed)
+    balance = np.where(g.random(rows) < 0.08, 0, np.round(g.normal(800, 300, rows))).astype(np.int64)
+    size = np.where(g.random(rows) < 0.1, np.nan, np.round(g.gamma(20.0, 0.3, rows), 2))
+    return pa.table(
+        {
+            "balance": balance,
+            "price": np.round(g.gamma(4.0, 20.0, rows) / 4.0, 0) * 0.25,
+            "size": pa.array(size, from_pandas=True),
+            "year": g.integers(2008, 2017, rows),
+            "kind": g.choice(["a", "b", "c"], rows),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def released() -> ke.Release:
+    """A release of such a table at epsilon 2."""
+    method = ke.Interactions(solver=ke.Interactions().solver.quick())
+    noise = ke.SeededNoise(1)
+    return ke.release(_table(), schema=Schema.parse(SCHEMA), privacy=(2.0, 1e-9), noise=noise, method=method)
+
+
+def _laid(release: ke.Release) -> dict[str, Laid]:
+    measured = release.measurements.measured
+    assert isinstance(measured, NoisyBlocks)
+    names = Schema.parse(SCHEMA).names
+    return {names[one.column]: one for one in measured.laid}
+
+
+def _numbers(release: ke.Release, name: str) -> np.ndarray:
+    return np.array([x for x in release.rows.column(name).to_pylist() if x is not None], dtype=np.float64)
+
+
+def test_spikes_grids_and_ranges_are_those_of_the_rows(released: ke.Release) -> None:
+    balance, price, size, year = (_numbers(released, name) for name in ("balance", "price", "size", "year"))
+    assert abs(float(np.mean(balance == 0)) - 0.08) < 0.012
+    assert abs(float(balance.mean()) - 735) < 40
+    assert float(np.quantile(balance, 0.99)) < 2_000
+    assert np.array_equal(np.round(price * 4), price * 4)
+    assert np.allclose(np.round(size * 100), size * 100)
+    assert len(np.unique(year)) <= 18
+    laid = _laid(released)
+    assert (laid["price"].numerator, laid["price"].denominator) == (1, 4)
+    assert (laid["size"].numerator, laid["size"].denominator) == (1, 100)
+
+
+def test_a_spike_is_a_cell_of_its_own_and_answers_know_it(released: ke.Release) -> None:
+    column = released.measurements.laid.schema.column("balance")  # type: ignore[union-attr]
+    assert "0" in column.labels()
+    share = released.ask.probability("balance == 0")
+    assert share.standard_error < 0.004
+    assert abs(share.value - 0.08) < 5 * share.standard_error + 0.003
+
+
+def test_the_declared_schema_stays_as_it_was(released: ke.Release) -> None:
+    assert released.schema == Schema.parse(SCHEMA)
+    assert all(getattr(column, "texture", None) is None for column in Schema.parse(SCHEMA))
+
+
+def test_a_bundle_holds_the_looks_and_all_steps_can_be_taken_again(released: ke.Release, tmp_path: Path) -> None:
+    path = released.save(tmp_path / "bundle")
+    assert ke.load(path).measurements.laid.schema == released.measurements.laid.schema
+    findings = ke.verify(path, refit=True)
+    seeded = [one for one in findings if not one.holds]
+    assert all("seed" in one.detail for one in seeded), [one.detail for one in seeded]
+    assert {"refit", "steps"} <= {one.check for one in findings if one.holds}
+
+
+def test_looks_cost_what_is_stated_and_the_whole_is_the_budget(released: ke.Release) -> None:
+    measured = released.measurements.measured
+    assert isinstance(measured, NoisyBlocks)
+    total = released.certificate.promised.mu_squared
+    spent = [one.measurement.loss.mu_squared for one in measured.looks]
+    assert math.isclose(sum(spent) / total, sum(one.look.share for one in measured.looks), rel_tol=1e-6)
+    assert 0.0 < sum(spent) / total <= texture.share(Schema.parse(SCHEMA).columns) * (1 + 1e-9)
+    whole = sum(step.loss.mu_squared for step in measured.steps)
+    assert 0.99 * total < whole <= total * (1 + 1e-9)
+
+
+def test_a_forged_layout_is_found(released: ke.Release) -> None:
+    measured = released.measurements.measured
+    assert isinstance(measured, NoisyBlocks)
+    domain = released.measurements.domain
+    measured.check(domain)
+    first, *others = measured.laid
+    moved = dataclasses.replace(first, first=np.append(first.first[:-1], first.first[-1] + 1))
+    again, _ = _retraced(released)
+    assert again.laid[0].first.tolist() == first.first.tolist() != moved.first.tolist()
+    with pytest.raises(ParameterError, match="laid twice"):
+        laid_columns(domain.schema.columns, (first, first))  # type: ignore[union-attr]
+    beyond = dataclasses.replace(first, first=np.append(first.first, 2**40))
+    with pytest.raises(ParameterError, match="beyond its legal values"):
+        dataclasses.replace(measured, laid=(beyond, *others)).check(domain)
+    foreign = dataclasses.replace(first, column=4)
+    with pytest.raises(ParameterError, match="should not have been"):
+        dataclasses.replace(measured, laid=(foreign,)).check(domain)
+
+
+def _retraced(release: ke.Release) -> tuple[Any, Any]:
+    made = release.measurements
+    stated = made.certificate
+    privacy = ke.Privacy(epsilon=stated.epsilon, delta=stated.delta, neighbours=stated.neighbours)
+    return retraced(made.method, made.measured, domain=made.domain, privacy=privacy, seed=ke.PublicSeed(stated.seed))
+
+
+def test_two_releases_are_compared_in_the_cells_of_both_layouts(released: ke.Release) -> None:
+    method = ke.Interactions(solver=ke.Interactions().solver.quick())
+    schema, noise = Schema.parse(SCHEMA), ke.SeededNoise(2)
+    same = ke.release(_table(seed=5), schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
+    assert released.measurements.laid.schema != same.measurements.laid.schema
+    assert released.tests.two_sample(same, draws=200).p_value > 0.001
+    shifted = _table(seed=6).set_column(0, "balance", pa.array(_table(seed=6)["balance"].to_numpy() + 300))
+    other = ke.release(shifted, schema=schema, privacy=(2.0, 1e-9), noise=noise, method=method)
+    assert released.tests.two_sample(other, draws=200).p_value < 0.05
+
+
+# --------------------
+# The same counts on every engine, and for persons.
+
+
+def _look_columns(schema: Schema) -> Schema:
+    """Combs and laid cells of every column that is laid."""
+    columns: list[Any] = []
+    for column in schema:
+        own = ticked(column)
+        if own is None:
+            continue
+        first = tuple(sorted({0, 1, 7, *range(0, own.levels.number, max(1, own.levels.number // 40))}))
+        laid = dataclasses.replace(own, texture=Texture(first=first))
+        stretches = tuple(0 if place % 5 == 1 else 1 + place % 3 for place in range(len(first)))
+        grids = grids_of(own) or (2,)
+        columns.append(Comb(name=column.name, of=laid, grids=grids, stretches=stretches) if len(columns) % 2 else laid)
+    return dataclasses.replace(schema, columns=tuple(columns), derived=(), order=(), constraints=())
+
+
+@pytest.mark.parametrize("flipped", [False, True])
+def test_looks_are_the_same_by_streaming_and_by_sql(flipped: bool, tmp_path: Path) -> None:
+    schema, table = Schema.parse(SCHEMA), _table(3_000)
+    if flipped:
+        schema = dataclasses.replace(schema, columns=tuple(reversed(schema.columns)))
+    looks = _look_columns(schema)
+    connection = duckdb.connect(str(tmp_path / "rows.db"))
+    connection.register("given", table)
+    connection.execute("CREATE TABLE rows AS SELECT * FROM given")
+    streamed = private_table(table, schema, seed=ke.PublicSeed(0)).counts().again(looks)
+    by_sql = private_table(connection.sql("SELECT * FROM rows"), schema, seed=ke.PublicSeed(0), push_down=True)
+    counted = by_sql.counts().again(looks)
+    codes = Encoder(looks).encode(table)
+    for place, column in enumerate(looks):
+        want = np.bincount(codes[:, place], minlength=column.size)
+        assert np.array_equal(streamed._singles[place,], want)
+        assert np.array_equal(counted._singles[place,], want)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_one_person_moves_a_look_by_no_more_than_is_charged(seed: int) -> None:
+    """A look of neighbouring tables: the L2 distance of exact counts is at most the sensitivity that is charged."""
+    people = """unit = "person"\nmax_rows_per_unit = 3\nneighbours = "add-remove"\n"""
+    schema = Schema.parse(SCHEMA.replace('neighbours = "add-remove"\n', people))
+    table = _table(300, seed).append_column("person", pa.array(np.random.default_rng(seed).integers(0, 90, 300)))
+    without = table.filter(pa.array(table["person"].to_numpy() != 7))
+    looks = _look_columns(schema)
+    one, other = (private_table(rows, schema, seed=ke.PublicSeed(0)).counts().again(looks) for rows in (table, without))
+    least = block_sensitivity(ke.Neighbours.ADD_REMOVE, unit=one.unit).l2
+    for place in range(len(looks)):
+        moved = (one._singles[place,] - other._singles[place,]).astype(np.float64)
+        assert 0.0 < np.linalg.norm(moved) <= least
+
+
+# --------------------
+# The parts.
+
+
+def test_only_long_numbers_without_declared_cells_are_laid() -> None:
+    assert ticked(Integer(name="x", min=0, max=127)) is None
+    assert ticked(Integer(name="x", min=0, max=200)) is not None
+    assert ticked(Integer(name="x", min=0, max=10_000, cells=50)) is None
+    assert ticked(Number(name="x", min=0.0, max=1e100)) is None
+    assert ticked(Number(name="x", min=1e12, max=1e12 + 1)) is None
+    own = ticked(Number(name="x", min=0.123456789, max=1.0))
+    assert own is not None
+    assert own.min >= 0.123456789  # no value is made that is not declared
+
+
+@pytest.mark.parametrize("grid", [25, 10, 100, 1])
+def test_the_grid_of_all_rows_is_found(grid: int) -> None:
+    column = Integer(name="x", min=0, max=100_000)
+    grids = grids_of(column)
+    values = grid * np.random.default_rng(grid).integers(0, 90_000 // grid, 10_000)
+    comb = Comb(name="x", of=dataclasses.replace(column, texture=Texture(first=(0,))), grids=grids, stretches=(1,))
+    counts = np.bincount(comb.encode(pa.array(values)), minlength=comb.size)[1:].astype(np.float64)
+    noisy = counts + np.random.default_rng(0).normal(0.0, 50.0, len(counts))
+    assert base_grid(noisy, 50.0, grids) == grid
+    if grid == 1:
+        parts = parts_on_grids(noisy, 50.0, grids)
+        assert parts[-1] > 0.95
+
+
+def test_few_rows_off_a_grid_leave_it_and_many_do_not() -> None:
+    grids = (100, 50, 25, 10, 5)
+    on = np.array([2_500.0, 2_500.0, 5_000.0, 0.0, 0.0, 0.0])
+    assert base_grid(on + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 40.0]), 10.0, grids) == 25
+    assert base_grid(on + np.array([0.0, 0.0, 0.0, 0.0, 0.0, 900.0]), 10.0, grids) == 1
+    assert base_grid(on, 5_000.0, grids) == 1  # noise says nothing
+
+
+def test_shares_on_grids_are_measured_and_drawn() -> None:
+    g = np.random.default_rng(3)
+    column = Integer(name="x", min=0, max=100_000)
+    grids, values = grids_of(column), g.integers(0, 100_000, 50_000)
+    values = np.where(g.random(50_000) < 0.6, values // 1000 * 1000, values)
+    whole = dataclasses.replace(column, texture=Texture(first=(0,)))
+    comb = Comb(name="x", of=whole, grids=grids, stretches=(1,))
+    counts = np.bincount(comb.encode(pa.array(values)), minlength=comb.size)[1:].astype(np.float64)
+    parts = parts_on_grids(counts + g.normal(0.0, 60.0, len(counts)), 60.0, grids)
+    assert abs(parts[grids.index(1000)] - 0.6) < 0.03
+    levels = LaidLevels(100_001, tuple(range(0, 100_001, 700)))
+    wanted = np.repeat([[0.6, 0.4]], levels.cells, axis=0)
+    shares = texture.shares_in_cells(wanted, levels, 0, (1000,))
+    rows = np.histogram(values, [*levels.first, 100_001])[0] / 50_000
+    laid = dataclasses.replace(
+        column, texture=Texture(first=levels.first, grids=(1000,), shares=tuple(map(tuple, shares.tolist())))
+    )
+    drawn = np.asarray(laid.decode(g.choice(levels.cells, 50_000, p=rows), g))
+    assert abs(float(np.mean(drawn % 1000 == 0)) - float(np.mean(values % 1000 == 0))) < 0.02
+
+
+@pytest.mark.parametrize("number", [FEW + 1, 5_000, 2**20, 2**48])
+def test_zooms_reach_single_values_and_stay_within_the_reserve(number: int) -> None:
+    column = (
+        Integer(name="x", min=0, max=number - 1) if number < 2**40 else Integer(name="x", min=-(2**47), max=2**47 - 1)
+    )
+    spike, sigma = number // 3, 10.0
+    first = equal_runs(number)
+    runs: Runs | None = None
+    for _ in range(texture.zooms(column)):
+        assert len(first) <= texture.MOST_CELLS
+        counts = np.zeros(len(first))
+        counts[np.searchsorted(first, spike, side="right") - 1] = 1_000.0
+        runs = Runs.of(number, first, counts, sigma) if runs is None else runs.refined(first, counts, sigma)
+        first = runs.cut(sigma)
+    assert runs is not None
+    laid = lay(runs)
+    place = int(np.searchsorted(laid, spike, side="right")) - 1
+    assert laid[place : place + 2].tolist() == [spike, spike + 1]
+    assert len(laid) <= texture.MOST_LAID
+
+
+def test_where_nothing_is_seen_cells_are_equal() -> None:
+    runs = Runs.of(5_000, equal_runs(5_000), np.zeros(256), 100.0)
+    assert lay(runs).tolist() == equal_runs(5_000).tolist()
+
+
+def test_a_grid_beyond_the_range_is_none() -> None:
+    assert on_grid(Integer(name="x", min=1, max=9), Fraction(10)) is None
+
+
+def test_textures_that_contradict_themselves_are_refused() -> None:
+    for wrong in (
+        {"first": ()},
+        {"first": (1, 2)},
+        {"first": (0, 5, 5)},
+        {"first": (0,), "grids": (1,), "shares": ((0.5,),)},
+        {"first": (0,), "grids": (5,), "shares": ()},
+        {"first": (0,), "grids": (5,), "shares": ((1.5,),)},
+    ):
+        with pytest.raises(ParameterError, match="Texture"):
+            Texture(**wrong)  # type: ignore[arg-type]
