@@ -1,0 +1,209 @@
+"""Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, final
+
+import numpy as np
+import pyarrow as pa
+
+from kernelease.errors import ParameterError, SourceError, nearest
+from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
+from kernelease.exact.counting import CHUNK
+from kernelease.exact.counts import ExactCounts
+from kernelease.exact.encode import NarrowColumn, finer_columns
+from kernelease.exact.private import EncodedRows, Private
+from kernelease.exact.rows import PrivateRows, PrivateTable
+from kernelease.measured.looks import ticked
+from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables
+from kernelease.seeds import PublicSeed
+from kernelease.sources.opening import open_declared
+from kernelease.sources.partitioned import Partitioned
+from kernelease.sources.source import Source, check_columns
+from kernelease.spool import Batch
+from kernelease.table.columns.column import Celled, Column
+from kernelease.table.reading import numbers_in
+from kernelease.table.schema import Schema
+
+_BYTE = 2**8  # codes that fit one
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
+
+
+def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
+    """What was given for each table: by its name in a mapping, or the file of that name in a folder."""
+    if isinstance(data, str | Path):
+        return {name: _file_of(Path(data), name) for name in tables.names}
+    if not isinstance(data, Mapping):
+        raise ParameterError(
+            "Several tables: give a mapping from their names to frames or files, or the path of a folder, got "
+            f"{type(data).__name__}."
+        )
+    for name in data:
+        if name not in tables.names:
+            raise ParameterError(
+                f"Several tables: the schema has no table {str(name)[:40]!r}.{nearest(str(name), tables.names)}"
+            )
+    for name in tables.names:
+        if name not in data:
+            raise ParameterError(f"Several tables: there are no rows for table {name!r}.")
+    return dict(data)
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    if not folder.is_dir():
+        raise SourceError(f"{folder}: is no folder. Several tables are files of one folder, named as the tables are.")
+    found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
+    if len(found) != 1:
+        told = "none" if not found else f"{len(found)} of them"
+        raise SourceError(f"{folder}: needs one file for table {name!r}, {name}.csv or the like; there is {told}.")
+    return found[0]
+
+
+def private_tables(data: Any, tables: Tables, *, seed: PublicSeed) -> PrivateRows:
+    """The persons of several tables, as the schema declares them."""
+    given = given_tables(data, tables)
+    persons = _Persons([_open(given[table.name], table) for table in tables.tables], tables, seed)
+    return PrivateTable(persons.counts(tables.flat), persons.rows(tables.flat))
+
+
+def _open(data: Any, table: TableOfRecords) -> Source:
+    source = open_declared(data, table.schema, batch_rows=CHUNK, as_text=False)
+    if isinstance(source, Partitioned):
+        raise ParameterError("Several tables: a distributed table can't be read yet. Give files, frames or a database.")
+    check_columns(source, table.schema)
+    for key in (table.key, table.foreign_key):
+        if key is not None and source.names().count(key) != 1:
+            raise SourceError(f"table {table.name!r}: {source.describe()} has no column {key!r}, or several.")
+    return source
+
+
+@final
+class _Persons(Private):
+    """All tables in memory, read once: a byte or two for each cell, numbers of columns that may be laid, keys."""
+
+    __slots__ = ("_bags", "_records", "_seed", "_sources", "_tables")
+
+    def __init__(self, sources: list[Source], tables: Tables, seed: PublicSeed) -> None:
+        self._sources, self._tables, self._seed = sources, tables, seed
+        self._bags: Bags | None = None
+        self._records: list[_Read] = []
+
+    def counts(self, flat: Schema) -> ExactCounts:
+        """The paths of all persons, in the cells of a flat schema: as declared, as laid, or some of its columns."""
+        counts = ExactCounts.of(self.rows(flat), self._sizes(flat), unit=WEIGHT)
+        counts.again = self.counts
+        return counts
+
+    def rows(self, flat: Schema) -> EncodedRows:
+        """The same, encoded."""
+        fine = tuple(finer_columns(flat))
+        return EncodedRows(lambda: self._paths(flat), self._sizes(flat), weighted=True, fine=fine)
+
+    def _sizes(self, flat: Schema) -> tuple[int, ...]:
+        return self._tables.counted_with(flat.columns) if self._is_whole(flat) else flat.sizes
+
+    def _is_whole(self, flat: Schema) -> bool:
+        """Whether it has all columns: else they are looked at one by one, without siblings."""
+        return flat.names == self._tables.flat.names
+
+    def _paths(self, flat: Schema) -> Iterator[Batch]:
+        if self._bags is None:
+            self._read()
+        bags, tables = cast("Bags", self._bags), self._tables
+        columns = [self._column(column) for column in flat]
+        if self._is_whole(flat):
+            for place in tables.siblings:
+                column = flat.columns[place]
+                own = self._column(column)
+                columns.append(PathColumn(own.table, own.codes, column.size, sibling=True))
+        columns += [self._column(column) for column in finer_columns(flat).values()]
+        return bags.paths(columns)
+
+    def _column(self, column: Column) -> PathColumn:
+        """A column of paths: codes that were kept, or made anew of the numbers that were."""
+        tables = self._tables
+        place = tables.flat.names.index(column.name)
+        for number, (own, table) in enumerate(zip(tables.places, tables.tables, strict=True)):
+            if own.number == place:
+                codes = column.encode(pa.array(range((table.max_rows or 0) + 1)))
+                return PathColumn(number, codes, column.missing, number=True)
+            if place in own.columns:
+                return PathColumn(
+                    number, self._records[number].codes_of(own.columns.index(place), column), column.missing
+                )
+        raise ParameterError(f"There is no column {column.name!r} in any of the tables.")
+
+    def _read(self) -> None:
+        keys: dict[str, Keys] = {}
+        shapes = []
+        for place, table, source in zip(self._tables.places, self._tables.tables, self._sources, strict=True):
+            columns = [self._tables.flat.columns[column] for column in place.columns]
+            self._records.append(_Read.of(source, table, columns, keys))
+            order = None if table.order is None else table.schema.names.index(table.order)
+            shapes.append(Shape(parent=place.parent, max_rows=table.max_rows or 1, order=order))
+        records = [one.records for one in self._records]
+        self._bags = Bags(records, shapes, total=WEIGHT, seed=self._seed)
+
+
+@final
+class _Read(Private):
+    """One table: its codes and keys, and what is needed to encode some columns in other cells."""
+
+    __slots__ = ("_columns", "_raw", "records")
+
+    def __init__(self, columns: Sequence[Column], records: Records, raw: dict[int, Any]) -> None:
+        self._columns, self.records, self._raw = tuple(columns), records, raw
+
+    def codes_of(self, place: int, column: Column) -> Any:
+        """The codes of a column, in its own cells."""
+        if column == self._columns[place]:
+            return self.records.codes[place]
+        narrow = np.uint8 if column.size <= _BYTE else np.uint16
+        return column.encode(pa.array(self._raw[place])).astype(narrow)
+
+    @classmethod
+    def of(cls, source: Source, table: TableOfRecords, columns: Sequence[Column], keys: dict[str, Keys]) -> "_Read":
+        names = list(table.schema.names)
+        wanted = [*names, *(key for key in (table.key, table.foreign_key) if key is not None)]
+        encoders = [NarrowColumn(column) for column in columns]
+        laid = [place for place, column in enumerate(columns) if _needs_numbers(column)]
+        codes: list[list[Any]] = [[np.empty(0, dtype=np.uint8)] for _ in columns]
+        raw: dict[int, list[Any]] = {place: [np.empty(0)] for place in laid}
+        own: list[Any] = [np.empty(0, dtype=np.int64)]
+        parent: list[Any] = [np.empty(0, dtype=np.int64)]
+        known = keys.setdefault(table.name, Keys())
+        for batch in source.batches(wanted):
+            for name, cells, encoder in zip(names, codes, encoders, strict=True):
+                cells.append(encoder.encode(batch.column(name)))
+            for place in laid:
+                raw[place].append(_numbers_in(columns[place], batch.column(names[place])))
+            if table.key is not None:
+                own.append(known.number(batch.column(table.key), new=True))
+            if table.parent is not None and table.foreign_key is not None:
+                parent.append(keys[table.parent].number(batch.column(table.foreign_key), new=False))
+        number, refers = np.concatenate(own), np.concatenate(parent)
+        joined = [np.concatenate(cells) for cells in codes]
+        if table.parent is None:
+            records = Records(joined, number, number)
+        elif table.key is None:
+            records = Records(joined, refers)
+        else:
+            records = Records(joined, refers, number, known.digests(number))
+        return cls(columns, records, {place: _joined(parts) for place, parts in raw.items()})
+
+
+def _needs_numbers(column: Column) -> bool:
+    """Whether a column may be encoded again: laid in other cells, or on a finer grid."""
+    return ticked(column) is not None or (isinstance(column, Celled) and column.finer is not None)
+
+
+def _numbers_in(column: Column, cells: pa.Array) -> Any:
+    """Cells as numbers, or as they are where they are dates."""
+    return numbers_in(cells) if column.family == "number" else cells
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    arrays = [part for part in parts[1:] if isinstance(part, pa.Array)]
+    if arrays:
+        return pa.chunked_array(arrays) if len({part.type for part in arrays}) == 1 else pa.concat_arrays(arrays)
+    return np.concatenate(parts)

@@ -1,0 +1,237 @@
+"""Releases of several tables: from rows to tables, bundles and answers."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner
+
+import kernelease as ke
+from kernelease.answers.tables import TablesRelease, key_problems
+from kernelease.bundle.container import read_bundle, write_bundle
+from kernelease.bundle.data_parquet import write_rows
+from kernelease.cli import app
+from kernelease.errors import BundleError, ParameterError, SourceError
+from kernelease.fit.solver import PublicPoints
+from kernelease.relational.schema import Tables
+
+SCHEMA = """
+[unit]
+table = "homes"
+neighbours = "add-remove"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b", "c"]
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+key = "person"
+max_rows = 4
+constraints = ["pay <= 10 * age"]
+[tables.people.columns.role]
+type = "category"
+values = ["head", "spouse", "child"]
+[tables.people.columns.age]
+type = "integer"
+min = 0
+max = 99
+cells = 20
+[tables.people.columns.pay]
+type = "integer"
+min = 0
+max = 900
+[tables.visits]
+parent = "people"
+foreign_key = "person"
+max_rows = 3
+[tables.visits.columns.ill]
+type = "boolean"
+nullable = true
+"""
+HOMES = 4000
+
+
+def generated(count=HOMES, seed=0):
+    """Homes whose people have roles: one head each, at most one spouse; who is ill depends on the town."""
+    rng = np.random.default_rng(seed)
+    homes = pd.DataFrame({"home": np.arange(count) + 7, "town": rng.choice(["a", "b", "c"], count, p=[0.5, 0.3, 0.2])})
+    number = rng.integers(0, 5, count)
+    owner = np.repeat(np.arange(count), number)
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+    roles = np.array(["head", "spouse", "child"])[np.minimum(rank, 2)]
+    ages = np.where(rank < 2, rng.integers(20, 99, len(owner)), rng.integers(0, 19, len(owner)))
+    people = pd.DataFrame({"home": homes.home.to_numpy()[owner], "person": np.arange(len(owner)), "role": roles})
+    people["age"], people["pay"] = ages, np.where(rank < 2, np.minimum(ages * 10, 300 + 200 * (owner % 2)), 0)
+    went = rng.integers(0, 3, len(owner))
+    who = np.repeat(np.arange(len(owner)), went)
+    ill = rng.random(len(who)) < np.where(homes.town.to_numpy()[owner][who] == "a", 0.8, 0.2)
+    return {"homes": homes, "people": people, "visits": pd.DataFrame({"person": who, "ill": ill})}
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory) -> tuple[TablesRelease, object]:
+    path = tmp_path_factory.mktemp("bundle") / "homes"
+    options = {"schema": Tables.parse(SCHEMA), "privacy": (4.0, 1e-6), "noise": ke.SeededNoise(1)}
+    return ke.release(generated(), **options, out=path), path
+
+
+def test_keys_exist_caps_hold_and_rules_are_kept(made) -> None:
+    release, _ = made
+    assert key_problems(release) == []
+    people = release.tables["people"].to_pandas()
+    assert (people.pay <= 10 * people.age).all()
+    assert people.groupby("home").size().max() <= 4
+    assert set(release.tables) == {"homes", "people", "visits"}
+
+
+def test_numbers_of_records_follow_the_parent(made) -> None:
+    release, _ = made
+    real = generated()["people"].groupby("home").size().value_counts(normalize=True)
+    found = release.tables["people"].to_pandas().groupby("home").size().value_counts(normalize=True)
+    assert (real - found).abs().max() < 0.05
+
+
+def test_siblings_repel(made) -> None:
+    """No home has two heads: a mixture of products alone would give many."""
+    release, _ = made
+    people = release.tables["people"].to_pandas()
+    several = people.groupby("home").filter(lambda own: len(own) > 1)
+    heads = several[several.role == "head"].groupby("home").size()
+    dealt = several.assign(role=np.random.default_rng(0).permutation(several.role))
+    chance = dealt[dealt.role == "head"].groupby("home").size()
+    assert (heads > 1).mean() < 0.7 * (chance > 1).mean()
+
+
+def test_records_of_records_depend_on_the_root(made) -> None:
+    release, _ = made
+    visits, people, homes = (release.tables[name].to_pandas() for name in ("visits", "people", "homes"))
+    joined = visits.merge(people, on="person").merge(homes, on="home")
+    share = joined.dropna(subset=["ill"]).groupby("town").ill.apply(lambda own: own.astype(float).mean())
+    assert share["a"] > share["b"] + 0.3
+
+
+def test_a_bundle_is_verified_and_made_again(made, tmp_path) -> None:
+    release, path = made
+    found = {one.check: one for one in ke.verify(path, refit=True)}
+    assert found.pop("noise").holds is False  # it came from a seed
+    assert all(one.holds for one in found.values()), [one for one in found.values() if not one.holds]
+    again = ke.load(path)
+    assert isinstance(again, TablesRelease)
+    assert all(again.tables[name].rows.equals(table.rows) for name, table in release.tables.items())
+    again.save(tmp_path / "homes.zip")
+    assert ke.load(tmp_path / "homes.zip").certificate == release.certificate
+    package = json.loads((path / "datapackage.json").read_text())
+    assert package["resources"][1]["schema"]["foreignKeys"] == [
+        {"fields": "home", "reference": {"resource": "homes", "fields": "home"}}
+    ]
+    assert "each home with all its people and visits" in (path / "datasheet.md").read_text().lower()
+
+
+@pytest.mark.parametrize("harm", ["orphan", "rule", "dropped", "extra", "document"])
+def test_a_harmed_bundle_is_noticed(made, tmp_path, harm) -> None:
+    _, path = made
+    files = {name: data for name, data in read_bundle(path).items() if name != "SHA256SUMS"}
+    people = pq.read_table(path / "data.people.parquet").to_pandas()
+    if harm == "orphan":
+        people.loc[len(people) - 1, "home"] = 10**6
+    if harm == "rule":
+        people.loc[0, ["age", "pay"]] = [0, 900]
+    if harm in ("orphan", "rule"):
+        schema = ke.load(path).tables["people"].rows.schema
+        files["data.people.parquet"] = write_rows(pa.Table.from_pandas(people, schema=schema, preserve_index=False))
+    elif harm == "dropped":
+        del files["data.visits.parquet"]
+    elif harm == "extra":
+        files["data.other.parquet"] = files["data.visits.parquet"]
+    else:
+        files["datapackage.json"] = files["datapackage.json"].replace(b'"home"', b'"town"')
+    write_bundle(tmp_path / "harmed", files)
+    found = ke.verify(tmp_path / "harmed")
+    assert [one.check for one in found if not one.holds and one.check != "noise"]
+
+
+@pytest.mark.parametrize(
+    "name", ["data.../x.parquet", "data.A.parquet", "data.a.b.parquet", "data.a.parquet.exe", "data..parquet"]
+)
+def test_no_other_names_are_read(tmp_path, name) -> None:
+    with pytest.raises(ParameterError, match="no file named"):
+        write_bundle(tmp_path / "odd", {name: b""})
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / name.replace("/", "_")).write_bytes(b"")
+    with pytest.raises(BundleError, match="no file named"):
+        read_bundle(tmp_path / "folder")
+
+
+def test_answers_are_of_persons(made) -> None:
+    release, _ = made
+    data = generated()
+    number = data["people"].groupby("home").size().reindex(data["homes"].home, fill_value=0)
+    low, high = release.mean("homes.people").interval()
+    assert low - 0.1 < number.mean() < high + 0.1
+    by_town = release.mean("people.age", by="homes.town")
+    assert len(by_town) == 3
+    assert release.flat.table.num_rows >= HOMES * 0.9
+    assert np.isclose(release.flat.weights.sum(), 1.0)
+
+
+def test_measurements_alone_are_saved_and_fitted(tmp_path) -> None:
+    measured = ke.measure(generated(300), schema=Tables.parse(SCHEMA), privacy=(1.0, 1e-6), out=tmp_path / "m")
+    with pytest.raises(BundleError, match="measurements only"):
+        ke.load(tmp_path / "m")
+    release = measured.fit(rows=50)
+    assert len(release.tables["homes"]) == 50
+    assert all(one.holds for one in ke.verify(tmp_path / "m", refit=True))
+
+
+def test_the_command_line(tmp_path) -> None:
+    (tmp_path / "in").mkdir()
+    for name, frame in generated(300).items():
+        frame.to_csv(tmp_path / "in" / f"{name}.csv", index=False)
+    (tmp_path / "homes.toml").write_text(SCHEMA)
+    run = CliRunner().invoke
+    order = ["--schema", str(tmp_path / "homes.toml"), "--epsilon", "1", "--delta", "1e-6"]
+    out = str(tmp_path / "out")
+    told = run(app, ["release", str(tmp_path / "in"), "--tables", *order, "--out", out, "--json", "--fast"])
+    assert told.exit_code == 0, told.output
+    assert json.loads(told.stdout)["unit"] == "each home with all its people and visits"
+    assert run(app, ["verify", out, "--refit"]).exit_code == 0
+    assert run(app, ["export", out, "--out", str(tmp_path / "files")]).exit_code == 0
+    assert sorted(one.name for one in (tmp_path / "files").iterdir()) == ["homes.csv", "people.csv", "visits.csv"]
+    assert run(app, ["fit", out, "--out", str(tmp_path / "again"), "--rows", "20"]).exit_code == 0
+    for command in (
+        ["query", out, "mean", "people.age"],
+        ["answers", out],
+        ["report", out, "--out", str(tmp_path / "r.html")],
+    ):
+        refused = run(app, command)
+        assert refused.exit_code == 2
+        assert "several tables" in refused.output
+    shutil.rmtree(tmp_path / "in")
+    missing = run(app, ["release", str(tmp_path / "in"), "--tables", *order, "--out", str(tmp_path / "o2")])
+    assert missing.exit_code == 2
+    assert "no folder" in missing.output
+
+
+def test_data_that_do_not_fit_are_refused() -> None:
+    tables, data = Tables.parse(SCHEMA), generated(20)
+    options = {"schema": tables, "privacy": (1.0, 1e-6)}
+    with pytest.raises(ParameterError, match="no rows for table 'visits'"):
+        ke.release({"homes": data["homes"], "people": data["people"]}, **options)
+    with pytest.raises(ParameterError, match="Did you mean homes"):
+        ke.release({**data, "home": data["homes"]}, **options)
+    with pytest.raises(ParameterError, match="mapping"):
+        ke.release(data["homes"], **options)
+    with pytest.raises(SourceError, match="has no column 'person'"):
+        ke.release({**data, "visits": data["visits"].drop(columns="person")}, **options)
+    with pytest.raises(ParameterError, match="push_down"):
+        ke.release(data, **options, push_down=True)
+    with pytest.raises(ParameterError, match="target"):
+        ke.release(data, **options, target="people.age")
+    with pytest.raises(ParameterError, match="measured by Bags"):
+        ke.release(data, **options, method=ke.Subspace(points=PublicPoints(np.zeros((1, 1)))))

@@ -1,0 +1,125 @@
+"""Schemas of several tables: what they become, and mistakes, each with a line that helps."""
+
+import pytest
+
+from kernelease.errors import SchemaError
+from kernelease.relational.schema import Tables, same_after_saving
+
+GOOD = """\
+[unit]
+table = "homes"
+
+[tables.homes]
+key = "home"
+
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+key = "person"
+max_rows = 4
+order = "age"
+constraints = ["age >= 0"]
+
+[tables.people.columns.age]
+type = "integer"
+min = 0
+max = 99
+
+[tables.visits]
+parent = "people"
+foreign_key = "person"
+max_rows = 3
+
+[tables.visits.columns.ill]
+type = "boolean"
+"""
+
+MISTAKES = [  # what is written in place of what, the line that is told, and words that help
+    ('table = "homes"\n', "", 1, "needs table"),
+    ('table = "homes"\n', 'table = "home"\n', 2, "Did you mean homes?"),
+    ('table = "homes"\n', 'table = "homes"\nunit = "home"\n', 3, "unknown key 'unit'"),
+    ('table = "homes"\n', 'table = "homes"\nneighbours = "replace"\n', 3, "Did you mean replace-one?"),
+    ('table = "homes"\n', 'table = "homes"\nname = ""\n', 3, "name must be"),
+    ('table = "homes"\n', 'table = "homes"\nconfirmed = 1\n', 3, "confirmed must be"),
+    ('table = "homes"\n', 'table = "people"\n', 12, "is the table of persons, and has no parent"),
+    ('[unit]\ntable = "homes"\n', "", None, "needs [unit]"),
+    ("[unit]\n", "[table]\nname = 1\n[unit]\n", 1, "unknown key 'table'"),
+    ("[unit]\n", "[unit\n", 1, "not valid TOML"),
+    ('key = "home"\n\n', "\n", 4, "needs key"),
+    ('key = "home"\n\n', "key = 7\n\n", 5, "needs key"),
+    ('key = "home"\n\n', 'key = "town"\n\n', 7, "can't be released"),
+    ('key = "home"\n\n', 'key = "home"\nparent = "people"\n\n', 6, "has no parent"),
+    ('parent = "homes"', 'parent = "home"', 12, "Did you mean homes?"),
+    ('parent = "homes"', 'parent = "visits"', 12, "circle"),
+    ('parent = "homes"\n', "", 11, "needs parent"),
+    ('foreign_key = "home"\n', "", 11, "needs foreign_key"),
+    ('foreign_key = "home"\n', 'foreign_key = "age"\n', 19, "can't be released"),
+    ('key = "person"', 'key = "home"', 14, "one column"),
+    ("max_rows = 4", "max_rows = 0", 15, "1 to 1000"),
+    ("max_rows = 4", 'max_rows = "4"', 15, "1 to 1000"),
+    ("max_rows = 4\n", "", 11, "needs max_rows"),
+    ("max_rows = 4", "max_row = 4", 15, "Did you mean max_rows?"),
+    ('order = "age"', 'order = "aeg"', 16, "Did you mean age?"),
+    ('constraints = ["age >= 0"]', 'constraints = ["agee >= 0"]', 17, "agee"),
+    ("max = 99", "max = -1", 22, "age"),
+    ('type = "integer"', 'type = "integre"', 20, "Did you mean integer?"),
+    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 25, "not part of this version"),
+    ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 25, "not part of this version"),
+    ('type = "boolean"', 'aggregate = "count(people)"', 29, "not part of this version"),
+    ("[tables.visits", "[tables.Visits", 24, "names a file"),
+    (
+        "[tables.homes.columns.town]",
+        '[tables.homes.columns.people]\ntype = "boolean"\n[tables.homes.columns.town]',
+        13,
+        "a column of this name",
+    ),
+    ('parent = "people"', 'parent = "homes"\nkey = "person"', 26, "one column"),
+]
+
+
+def test_a_good_one() -> None:
+    tables = Tables.parse(GOOD)
+    assert tables.flat.names == ("homes.town", "homes.people", "people.age", "people.visits", "visits.ill")
+    assert tables.unit_in_words == "each home with all its people and visits"
+    assert tables.counted == (2, 5, 101, 5, 3, 102, 4)
+    assert [place.before for place in tables.places] == [(), (0, 1), (0, 1, 2, 3)]
+    assert Tables.parse(tables.to_toml()) == tables
+    assert same_after_saving(tables)
+
+
+@pytest.mark.parametrize(("old", "new", "line", "words"), MISTAKES, ids=range(len(MISTAKES)))
+def test_mistakes_are_told_with_their_line(old, new, line, words) -> None:
+    assert GOOD.count(old) >= 1
+    with pytest.raises(SchemaError) as caught:
+        Tables.parse(GOOD.replace(old, new) if "visits" in old else GOOD.replace(old, new, 1), source="homes.toml")
+    message = str(caught.value)
+    assert words in message
+    if line is not None:
+        assert message.startswith(f"homes.toml, line {line}:"), message
+
+
+def test_there_are_thirty_of_them() -> None:
+    assert len(MISTAKES) >= 30
+
+
+def test_four_deep_is_too_deep() -> None:
+    more = GOOD.replace("max_rows = 3", 'max_rows = 3\nkey = "visit"')
+    more += '[tables.drugs]\nparent = "visits"\nforeign_key = "visit"\nmax_rows = 2\n'
+    more += '[tables.drugs.columns.new]\ntype = "boolean"\n'
+    with pytest.raises(SchemaError, match="4 tables deep"):
+        Tables.parse(more)
+
+
+def test_one_table_is_declared_otherwise() -> None:
+    with pytest.raises(SchemaError, match="has no other table"):
+        Tables.parse(GOOD.split("[tables.people]", maxsplit=1)[0])
+
+
+@pytest.mark.parametrize("document", [None, {}, {"tables": [1]}, {"tables": [], "x": 1}, {"tables": [{"table": {}}]}])
+def test_strangers_documents_are_refused(document) -> None:
+    with pytest.raises(SchemaError):
+        Tables.from_dict(document)
