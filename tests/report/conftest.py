@@ -6,7 +6,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from kernelease.release.release import Release
+from kernelease.answers.release import Release
 from kernelease.report.page import report_bundle
 from tests.report import releases
 from tests.report.browser import Reader, chromium, launched

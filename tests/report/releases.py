@@ -1,5 +1,6 @@
 """Releases that pages are made of."""
 
+import datetime
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -7,13 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from kernelease import Gaussian, NormalPoints, Privacy, Schema, Subspace
+from kernelease import Privacy, Schema, Subspace
+from kernelease.answers.release import Release
+from kernelease.bundle.saving import save
+from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.work.demonstration import SCHEMA, generated_table
-from kernelease.pipeline import fit, measure
-from kernelease.release.bundle import save
-from kernelease.release.release import Release
-from kernelease.release.signing import load_private_key, make_key
-from kernelease.table.columns import Boolean, Category, Integer
+from kernelease.fit import NormalPoints
+from kernelease.kernels import Gaussian
+from kernelease.pipeline import measure
+from kernelease.table.columns import Boolean, Category, Date, Integer, Number
 
 ROWS = 3_000
 SCRIPT = "<script>window.hacked = 1; alert('hacked')</script>"
@@ -27,7 +30,7 @@ HOSTILE = (SCRIPT, ENDING, BIDI, EMOJI, LONG)
 def people() -> tuple[Release, pa.Table]:
     """The table of the demo, released; with it the private one."""
     table, schema = generated_table(ROWS), Schema.parse(SCHEMA)
-    return fit(measure(table, schema=schema, privacy=Privacy(epsilon=2.0, delta=1e-6), seed=0)), table
+    return measure(table, schema=schema, privacy=Privacy(epsilon=2.0, delta=1e-6), seed=0).fit(), table
 
 
 def promised(neighbours: str, privacy: Privacy) -> Release:
@@ -35,7 +38,7 @@ def promised(neighbours: str, privacy: Privacy) -> Release:
     whole = Schema.parse(SCHEMA.replace("replace-one", neighbours).replace("max = 80.0", "max = 80.0\ncells = 8"))
     columns = tuple(column for column in whole if column.name in ("sex", "hours", "employed"))
     schema = replace(whole, columns=columns, order=())
-    return fit(measure(generated_table(1_000), schema=schema, privacy=privacy, seed=0))
+    return measure(generated_table(1_000), schema=schema, privacy=privacy, seed=0).fit()
 
 
 def twins() -> Release:
@@ -45,7 +48,63 @@ def twins() -> Release:
     table = pa.table({"start": start, "end": np.minimum(start + (draw.random(10_000) < 0.2), 99), "late": start > 40})
     numbers = (Integer(name=name, min=0, max=99) for name in ("start", "end"))
     schema = Schema(name="twins", columns=(*numbers, Boolean(name="late")), neighbours="add-remove")
-    return fit(measure(table, schema=schema, privacy=Privacy(epsilon=1.0, delta=1e-6), seed=0))
+    return measure(table, schema=schema, privacy=Privacy(epsilon=1.0, delta=1e-6), seed=0).fit()
+
+
+def years() -> tuple[Release, Release]:
+    """The same survey in two years: in the second, fewer have work."""
+    schema, draw = Schema.parse(SCHEMA), np.random.default_rng(7)
+    first = generated_table(4_000)
+    lost = draw.random(4_000) < 0.2
+    second = first.set_column(4, "employed", pa.array(np.asarray(first["employed"]) & ~lost))
+    privacy = (Privacy(epsilon=1.0, delta=1e-6), Privacy(epsilon=2.0, delta=1e-6))
+    made = [
+        measure(table, schema=replace(schema, name=name), privacy=one, seed=0).fit()
+        for table, one, name in zip((first, second), privacy, ("survey 2023", "survey 2024"), strict=True)
+    ]
+    return made[0], made[1]
+
+
+def wide(columns: int, rows: int = 4_000) -> Release:
+    """A survey of so many questions: numbers, dates, grades and choices, some of which go together."""
+    draw = np.random.default_rng(8)
+    mood, age = draw.normal(size=rows), draw.integers(18, 96, rows)
+    declared: list[Any] = [Integer(name="age", min=18, max=95, cells=26)]
+    data: dict[str, Any] = {"age": age}
+    for place in range(1, columns):
+        score = (0.8 - 0.5 * (place % 3)) * mood + draw.normal(size=rows)
+        declared.append(_question(place))
+        data[declared[-1].name] = _replies(place, score, draw)
+    schema = Schema(name=f"survey of {columns} questions", columns=tuple(declared), neighbours="replace-one")
+    return measure(pa.table(data), schema=schema, privacy=Privacy(epsilon=3.0, delta=1e-6), seed=0).fit()
+
+
+_GRADES = ("never", "rarely", "sometimes", "often", "always")
+_PLACES = tuple(f"region {place}" for place in range(1, 23))
+
+
+def _question(place: int) -> Any:
+    name = f"q{place:03d}"
+    return {
+        0: Category(name=f"{name} lives in", values=_PLACES),
+        1: Boolean(name=f"{name} agrees"),
+        2: Category(name=f"{name} how often", values=_GRADES, nullable=True),
+        3: Number(name=f"{name} spends", min=0.0, max=200.0, cells=24),
+        4: Date(name=f"{name} since", min=datetime.date(2010, 1, 1), max=datetime.date(2024, 12, 31), cells=30),
+    }[place % 5]
+
+
+def _replies(place: int, score: Any, draw: Any) -> Any:
+    rank = np.clip(2.5 + 1.2 * score, 0, 4.99).astype(int)
+    if place % 5 == 0:
+        return np.array(_PLACES)[np.minimum(21, (np.abs(draw.normal(size=len(score))) * 8).astype(int))]
+    if place % 5 == 1:
+        return score > 0.3
+    if place % 5 == 2:
+        return pa.array(np.array(_GRADES)[rank], mask=draw.random(len(score)) < 0.1)
+    if place % 5 == 3:
+        return np.clip(40.0 + 25.0 * score, 0.0, 200.0)
+    return np.datetime64("2010-01-01") + np.clip(2700 + 1100 * score, 0, 5478).astype("timedelta64[D]")
 
 
 def signed(release: Release, folder: Path) -> Path:
@@ -65,7 +124,7 @@ def tiny() -> tuple[Release, pa.Table]:
     table = pa.table({"a": draw.random(300) < 0.3, "b": np.array(["x", "y"])[draw.integers(0, 2, 300)]})
     table = table.append_column("c", [["only"] * 300])
     schema = Schema(name="tiny", columns=columns, neighbours="replace-one")
-    return fit(measure(table, schema=schema, privacy=Privacy(epsilon=4.0, delta=1e-6), seed=0)), table
+    return measure(table, schema=schema, privacy=Privacy(epsilon=4.0, delta=1e-6), seed=0).fit(), table
 
 
 def hostile() -> Release:
@@ -86,7 +145,7 @@ def hostile() -> Release:
             LONG: draw.random(400) < 0.5,
         }
     )
-    return fit(measure(table, schema=schema, privacy=Privacy(epsilon=4.0, delta=1e-6), seed=0))
+    return measure(table, schema=schema, privacy=Privacy(epsilon=4.0, delta=1e-6), seed=0).fit()
 
 
 def vectors() -> Release:
@@ -94,4 +153,4 @@ def vectors() -> Release:
     draw = np.random.default_rng(6)
     method = Subspace(points=NormalPoints(dimension=2, scale=2.0), count=20)
     points, privacy = draw.normal(size=(500, 2)), Privacy(epsilon=2.0, delta=1e-6)
-    return fit(measure(points, kernel=Gaussian(lengthscale=1.0), method=method, privacy=privacy, seed=0))
+    return measure(points, kernel=Gaussian(lengthscale=1.0), method=method, privacy=privacy, seed=0).fit()

@@ -1,13 +1,21 @@
 """The page of a release, in a real browser: what it shows, that it computes as Python does, what it never does."""
 
+import itertools
+import math
+import re
+import shlex
 import shutil
 import sys
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
+from typer.testing import CliRunner
 
 from kernelease import Privacy
-from kernelease.release.release import Release
+from kernelease.analysis.estimate import Estimate
+from kernelease.answers.release import Release
+from kernelease.cli import app
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
 from tests.report.browser import Reader
@@ -16,50 +24,110 @@ pytestmark = pytest.mark.slow
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 PANELS = ("what", "columns", "pairs", "ask", "rows", "officer")
-QUESTIONS = (  # what, about, where, by: on edges of cells, so that the page answers them
-    ("count", "", "", ""),
-    ("count", "", "age > 30 and age <= 45", ""),
-    ("count", "", "not (sex == 'male' or hours is null)", ""),
-    ("count", "", "", "age"),
-    ("count", "", "employed == true", "education"),
-    ("probability", "employed == true", "", ""),
-    ("probability", "employed == true", "sex == 'female'", ""),
-    ("probability", "education >= 'college'", "", "sex"),
-    ("probability", "education in ('school', 'university')", "hours is not null", ""),
-    ("probability", "if sex == 'female' then employed == false", "", ""),
-    ("probability", "moved is null", "", "employed"),
-    ("probability", "moved >= '2015-01-01'", "", "sex"),
-    ("mean", "age", "", ""),
-    ("mean", "hours", "", "education"),
-    ("mean", "employed", "sex == 'male'", ""),
+BOXES = """(all) => all.map((one) => {
+    const box = one.getBoundingClientRect();
+    return [box.left, box.right, box.top, box.bottom];
+})"""
+EVENTS = (  # what people write: round numbers that cut cells, dates without quotes, = and between
+    *("age > 40", "age between 30 and 44", "age = 50", "age in (20, 30, 40)", "age < 30 or age > 60", "age <> 18"),
+    *("hours > 40", "hours >= 35 and hours <= 45", "hours between 20 and 30", "hours = 0", "hours > 20.3"),
+    *("hours is null", "not (hours > 40)", "moved >= '2020-01-01'", "moved > 2021-06-15", "moved is not null"),
+    *("moved between 2016-01-01 and 2016-12-31", "sex = female", "education in ('school', 'college')"),
+    *("education >= 'college'", "not (employed = true)", "sex = 'male' and age > 65", "hours > 40 AND employed = true"),
+    *("moved >= '2022-03-03' and sex = 'male'", "if sex = 'female' then employed = false"),
+    *("not (sex == 'male' or hours is null)", "age > 30 and age <= 45"),
+)
+AMONG = ("sex = 'male'", "hours > 37.5", "age between 25 and 41", "moved < '2019-07-01'")
+QUESTIONS = (  # what, about, where, by
+    *(("probability", event, "", "") for event in EVENTS),
+    *(("count", "", event, "") for event in EVENTS),
+    *(
+        ("probability", event, among, "")
+        for event in ("hours > 40", "age > 52", "moved >= '2020-01-01'", "employed = true", "education = 'university'")
+        for among in AMONG
+    ),
+    *(
+        ("probability", event, "", by)
+        for event in ("hours > 40", "age > 52", "employed = true", "moved is null", "moved < '2018-01-01'")
+        for by in ("sex", "education")
+    ),
+    *(("count", "", "", by) for by in ("", "age", "sex", "education", "hours", "moved", "employed")),
+    *(("mean", "age", "", by) for by in ("", "sex", "education", "hours", "moved", "employed")),
+    *(
+        ("mean", "hours", "", ""),
+        ("mean", "hours", "", "education"),
+        ("mean", "hours", "", "age"),
+        ("mean", "employed", "sex == 'male'", ""),
+    ),
 )
 ELSEWHERE = (  # what the page leaves to the command line
-    ("probability", "hours > 20.3", "sex == 'male'", ""),
     ("probability", "employed == true", "sex == 'male'", "education"),
     ("mean", "age", "sex == 'male'", "education"),
     ("count", "", "age < hours", ""),
 )
-UNREADABLE = ("agee > 3", "age >", "sex == 'other'", "sex < 'male'", "age == null", "age 3", "(age > 3", "'a' == 'b'")
+UNREADABLE = {  # a condition, and what the page says of it: names and values that exist
+    "agee > 3": "Is it age?",
+    "age >": "is expected",
+    "sex == 'other'": "There are 'female', 'male'.",
+    "sex < 'male'": "has no order",
+    "age == null": "is null",
+    "age 3": "A comparison is expected",
+    "(age > 3": "is expected",
+    "'a' == 'b'": "needs a column",
+    "age > 'x'": "compared with numbers",
+    "moved > 3": "A date is written '2020-01-01'",
+}
 
 
-def _ask(page, what: str, about: str, where: str, by: str) -> None:
-    page.get_by_label("What", exact=True).select_option(what)
-    if what == "probability":
-        page.get_by_label("Condition", exact=True).fill(about)
-    if what == "mean":
-        page.get_by_label("Column", exact=True).select_option(label=about)
-    page.get_by_label("Among rows with (optional)").fill(where)
-    page.get_by_label("By (optional)").select_option(label=by or "–")
+def _fragment(what: str, about: str, where: str, by: str) -> str:
+    """The question as the page's own address has it."""
+    named = {"probability": "event", "mean": "column"}
+    parts = {"what": what, **({named[what]: about} if what in named else {}), "where": where, "by": by}
+    return "ask?" + urlencode({name: value for name, value in parts.items() if value})
+
+
+def _ask(page, *question: str) -> None:
+    page.evaluate("(hash) => { location.hash = hash; }", _fragment(*question))
+    page.wait_for_function("(hash) => document.querySelector('#lines code') !== null && location.hash.length > 4")
+    page.wait_for_timeout(20)
 
 
 def _answers(page, by: str) -> list[str]:
-    return page.locator("#answer .estimate").all_inner_texts() if by else page.locator("#answer .big").all_inner_texts()
+    return page.locator("#answer .estimate" if by else "#answer .big").all_inner_texts()
 
 
-def _expected(release: Release, what: str, about: str, where: str, by: str) -> list[str]:
-    options = {name: value for name, value in (("where", where), ("by", by)) if value}
-    answer = getattr(release, what)(*([about] if about else []), **options)
-    return [str(estimate) for estimate in answer.values()] if by else [str(answer)]
+def _copied(page, label: str) -> str:
+    return page.locator("#lines .copyable", has_text=label).locator("code").inner_text()
+
+
+def _expected(release: Release, page, by: str) -> list[Estimate]:
+    """What the line of Python says that the page gives to copy."""
+    line = _copied(page, "Python")
+    call = line[line.index(").") + 2 :]
+    answer = eval(f"release.{call}", {"release": release})
+    return list(answer.values()) if by else [answer]
+
+
+def _far(page, expected: list[Estimate], by: str) -> float:
+    """How far the page's value and both ends are from Python's, in margins. Where nothing can be told, the page says
+    unknown, and Python what the rows would say: then only the ends."""
+    digits = "(all) => all.map((one) => [one.dataset.value, one.dataset.low, one.dataset.high].map(Number))"
+    shown = page.locator("#answer .estimate" if by else "#answer .big").evaluate_all(digits)
+    assert len(shown) == len(expected)
+    found = [0.0]
+    for own, estimate in zip(shown, expected, strict=True):
+        theirs, margin = (estimate.value, *estimate.interval()), max(estimate.margin(), 1e-9)
+        known = not math.isnan(own[0])
+        assert known or estimate.says_little
+        found += [abs(one - other) / margin for one, other in list(zip(own, theirs, strict=True))[not known :]]
+    return max(found)
+
+
+def _alike(page, expected: list[Estimate], by: str) -> bool:
+    """A hundred-thousandth of a margin is below every shown digit; texts differ where a digit is about to turn."""
+    texts = _answers(page, by)
+    turned = [text for text, one in zip(texts, expected, strict=True) if text != str(one) and not one.says_little]
+    return _far(page, expected, by) < 1e-4 and len(turned) <= 1
 
 
 def test_every_panel_opens_and_asks_for_nothing(page: Path, reader: Reader) -> None:
@@ -69,26 +137,236 @@ def test_every_panel_opens_and_asks_for_nothing(page: Path, reader: Reader) -> N
             shown.locator(f"#tab-{panel}").click()
             assert shown.locator(f"#panel-{panel} h2").first.is_visible()
             assert shown.locator("section.current").count() == 1
-        assert shown.locator("#panel-columns svg").count() == 6
-        assert shown.locator("table.pairs button").count() == 15
+        shown.locator("#tab-columns").click()
+        for card in shown.locator("#column-cards article").all():
+            card.scroll_into_view_if_needed()
+            card.locator("svg.plot").wait_for()
+        assert shown.locator("#column-cards article").count() == 6
         assert shown.locator("#panel-officer .checks .bad").count() == 0
         assert shown.locator("#panel-rows table").count() == 2
         names = shown.evaluate("performance.getEntriesByType('resource').map((entry) => entry.name)")
         assert [name for name in names if not name.startswith("data:")] == []
 
 
-def test_the_page_answers_as_python_does(page: Path, people, reader: Reader) -> None:
+def test_a_hundred_questions_are_answered_as_python_answers_them(page: Path, people, reader: Reader) -> None:
+    """Each by its address, which is the link that the page gives; the line of Python is the one to copy."""
+    assert len(QUESTIONS) >= 100
     with reader.opened(page, "ask") as shown:
         for question in QUESTIONS:
             _ask(shown, *question)
-            assert _answers(shown, question[3]) == _expected(people[0], *question), question
+            assert shown.locator("#answer .notice").count() == 0, (question, shown.inner_text("#answer"))
+            assert _alike(shown, _expected(people[0], shown, question[3]), question[3]), question
+
+
+def test_what_the_page_can_t_answer_it_says(page: Path, people, reader: Reader) -> None:
+    with reader.opened(page, "ask") as shown:
         for question in ELSEWHERE:
             _ask(shown, *question)
             assert "kernelease answers it" in shown.inner_text("#answer"), question
-            assert shown.inner_text("#lines code").startswith("kernelease query")
-        for text in UNREADABLE:
+            assert _copied(shown, "Command").startswith("kernelease query")
+            assert all(estimate is not None for estimate in _expected(people[0], shown, question[3]))
+        for text, told in UNREADABLE.items():
             _ask(shown, "probability", text, "", "")
-            assert shown.locator("#answer .notice.bad").count() == 1, text
+            assert told in shown.inner_text("#answer .notice.bad"), text
+
+
+def test_commands_that_are_copied_work(page: Path, bundle: Path, reader: Reader) -> None:
+    questions = (
+        ("probability", "sex = 'female'", "hours between 20 and 40", ""),
+        ("probability", "moved >= 2020-01-01", "", "sex"),
+        ("count", "", "education in ('school') and employed = true", ""),
+        ("mean", "hours", "", "education"),
+    )
+    with reader.opened(page, "ask") as shown:
+        for question in questions:
+            _ask(shown, *question)
+            words = shlex.split(_copied(shown, "Command"))
+            assert words[:3] == ["kernelease", "query", str(bundle)]
+            result = CliRunner().invoke(app, words[1:])
+            assert result.exit_code == 0, result.output
+            assert all(text.split()[0] in result.output for text in _answers(shown, question[3])), question
+
+
+def test_a_link_opens_the_same_answer(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "ask") as shown:
+        shown.get_by_label("Condition", exact=True).fill("hours > 40")
+        shown.get_by_label("Among rows with (optional)").fill("sex = 'male'")
+        answer, link = shown.inner_text("#answer .big"), _copied(shown, "Link")
+        assert link == shown.url
+    with reader.opened(page, link.split("#")[1]) as again:
+        assert again.inner_text("#answer .big") == answer
+        assert again.get_by_label("Condition", exact=True).input_value() == "hours > 40"
+    with reader.opened(page, "ask?what=mean&column=nobody") as other:  # of another release: the page's own question
+        assert other.locator("#answer .big").count() == 1
+
+
+def test_an_answer_that_cuts_a_cell_says_so(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "ask?what=probability&event=hours+%3E+40") as shown:
+        assert "cuts through counted cells" in shown.inner_text("#answer")
+    with reader.opened(page, "ask?what=probability&event=employed+%3D+true") as shown:
+        assert "cuts through" not in shown.inner_text("#answer")
+
+
+def test_examples_are_about_columns_that_are_there(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "ask") as shown:
+        examples = shown.locator("button.example")
+        assert examples.count() >= 4
+        for place in range(examples.count()):
+            examples.nth(place).click()
+            assert shown.get_by_label("Condition", exact=True).input_value() == examples.nth(place).inner_text()
+            assert shown.locator("#answer .big").count() == 1
+
+
+@pytest.mark.parametrize("what", ["Command", "Python", "Link"])
+def test_lines_are_copied(page: Path, what: str, reader: Reader) -> None:
+    with reader.opened(page, "ask", permissions=["clipboard-read", "clipboard-write"]) as shown:
+        shown.locator("#lines .copyable", has_text=what).get_by_role("button").click()
+        shown.locator("#lines button", has_text="Copied").wait_for()
+        assert shown.evaluate("navigator.clipboard.readText()") == _copied(shown, what)
+
+
+def test_columns_are_found_sorted_and_pinned(page: Path, reader: Reader) -> None:
+    def names() -> list[str]:
+        return shown.locator("#column-cards article h3 bdi").all_inner_texts()
+
+    with reader.opened(page, "columns") as shown:
+        assert names() == ["age", "sex", "education", "hours", "employed", "moved"]
+        shown.get_by_label("Sort").select_option("name")
+        assert names() == ["age", "education", "employed", "hours", "moved", "sex"]
+        shown.get_by_label("Search").fill("ed")
+        assert names() == ["education", "employed", "moved"]
+        assert shown.inner_text("#column-count") == "3 of 6 columns"
+        shown.get_by_role("button", name="Pin moved").click()
+        shown.get_by_label("Search").fill("sex")
+        assert names() == ["moved", "sex"]
+        shown.get_by_label("Search").fill("")
+        assert names()[0] == "moved"
+        shown.get_by_role("button", name="Pin moved").click()
+        shown.get_by_label("Sort").select_option("relation")
+        assert set(names()[:3]) == {"hours", "employed", "age"}
+
+
+def test_pairs_come_by_strength_and_open_on_the_strongest(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "pairs") as shown:
+        rows = shown.locator("#pair-list tbody tr")
+        texts = rows.locator("td.number").all_inner_texts()
+        clear = [float(text.split()[0]) for text in texts if text[0].isdigit()]
+        assert len(clear) >= 2
+        assert clear == sorted(clear, reverse=True)
+        assert all(text.startswith("too small to tell") for text in texts[len(clear) :])
+        first = rows.locator("button").first
+        assert first.get_attribute("aria-pressed") == "true"
+        assert shown.inner_text("#pair h3") == first.inner_text()
+        shown.get_by_label("Search").last.fill("sex moved")
+        assert rows.count() == 1
+        rows.locator("button").first.click()
+        assert "sex" in shown.inner_text("#pair h3")
+        assert "moved" in shown.inner_text("#pair h3")
+
+
+def test_a_table_of_many_columns_can_be_used(tmp_path: Path, reader: Reader) -> None:
+    """Pairs that were not measured are a sentence, not squares; columns are found by name, and drawn when seen."""
+    release = releases.wide(40, 1_500)
+    with reader.opened(report_release(release, tmp_path / "page.html"), "columns") as shown:
+        assert shown.locator("#column-cards article").count() == 40
+        assert shown.locator("#column-cards svg.plot").count() < 40
+        shown.get_by_label("Search").fill("q039")
+        shown.locator("#column-cards svg.plot").wait_for()
+        shown.locator("#tab-pairs").click()
+        assert "were not measured together, and are not listed" in shown.inner_text("#panel-pairs")
+        assert shown.locator("#pair-list tbody tr").count() <= 30
+        more = shown.locator("#pair-list button", has_text="more of")
+        if more.count():
+            more.click()
+            assert shown.locator("#pair-list tbody tr").count() > 30
+        assert shown.locator("#filter-cards article").count() <= 18
+
+
+def test_axes_have_round_numbers_and_nothing_touches(page: Path, reader: Reader) -> None:
+    """Ticks of numbers are multiples of 1, 2 or 5, dates are years, NULL is named; no two texts overlap."""
+    with reader.opened(page, "columns") as shown:
+        texts = {}
+        for card in shown.locator("#column-cards article").all():
+            card.scroll_into_view_if_needed()
+            card.locator("svg.plot").wait_for()
+            texts[card.locator("h3 bdi").inner_text()] = card.locator("svg text").all_text_contents()
+            boxes = card.locator("svg text").evaluate_all(BOXES)
+            for one, other in itertools.combinations(boxes, 2):
+                across = min(one[1], other[1]) - max(one[0], other[0])
+                down = min(one[3], other[3]) - max(one[2], other[2])
+                assert across <= 0.5 or down <= 3.0, (texts, one, other)
+        assert {"20", "40", "60", "80"} <= set(texts["age"])
+        assert {"20", "40", "60", "NULL"} <= set(texts["hours"])  # 0 and 80 where rows were seen there
+        years = [text for text in texts["moved"] if re.fullmatch(r"20\d\d", text)]
+        assert len(years) >= 4
+        assert "NULL" in texts["moved"]
+        assert not any(re.search(r"\d\.\d{3}", text) for own in texts.values() for text in own)
+
+
+def test_cells_are_as_wide_as_they_are(page: Path, reader: Reader) -> None:
+    """Of hours, whose pairs have cells of several widths: a bar's area is its share."""
+    with reader.opened(page, "pairs") as shown:
+        shown.get_by_label("Choose rows by").select_option(label="hours")
+        options = shown.get_by_label("from", exact=True).locator("option").all_inner_texts()
+        widths = [float(text.split(" to ")[1]) - float(text.split(" to ")[0]) for text in options if " to " in text]
+        bars = shown.locator("#filter-chart rect.bar").evaluate_all(
+            "(all) => all.map((one) => one.width.baseVal.value)"
+        )
+        bars = [bar for bar, text in zip(bars, options, strict=False) if " to " in text]
+        ratio = [bar / width for bar, width in zip(bars, widths, strict=True) if width > 2]
+        assert max(ratio) < 1.35 * min(ratio)
+        assert max(widths) > 1.5 * min(widths)
+
+
+def test_no_count_is_below_0(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "rows") as shown:
+        numbers = shown.locator("#panel-rows table").first.locator("td:nth-child(2), td:nth-child(3)").all_inner_texts()
+        assert len(numbers) == 30
+        assert all(not text.startswith("-") for text in numbers)
+
+
+def test_numbers_are_not_broken(page: Path, reader: Reader) -> None:
+    """Wherever a number with its error stands in a sentence, on the narrowest phone."""
+    lines = """(all) => all.map((one) => { const range = document.createRange(); range.selectNodeContents(one);
+        return new Set([...range.getClientRects()].map((box) => Math.round(box.top))).size; })"""
+    with reader.opened(page, "pairs", viewport={"width": 320, "height": 700}) as shown:
+        assert shown.locator("td.number, .facts dd").count() > 5
+        assert set(shown.locator("td.number").evaluate_all(lines)) == {1}
+        worth = shown.inner_text("#worth")
+        assert "±\u00a0" in worth
+        assert "\u00a0%" in worth
+
+
+def test_the_data_sheet_is_no_raw_markdown(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "officer") as shown:
+        sheet = shown.inner_text(".sheet")
+        assert not re.search(r"^#|\*\*|\| ---|^\|", sheet, re.MULTILINE)
+        assert shown.locator(".sheet table").count() == 2
+        assert shown.locator(".sheet h5").count() >= 6
+        assert shown.locator(".sheet td", has_text="approximate differential privacy").count() == 1
+
+
+def test_nobody_s_signature_has_no_tick(people, tmp_path: Path, reader: Reader) -> None:
+    with reader.opened(report_release(people[0], tmp_path / "page.html"), "officer") as shown:
+        line = shown.locator("#panel-officer .checks li", has_text="not signed")
+        assert line.get_attribute("class") == "open"
+        assert "✓" not in line.inner_text()
+
+
+def test_the_promise_is_in_plain_words(page: Path, people, reader: Reader) -> None:
+    with reader.opened(page) as shown:
+        assert shown.inner_text("#headline") == people[0].certificate.words
+        assert "ε\u00a0=\u00a02" in shown.inner_text("#print")
+        assert shown.inner_text("#worth").startswith("Good for shares of single columns to\u00a0±")
+
+
+def test_the_risk_is_that_of_the_chosen_rate(page: Path, people, reader: Reader) -> None:
+    with reader.opened(page) as shown:
+        before = shown.inner_text("#risk p")
+        shown.locator("#rate").focus()
+        shown.keyboard.press("Home")
+        assert shown.inner_text("#risk p") != before
+        assert "0.01" in shown.inner_text("#risk p")
 
 
 def test_cross_tables_are_those_of_python(page: Path, people, reader: Reader) -> None:
@@ -113,30 +391,31 @@ def test_other_promises_are_answered_alike(
             if any(name in part for name in ("age", "education", "moved") for part in question):
                 continue
             _ask(shown, *question)
-            if shown.locator("#answer .notice").count() == 0:  # cells may be too coarse, or pairs not measured
-                assert _answers(shown, question[3]) == _expected(release, *question), question
+            if shown.locator("#answer .notice").count() == 0:  # pairs may not have been measured
+                assert _alike(shown, _expected(release, shown, question[3]), question[3]), question
                 answered += 1
-        assert answered >= 5
+        assert answered >= 20
 
 
 def test_pairs_that_have_details_are_answered_as_in_python(tmp_path: Path, reader: Reader) -> None:
     release = releases.twins()
-    assert len(release.measured.details) > 0
+    assert len(release.measurements.measured.details) > 0
     with reader.opened(report_release(release, tmp_path / "page.html"), "ask") as shown:
-        for about in ("end > 98", "start > 98", "late == true"):
+        for about in ("end > 98", "start > 98", "late == true", "end > 33 and start < 60"):
             _ask(shown, "probability", about, "", "")
-            assert _answers(shown, "") == _expected(release, "probability", about, "", ""), about
+            assert _alike(shown, _expected(release, shown, ""), ""), about
 
 
 def test_a_filter_shows_what_python_says_of_the_chosen_rows(page: Path, people, reader: Reader, capsys) -> None:
     with reader.opened(page, "pairs") as shown:
-        overlay = shown.locator("#filter-chart .brush .overlay")
-        overlay.scroll_into_view_if_needed()
-        box = overlay.bounding_box()
+        shown.get_by_label("Choose rows by").select_option(label="age")
+        chart = shown.locator("#filter-chart svg")
+        chart.scroll_into_view_if_needed()
+        box = chart.bounding_box()
         middle, took = box["y"] + box["height"] / 2, []
-        shown.mouse.move(box["x"] + 0.1 * box["width"], middle)
+        shown.mouse.move(box["x"] + 0.2 * box["width"], middle)
         shown.mouse.down()
-        for step in range(2, 15):
+        for step in range(5, 15):
             shown.mouse.move(box["x"] + box["width"] * step / 20, middle)
             took.append(float(shown.get_attribute("#filter", "data-milliseconds")))
         shown.mouse.up()
@@ -144,20 +423,24 @@ def test_a_filter_shows_what_python_says_of_the_chosen_rows(page: Path, people, 
             shown.get_by_label(name, exact=True).evaluate("(choice) => choice.selectedOptions[0].text")
             for name in ("from", "to")
         )
-        where = f"age >= {low.split('..')[0]} and age <= {high.split('..')[-1]}"
+        where = f"age >= {low.split(' to ')[0]} and age <= {high.split(' to ')[-1]}"
+        assert low != high
         assert str(people[0].count(where)) in shown.inner_text("#filter-words")
         said = shown.locator("#filter-cards article", has_text="employed").locator(".said").inner_text()
-        label, _, text = said.partition(": ")
-        assert text.split(";")[0] == str(people[0].probability(f"employed == {label}", where=where))
+        label, _, text = said.replace("\u00a0", " ").partition(": ")
+        value, margin = (float(part) for part in re.findall(r"[\d.]+", text)[:2])
+        expected = people[0].probability(f"employed == {label}", where=where)
+        assert value == pytest.approx(100 * expected.value, abs=0.06)
+        assert margin == pytest.approx(100 * expected.margin(), abs=0.06) or "(" in text
     with capsys.disabled():
         sys.stdout.write(
-            f"\n  brushing: {sorted(took)[len(took) // 2]:.0f} ms for the middle one of {len(took)} moves\n"
+            f"\n  dragging: {sorted(took)[len(took) // 2]:.0f} ms for the middle one of {len(took)} moves\n"
         )
 
 
 def test_values_without_order_are_chosen_by_buttons(page: Path, people, reader: Reader) -> None:
     with reader.opened(page, "pairs") as shown:
-        shown.get_by_label("Filter by").select_option(label="sex")
+        shown.get_by_label("Choose rows by").select_option(label="sex")
         shown.get_by_role("button", name="male", exact=True).click()
         shown.get_by_role("button", name="female", exact=True).click()
         assert str(people[0].count("sex == 'male'")) in shown.inner_text("#filter-words")
@@ -166,9 +449,13 @@ def test_values_without_order_are_chosen_by_buttons(page: Path, people, reader: 
 def test_means_and_quantiles_on_cards_are_python_s(page: Path, people, reader: Reader) -> None:
     release = people[0]
     with reader.opened(page, "columns") as shown:
-        card = shown.locator("article.card", has_text="hours").first.inner_text()
-        for estimate in (release.mean("hours"), release.quantile("hours", 0.5), release.probability("hours is null")):
-            assert str(estimate) in card
+        card = shown.locator("#column-3")
+        card.scroll_into_view_if_needed()
+        card.locator("svg.plot").wait_for()
+        for estimate in (release.mean("hours"), release.quantile("hours", 0.5)):
+            assert str(estimate) in card.inner_text()
+        null = release.probability("hours is null")
+        assert f"{100 * null.value:.2f} %"[:4] in card.inner_text()
 
 
 def test_a_changed_document_shows_red(tiny: Path, tmp_path: Path, reader: Reader) -> None:

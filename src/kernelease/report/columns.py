@@ -2,67 +2,39 @@
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 from scipy.optimize import brentq
 from scipy.special import chndtr, ndtr
 
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.evidence import Answers
+from kernelease.analysis.evidence import Answerable, Answers
 from kernelease.analysis.inference import CONFIDENCE, Interval
+from kernelease.answers.release import Release
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import MeasuredMarginal, tabulation
-from kernelease.estimate.views import NoisyContrasts, NoisySums, along
-from kernelease.measured.blocks import NoisyBlocks, within
+from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import Levels, declared_levels, levels_of
-from kernelease.release.release import Release
-from kernelease.table.columns.celled import Celled
-from kernelease.table.columns.column import Column
+from kernelease.report.marginals import atom_cells, number, numbers, shown_marginals
+from kernelease.table.columns.column import Celled, Column, Stepped
 from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.expressions.terms import spell_name
 from kernelease.table.schema import Schema
 
 # --------------------
-# Numbers for the page: as short as possible without changing a shown digit.
+# An estimate, as short as the shown digits allow.
 
 
-_DIGITS = 12  # significant ones of a number that the page computes with: it shows no more than six of them
-
-
-def number(value: float) -> float | int | None:
-    """A number for JSON, which has no NaN and no infinity.
-
-    >>> number(3.0), number(0.1 + 0.2), number(math.nan)
-    (3, 0.3, None)
-    """
-    if not math.isfinite(value):
-        return None
-    rounded = float(f"{value:.{_DIGITS}g}")
-    return int(rounded) if rounded.is_integer() and abs(rounded) < 2.0**53 else rounded
-
-
-def numbers(values: Iterable[float]) -> list[float | int | None]:
-    """Several."""
-    return [number(float(value)) for value in values]
-
-
-def figure(estimate: Estimate) -> dict[str, Any]:
-    """An estimate: as it prints, the value, the 95 % interval, whether that says little, and what must be known."""
-    low, high = estimate.interval()
-    shown: dict[str, Any] = {
-        "text": str(estimate),
-        "value": number(estimate.value),
-        "low": number(low),
-        "high": number(high),
-    }
-    if estimate.says_little:
-        shown["little"] = True
+def figure(estimate: Estimate) -> list[Any]:
+    """Value and 95 % interval; then, where there is any, whether it says little, and what must be known of it."""
+    shown: list[Any] = numbers((estimate.value, *estimate.interval()))
     if estimate.remark:
-        shown["remark"] = estimate.remark
-    return shown
+        return [*shown, int(estimate.says_little), estimate.remark]
+    return [*shown, 1] if estimate.says_little else shown
 
 
 # --------------------
@@ -100,13 +72,13 @@ def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Associ
     if min(marginal.shape) < 2:
         return None
     rows = float(marginal.counts.sum())
-    if marginal.contrasts is not None:
-        counts, variance = marginal.counts.reshape(marginal.shape), 1.0 / marginal.contrasts.precision
-    else:
-        finest = max(marginal.sums, key=lambda view: len(view.values))
-        counts = finest.values[finest.index].reshape(marginal.shape)
-        variance = float(np.mean(1.0 / finest.precision))
-    return association_of(counts, marginal.shares.reshape(marginal.shape), rows, variance, level)
+    finest = marginal.finest
+    if finest is None:
+        return None
+    counts, variance = finest.counts(marginal.counts)
+    return association_of(
+        counts.reshape(marginal.shape), marginal.shares.reshape(marginal.shape), rows, variance, level
+    )
 
 
 def association_of(
@@ -173,105 +145,6 @@ def _law(value: float, freedom: float, shift: float) -> float:
 
 
 # --------------------
-# What the page computes with: all noisy sums about the cells of a column or of a pair.
-
-
-MOST_CELLS = 60_000  # of all marginals together: about a megabyte; the page shows a command for what is beyond
-
-
-def marginal_records(noisy: NoisyBlocks, codes: Integers, weights: Floats) -> list[dict[str, Any]]:
-    """The marginals of every column, then of every pair, as long as there is room: the smallest first.
-
-    Each has its cells (for each column, the cell of each atom, or of each group of leaves), the noisy sums that speak
-    of them, and how the synthetic rows, by their codes (rows, columns) and weights (rows,), fill them. Those of one set
-    of columns come together, in the order of their rounds: an answer looks at all of them.
-    """
-    levels = levels_of(noisy)
-    every = sorted(_every(noisy, levels), key=lambda rounds: (len(rounds[0].columns), _size(rounds)))
-    return [
-        _record(marginal, levels, codes, weights)
-        for rounds, used in zip(every, itertools.accumulate(map(_size, every)), strict=True)
-        if used <= MOST_CELLS
-        for marginal in rounds
-    ]
-
-
-def _every(noisy: NoisyBlocks, levels: Levels) -> Iterator[tuple[MeasuredMarginal, ...]]:
-    for size in (1, 2):
-        for columns in itertools.combinations(range(noisy.width), size):
-            if rounds := shown_marginals(noisy, columns, levels):
-                yield rounds
-
-
-def shown_marginals(noisy: NoisyBlocks, columns: tuple[int, ...], levels: Levels) -> tuple[MeasuredMarginal, ...]:
-    """The marginals of some columns; of a single one whose atoms are leaves in groups, that of the groups."""
-    groups = levels[columns[0]]
-    if len(columns) > 1 or groups is None:
-        return tabulation(noisy).marginals(columns)
-    found = tabulation(noisy).aligned(columns, {columns[0]: groups})
-    return () if found is None else (found,)
-
-
-def _size(rounds: tuple[MeasuredMarginal, ...]) -> int:
-    return sum(marginal.size for marginal in rounds)
-
-
-def _record(marginal: MeasuredMarginal, levels: Levels, codes: Integers, weights: Floats) -> dict[str, Any]:
-    groups = [
-        own if (level := levels[column]) is None else within(level, own)
-        for column, own in zip(marginal.columns, marginal.groups, strict=True)
-    ]
-    return {
-        "columns": list(marginal.columns),
-        "groups": [group.tolist() for group in groups],
-        "laplace": marginal.laplace,
-        "views": [told for view in marginal.views for told in _views(view)],
-        "synthetic": numbers(synthetic_shares(marginal, codes, weights)),
-    }
-
-
-def _views(view: NoisySums | NoisyContrasts) -> list[dict[str, Any]]:
-    """Noisy sums: `index` is the sum that each cell is in; one precision stands for all where they are the same.
-
-    An interaction of the two columns has none: its values are those of the cells, or of the sums `onto` which they
-    are added up along either column, each of so many (`held`) cells of the interaction. A centred column's sums tell
-    what counts would, less what these would tell of the number of rows: a view of precision below 0.
-    """
-    if isinstance(view, NoisySums):
-        return [_sums(view.index, view.values, view.precision)]
-    if len(view.axes) == 1:
-        held = view.held[0]
-        index = np.broadcast_to(along(view.onto[0], view.axes[0], len(view.shape)), view.shape).ravel()
-        rows = np.zeros(len(index), dtype=np.int64)
-        known = _sums(rows, np.zeros(1), np.array([-view.precision / held.sum()]))
-        return [_sums(index, view.values, view.precision / held), known]
-    turned = view.turned
-    told = {"values": numbers(turned.values.ravel()), "precision": number(turned.precision)}
-    if view.whole:
-        return [told]
-    sums = {"onto": [cells.tolist() for cells in turned.onto], "held": [numbers(held) for held in turned.held]}
-    return [told | sums]
-
-
-def _sums(index: Integers, values: Floats, precision: Floats) -> dict[str, Any]:
-    same = np.ptp(precision) == 0.0
-    return {
-        "index": index.tolist(),
-        "values": numbers(values),
-        "precision": number(float(precision[0])) if same else numbers(precision),
-    }
-
-
-def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> Floats:
-    """How the synthetic rows are distributed over the cells: (cells,)."""
-    cells = np.zeros(len(codes), dtype=np.int64)
-    for column, groups, size in zip(marginal.columns, marginal.groups, marginal.shape, strict=True):
-        cells = cells * size + groups[codes[:, column]]
-    shares: Floats = np.bincount(cells, weights=weights, minlength=marginal.size) / weights.sum()
-    return shares
-
-
-# --------------------
 # Each column.
 
 
@@ -279,6 +152,7 @@ QUANTILES = (0.25, 0.5, 0.75)  # shown of a column of numbers
 FINEST = 30_000  # combinations of atoms of two columns whose means a page is made with: below a second each
 MOST_MEANS = 400  # pairs of columns with such means: about a minute
 _NUMERIC = ("integer", "number", "boolean")
+_DRAWN = 5  # convention: digits of a number that is drawn, and not computed with
 
 
 def column_records(release: Release, schema: Schema, codes: Integers, answers: Answers | None) -> list[dict[str, Any]]:
@@ -287,7 +161,7 @@ def column_records(release: Release, schema: Schema, codes: Integers, answers: A
     return [
         {
             **(declared := _declared(column)),
-            "synthetic": numbers(_shares(shown[:, index], release.weights, len(declared["labels"]))),
+            "synthetic": numbers(_shares(shown[:, index], release.weights, declared["size"]), _DRAWN),
             **(_statistics(release, column, answers) if answers is not None else {}),
         }
         for index, column in enumerate(schema)
@@ -304,7 +178,7 @@ def shown_codes(schema: Schema, codes: Integers) -> Integers:
 
 
 def _declared(column: Column) -> dict[str, Any]:
-    """Labels, and what a condition compares: the least and greatest value of each cell, or the values themselves.
+    """What a condition compares: the least and greatest value of each cell, or the values themselves with their labels.
 
     Of values in groups the page has the groups: thousands of bars show nothing, and a question about a single value is
     for the command line.
@@ -315,18 +189,42 @@ def _declared(column: Column) -> dict[str, Any]:
         "type": column.tag,
         "ordered": column.ordered,
         "nullable": column.nullable,
-        "labels": list(column.labels()),
+        "size": column.size,
     }
     if isinstance(column, Celled):
-        low, high = column.bounds()
-        return {**shown, "low": _exact(low), "high": _exact(high)}
+        return shown | _cells(column)
     if isinstance(column, Hierarchy) and declared_levels([column])[0] is not None:
-        return {**shown, "labels": list(column.group_labels), "values": []}
-    return {**shown, "values": column.decode(np.arange(column.size), np.random.default_rng(0)).to_pylist()}
+        return {**shown, "size": len(column.group_labels), "labels": list(column.group_labels), "values": []}
+    values = column.decode(np.arange(column.size), np.random.default_rng(0)).to_pylist()
+    labels = list(column.labels())
+    return {**shown, "values": values} if labels == values else {**shown, "labels": labels, "values": values}
+
+
+def _cells(column: Celled) -> dict[str, Any]:
+    """The least value of each cell with all its digits, the greatest where it is another one, how far values are apart.
+
+    Whether a threshold lies on the edge of a cell is a question of the last digit. Numbers without a spacing fill
+    their cells: `high` is then the next float below the next cell, which the page finds by itself.
+    """
+    low, high = column.bounds()
+    spacing = column.tick if isinstance(column, Stepped) else getattr(column, "spacing", None)
+    told: dict[str, Any] = {"low": _exact(low), "spacing": spacing, "top": _exact(high[-1:])[0]}
+    if spacing is None:
+        return {**told, "points": column.points, "slips": _slips(column, low, high)}
+    return told if np.array_equal(low, high) else {**told, "high": _exact(high)}
+
+
+def _slips(column: Celled, low: Floats, high: Floats) -> list[list[int]]:
+    """Cells whose least value, by a rounding of its last digit, is read into the cell before; and so at the upper end.
+
+    The page has to place the same values into the same cells.
+    """
+    cells = np.arange(len(low))
+    return [np.flatnonzero(column.encode(pa.array(ends)) != cells).tolist() for ends in (low, high)]
 
 
 def _exact(values: Floats) -> list[float | int]:
-    """All digits: whether a threshold lies on an edge of a cell is a question of the last one."""
+    """All digits."""
     return [int(value) if float(value).is_integer() and abs(value) < 2.0**53 else float(value) for value in values]
 
 
@@ -338,7 +236,7 @@ def _shares(codes: Integers, weights: Floats, size: int) -> Floats:
 def _statistics(release: Release, column: Column, answers: Answers) -> dict[str, Any]:
     about = answers[column.name]
     shown: dict[str, Any] = {
-        "noise": None if about.noise is None else number(about.noise),
+        "noise": None if about.noise is None else number(about.noise, _DRAWN),
         "smallest": None if about.smallest is None or about.smallest > answers.rows else math.ceil(about.smallest),
     }
     if column.tag in _NUMERIC:
@@ -349,17 +247,16 @@ def _statistics(release: Release, column: Column, answers: Answers) -> dict[str,
 
 
 def mean_records(release: Release, schema: Schema) -> dict[str, dict[str, list[list[Any]]]]:
-    """Means of every column of numbers by every column measured with it: column → by → [label, figure] of each group.
+    """Means of every column of numbers by every column measured with it: column → by → the figure of each group.
 
-    What takes long, pairs of two very fine columns, is left to the command line.
+    Groups are in the order of their atoms. What takes long, two very fine columns, is left to the command line.
     """
-    noisy = release.measured
+    noisy = release.measurements.measured
     if not isinstance(noisy, NoisyBlocks):
         return {}
     found: dict[str, dict[str, list[list[Any]]]] = {}
     for first, second in itertools.islice(_together(noisy, schema), MOST_MEANS):
-        groups = release.mean(first, by=second)
-        found.setdefault(first, {})[second] = [[label, figure(estimate)] for label, estimate in groups.items()]
+        found.setdefault(first, {})[second] = [figure(one) for one in release.mean(first, by=second).values()]
     return found
 
 
@@ -376,11 +273,11 @@ def _together(noisy: NoisyBlocks, schema: Schema) -> Iterator[tuple[str, str]]:
 # Each pair, and where synthetic rows differ from the measurements.
 
 
-MOST_SHOWN = 40  # cells in which rows and measurements disagree: enough to see where
+MOST_SHOWN = 15  # convention: cells in which rows and measurements disagree, enough to see where
 
 
 def pair_records(noisy: NoisyBlocks, answers: Answers) -> list[dict[str, Any]]:
-    """Every pair: whether it was measured, how finely, with what noise, and how strongly its columns go together."""
+    """Every pair that was measured: how finely, with what noise, and how strongly its columns go together."""
     counts = tabulation(noisy)
     pairs = itertools.combinations(range(noisy.width), 2)
     items = (item for item in answers.items if len(item.columns) == 2)
@@ -388,20 +285,79 @@ def pair_records(noisy: NoisyBlocks, answers: Answers) -> list[dict[str, Any]]:
         {
             "columns": list(columns),
             "cells": item.cells,
-            "noise": None if item.noise is None else number(item.noise),
+            "noise": number(item.noise, _DRAWN),
             "smallest": None if item.smallest is None or item.smallest > answers.rows else round(item.smallest),
-            "association": _association(counts.marginals(columns)),
+            "association": strength_record(counts.marginals(columns)),
         }
         for columns, item in zip(pairs, items, strict=True)
+        if item.noise is not None
     ]
 
 
-def _association(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | None:
+def strength_record(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | None:
+    """How strongly two columns go together, by the first round that measured them; None where nothing can be seen."""
     found = association(measured[0]) if measured else None
     if found is None:
         return None
     low, high = found.interval
-    return {"value": number(found.value), "low": number(low), "high": number(high), "seen": found.seen}
+    return {"value": number(found.value, 4), "low": number(low, 4), "high": number(high, 4), "seen": found.seen}
+
+
+def worth(answers: Answers, pairs: list[dict[str, Any]]) -> dict[str, list[str]]:
+    """What the release is good for, and what not: a few words each, from noisy numbers and their noise alone."""
+    singles = [item for item in answers.items if len(item.columns) == 1]
+    every = len(answers.items) - len(singles)
+    noises = [item.noise for item in singles if item.noise is not None]
+    seen = sum(pair["association"] is not None and pair["association"]["seen"] for pair in pairs)
+    good, bad = [], []
+    if noises:
+        good.append(f"shares of single columns to ± {_percent(_TWO_SIDED * max(noises) / answers.rows)}")
+    if seen:
+        good.append(f"relations between {seen:,} of {every:,} pairs of columns")
+    elif every:
+        bad.append("relations between columns: the noise hides them, or they were not measured")
+    limits = [sorted(one.smallest for one in some if one.smallest is not None) for some in (singles, _pairs(answers))]
+    if limits[0]:
+        bad.append(f"groups under {_about(limits[0][-1]):,} rows")
+    if limits[1] and seen:
+        bad.append(f"groups by two columns under {_about(limits[1][len(limits[1]) // 2]):,} rows")
+    return {"good": good, "bad": bad}
+
+
+_TWO_SIDED = 1.96  # convention: standard errors of a 95 % interval
+
+
+def _pairs(answers: Answers) -> list[Answerable]:
+    return [item for item in answers.items if len(item.columns) == 2]
+
+
+def _percent(share: float) -> str:
+    """Two digits of a share.
+
+    >>> _percent(0.0123), _percent(0.31), _percent(0.00042)
+    ('1.2 %', '31 %', '0.042 %')
+    """
+    digits = max(0, 1 - math.floor(math.log10(100.0 * share))) if share > 0.0 else 0
+    return f"{100.0 * share:.{digits}f} %"
+
+
+def _about(rows: float) -> int:
+    """A number of rows to two digits, rounded up.
+
+    >>> _about(251.2), _about(7.1)
+    (260, 8)
+    """
+    unit: int = 10 ** max(0, math.floor(math.log10(max(rows, 1.0))) - 1)
+    return unit * math.ceil(rows / unit)
+
+
+def synthetic_shares(marginal: MeasuredMarginal, codes: Integers, weights: Floats) -> Floats:
+    """How the synthetic rows are distributed over the cells: (cells,)."""
+    cells = np.zeros(len(codes), dtype=np.int64)
+    for column, groups, size in zip(marginal.columns, marginal.groups, marginal.shape, strict=True):
+        cells = cells * size + groups[codes[:, column]]
+    shares: Floats = np.bincount(cells, weights=weights, minlength=marginal.size) / weights.sum()
+    return shares
 
 
 def disagreements(noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: Floats) -> dict[str, Any]:
@@ -412,7 +368,7 @@ def disagreements(noisy: NoisyBlocks, schema: Schema, codes: Integers, weights: 
     """
     found = list(_compared(noisy, schema, codes, weights))
     scores = np.concatenate([item[2] for item in found])
-    ranked = sorted(_worst(found), key=lambda cell: -abs(cell["z"]))[:MOST_SHOWN]
+    ranked = sorted(_worst(found, levels_of(noisy)), key=lambda cell: -abs(cell["z"]))[:MOST_SHOWN]
     return {"cells": len(scores), "mean_square": number(float(np.mean(scores**2))), "worst": ranked}
 
 
@@ -429,13 +385,20 @@ def _compared(
                 yield marginal, (rows, marginal.counts), scores
 
 
-def _worst(found: list[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]]) -> Iterator[dict[str, Any]]:
+def _worst(
+    found: list[tuple[MeasuredMarginal, tuple[Floats, Floats], Floats]], levels: Levels
+) -> Iterator[dict[str, Any]]:
+    """The furthest cells of each marginal: their atoms, or of leaves in groups the groups."""
     for marginal, (rows, counts), scores in found:
+        shown = atom_cells(marginal, levels)
         for cell in np.argsort(-np.abs(scores))[:MOST_SHOWN].tolist():
             yield {
                 "columns": list(marginal.columns),
-                "cell": [int(place) for place in np.unravel_index(cell, marginal.shape)],
+                "atoms": [
+                    np.flatnonzero(groups == place).tolist()
+                    for groups, place in zip(shown, np.unravel_index(cell, marginal.shape), strict=True)
+                ],
                 "rows": number(float(rows[cell])),
-                "estimate": number(float(counts[cell])),
-                "z": number(float(scores[cell])),
+                "estimate": number(max(0.0, float(counts[cell]))),  # noise alone puts it below 0
+                "z": number(float(scores[cell]), _DRAWN),
             }

@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from kernelease.answers.release import Release
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import BundleError, ParameterError
+from kernelease.exact.encode import Encoder
 from kernelease.measured.offsets import declared_levels
-from kernelease.release.release import Release
-from kernelease.report.columns import number, numbers, shown_codes
+from kernelease.report.columns import shown_codes
+from kernelease.report.marginals import number, numbers
 from kernelease.sources.opening import open_declared
-from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 MARK = "private"  # what the name of such a page must say
@@ -35,7 +36,7 @@ def check_private_name(out: str | Path, bundle: str | Path) -> None:
 
 def owner_record(release: Release, data: Any, *, query: str | None = None) -> dict[str, Any]:
     """Distributions of the private table beside the synthetic ones, and how well models learn from either."""
-    schema = release.schema
+    schema = release.measurements.laid.schema
     if schema is None:
         raise ParameterError("A private table is compared with a release of a table; this one is of vectors.")
     real = shown_codes(schema, _codes(schema, data, query))

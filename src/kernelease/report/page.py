@@ -15,27 +15,22 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease._version import __version__
+from kernelease.answers.release import Release
+from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
+from kernelease.bundle.saving import documents, holds_rows, table_release_of
+from kernelease.bundle.signing import fingerprint, parse_public_key, short_fingerprint
+from kernelease.bundle.verify import Finding, findings, on_trust
+from kernelease.certificate import NOT_PROMISED, Certificate
 from kernelease.errors import BundleError, SigningError
+from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.privacy.neighbours import Neighbours
 from kernelease.progress import SILENT, Progress
-from kernelease.release.bundle import documents, release_of
-from kernelease.release.certificate import NOT_PROMISED, Certificate
-from kernelease.release.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
-from kernelease.release.release import Release
-from kernelease.release.signing import fingerprint, parse_public_key, short_fingerprint
-from kernelease.release.verify import findings, on_trust
 from kernelease.report import sheet as assets
-from kernelease.report.columns import (
-    column_records,
-    disagreements,
-    marginal_records,
-    mean_records,
-    number,
-    pair_records,
-)
+from kernelease.report.columns import column_records, disagreements, mean_records, pair_records, worth
+from kernelease.report.comparison import comparison_record
+from kernelease.report.marginals import marginal_records, number
 from kernelease.report.owner import check_private_name, owner_record
-from kernelease.table.encode import Encoder
 
 # --------------------
 # The guarantee: in words, as a curve of risk, step by step.
@@ -49,6 +44,7 @@ def promise_record(release: Release) -> dict[str, Any]:
     certificate = release.certificate
     return {
         "private": certificate.private,
+        "words": certificate.words,
         "headline": certificate.headline,
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
@@ -63,7 +59,7 @@ def promise_record(release: Release) -> dict[str, Any]:
         "choices": list(certificate.choices),
         "seed": certificate.seed,
         "version": certificate.version,
-        "curve": [[number(rate), number(certificate.promised.attacker(rate))] for rate in _RATES],
+        "curve": [[number(rate, 4), number(certificate.promised.attacker(rate), 4)] for rate in _RATES],
         "not_promised": list(NOT_PROMISED),
         "ledger": _ledger(certificate),
     }
@@ -84,46 +80,55 @@ def _ledger(certificate: Certificate) -> dict[str, Any]:
     }
 
 
-def step_records(release: Release) -> list[dict[str, Any]]:
-    """Noise by block: which columns, how many counts, their standard deviation, the share of the budget, the round."""
-    measured = release.measured
+def step_records(release: Release) -> list[list[Any]]:
+    """Noise by measurement: the places of its columns, or what it is; how many numbers, their standard deviation.
+
+    Of blocks also the share of the budget, and the round.
+    """
+    measured = release.measurements.measured
     if isinstance(measured, NoisyBlocks) and release.schema is not None:
-        names = release.schema.names
         return [
-            {
-                "what": " × ".join(names[column] for column in noisy.block.columns) or "number of rows",
-                "numbers": noisy.block.numbers,
-                "noise": number(noisy.deviation),
-                "share": number(noisy.block.share),
-                "round": noisy.round,
-            }
+            [
+                list(noisy.block.columns),
+                noisy.block.numbers,
+                number(noisy.deviation, 4),
+                number(noisy.block.share, 4),
+                noisy.round,
+            ]
             for noisy in measured.blocks
         ]
-    return [
-        {"what": f"{step.law.value} noise", "numbers": step.coordinates, "noise": number(step.scale)}
-        for step in measured.steps
-    ]
+    return [[f"{step.law.value} noise", step.coordinates, number(step.scale, 4)] for step in measured.steps]
 
 
 # --------------------
 # The bundle's own documents, so that the page can check them by itself, and what `verify` says of them.
 
 
-_BY_HAND = frozenset({"data.parquet", "measurements.json", "report.html"})  # too large to carry: the reader picks them
+_BY_HAND = frozenset({"data.parquet", "measurements.json", "report.html"})  # never carried: the reader picks them
+_CARRIED = 40_000  # limit: bytes of any other document that a page carries
 
 
 def seal_record(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Documents, sums and signature as bytes in base64: what is signed is bytes, and no reader may mend them."""
-    carried = {name: base64.b64encode(data).decode() for name, data in files.items() if name not in _BY_HAND}
+    by_hand = {name for name, data in files.items() if name in _BY_HAND or len(data) > _CARRIED}
+    carried = {name: base64.b64encode(data).decode() for name, data in files.items() if name not in by_hand}
     found = findings(dict(files))
     return {
         "documents": carried,
         "names": {"sums": SUMS, "signature": SIGNATURE, "key": PUBLIC_KEY},
         "key": _key(files),
-        "by_hand": sorted(set(files) & _BY_HAND),
-        "findings": [{"check": item.check, "holds": item.holds, "detail": item.detail} for item in found],
+        "by_hand": sorted(by_hand),
+        "findings": [
+            {"check": item.check, "holds": item.holds, "detail": item.detail, "open": _is_open(item, files)}
+            for item in found
+        ],
         "on_trust": list(on_trust(found, refit=False)),
     }
+
+
+def _is_open(item: Finding, files: Mapping[str, bytes]) -> bool:
+    """Whether nothing speaks against it, and nothing for it: a bundle that nobody signed."""
+    return item.holds and item.check == "signature" and SIGNATURE not in files
 
 
 def _key(files: Mapping[str, bytes]) -> str | None:
@@ -143,32 +148,38 @@ _EMPTY: dict[str, Any] = {
     "marginals": [],
     "pairs": [],
     "means": {},
+    "worth": None,
     "disagreements": None,
 }
-SAMPLE = 200  # synthetic rows that the page shows
+SAMPLE = 200  # convention: synthetic rows that the page shows
+_LARGEST = 1_200_000  # limit: bytes of all that a page says, so that it stays below 1.5 MB with scripts and documents
+_SAMPLED = 10_000  # limit: cells of such rows, so that a wide table leaves room for its counts
 
 
 def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     """What the page says of a release; `bundle` is where it lies, for commands to copy."""
-    known = release.measured.neighbours is Neighbours.REPLACE_ONE
+    known = release.measurements.measured.neighbours is Neighbours.REPLACE_ONE
     about: dict[str, Any] = {
-        "title": release.domain.name,
+        "title": release.measurements.domain.name,
         "bundle": bundle,
         "version": __version__,
-        "rows": number(release.measured.rows),
-        "total": number(release.measured.rows) if known else None,
+        "rows": number(release.measurements.measured.rows),
+        "total": number(release.measurements.measured.rows) if known else None,
         "synthetic_rows": release.table.num_rows,
         "notices": list(release.measurements.notices),
         "promise": promise_record(release),
         "steps": step_records(release),
         "sample": _sample(release),
     }
-    return about | _of_table(release)
+    content = about | _of_table(release)
+    if isinstance(release.measurements.measured, NoisyBlocks) and release.schema is not None:
+        content["marginals"] = marginal_records(release.measurements.measured, _LARGEST - len(embedded(content)))
+    return content
 
 
 def _of_table(release: Release) -> dict[str, Any]:
     """What only a declared table has; of vectors, and of features measured together, the lists are empty."""
-    schema, measured = release.schema, release.measured
+    schema, measured = release.measurements.laid.schema, release.measurements.measured
     if schema is None:
         return _EMPTY
     codes = Encoder(schema).encode(release.rows).astype(np.int64)
@@ -176,20 +187,22 @@ def _of_table(release: Release) -> dict[str, Any]:
         columns = column_records(release, schema, codes, None)
         return _EMPTY | {"columns": columns, "derived": [one.name for one in schema.derived]}
     answers = release.answers()
+    pairs = pair_records(measured, answers)
     return {
         "columns": column_records(release, schema, codes, answers),
         "derived": [one.name for one in schema.derived],
-        "marginals": marginal_records(measured, codes, release.weights),
-        "pairs": pair_records(measured, answers),
+        "pairs": pairs,
+        "worth": worth(answers, pairs),
         "means": mean_records(release, schema),
         "disagreements": disagreements(measured, schema, codes, release.weights),
+        "marginals": [],  # they come last, and take what room is left
     }
 
 
 def _sample(release: Release) -> dict[str, Any]:
     """Rows drawn by their weights from a fixed public seed, as text; NULL is None."""
     weights = np.maximum(release.weights, 0.0)
-    count = min(SAMPLE, release.table.num_rows)
+    count = min(SAMPLE, max(1, _SAMPLED // release.table.num_columns), release.table.num_rows)
     generator = np.random.default_rng(0)
     chosen = np.sort(generator.choice(len(weights), count, p=weights / weights.sum()))
     rows = release.rows.take(pa.array(chosen))
@@ -221,26 +234,37 @@ def report_bundle(
     *,
     private: Any = None,
     query: str | None = None,
+    compare: str | Path | None = None,
     overwrite: bool = False,
     progress: Progress = SILENT,
 ) -> tuple[Path, bool]:
     """Write the page of a bundle; with it, whether all that can be checked of the bundle holds.
 
     A bundle that was changed gets a page, too, which says so in red: whoever was sent it should see that. With the
-    `private` table itself, the page compares the two for its owner, and is as private as that table.
+    `private` table itself, the page compares the two for its owner, and is as private as that table. With another
+    bundle to `compare` it with, it shows the two side by side, and both must hold.
     """
     check_page(out, overwrite=overwrite)
     if private is not None:
         check_private_name(out, bundle)
     files = read_bundle(bundle)
-    if "data.parquet" not in files:
+    if not holds_rows(files):
         raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
-    release = release_of(files)
+    release = table_release_of(files)
     content = sealed_contents(release, files, bundle=str(bundle), progress=progress)
+    holds = all(item["holds"] for item in content["seals"]["findings"])
+    if compare is not None:
+        progress.stage("comparing with the other release")
+        others = read_bundle(compare)
+        if not holds_rows(others):
+            raise BundleError(f"{compare}: holds measurements only. Make rows from them with `kernelease fit`.")
+        held = all(item.holds for item in findings(dict(others)))
+        content["comparison"] = {**comparison_record(release, table_release_of(others)), "holds": held}
+        holds = holds and held
     if private is not None:
         progress.stage("comparing with the private table")
         content["owner"] = owner_record(release, private, query=query)
-    return write_page(content, out, overwrite=overwrite), all(item["holds"] for item in content["seals"]["findings"])
+    return write_page(content, out, overwrite=overwrite), holds
 
 
 def report_release(release: Release, out: str | Path, *, overwrite: bool = False) -> Path:

@@ -9,16 +9,15 @@ from html import escape
 from importlib import resources
 from typing import final
 
-from kernelease.errors import BundleError
-
 # --------------------
-# The parts that a page is made of: its own style and scripts, and the chart library that is carried along.
+# The parts that a page is made of: its own style and its own scripts. No code of others is in it.
 
 
 SCRIPTS = (  # in the order in which they are read: each uses what stands before it
     "dom.js",
     "numbers.js",
-    "evidence.js",
+    "cells.js",
+    "estimates.js",
     "conditions.js",
     "questions.js",
     "charts.js",
@@ -31,47 +30,8 @@ SCRIPTS = (  # in the order in which they are read: each uses what stands before
     "rows.js",
     "officer.js",
     "owner.js",
+    "compare.js",
     "main.js",
-)
-# What Plot writes into each chart: its one style sheet, for charts of the class "plot". A policy must know it.
-_PLOT_STYLE = "sha256-+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Library:
-    """A script of others that every page carries, as its registry has it: name, version, licence and digest."""
-
-    name: str
-    version: str
-    licence: str
-    file: str
-    sha256: str
-
-    @property
-    def text(self) -> str:
-        """The script; `BundleError` where it is not the one that was looked at."""
-        text = _read(f"vendor/{self.file}")
-        if hashlib.sha256(text.encode()).hexdigest() != self.sha256:
-            raise BundleError(f"{self.file} is not {self.name} {self.version}: install kernelease again.")
-        return text
-
-
-LIBRARIES = (
-    Library(
-        name="d3",
-        version="7.9.2",
-        licence="ISC",
-        file="d3.min.js",
-        sha256="912111098ea99503a6f4967361d2bbdc9dbf58cf9c678c8e27e5b02d1a07f0c1",
-    ),
-    Library(
-        name="@observablehq/plot",
-        version="0.6.17",
-        licence="ISC",
-        file="plot.umd.min.js",
-        sha256="4358086467740777dd788d6b27a95cebdbaefdd50c730a3060117073bd7134cb",
-    ),
 )
 
 
@@ -87,17 +47,17 @@ def page_style() -> str:
 
 @cache
 def page_scripts() -> tuple[str, ...]:
-    """Libraries, then the page's own code as one script that leaves no names behind."""
+    """The page's code as one script that leaves no names behind."""
     own = "\n".join(_read(name) for name in SCRIPTS)
-    return (*(library.text for library in LIBRARIES), f'"use strict";\n(() => {{\n{own}\n}})();\n')
+    return (f'"use strict";\n(() => {{\n{own}\n}})();\n',)
 
 
 def policy(scripts: tuple[str, ...], style: str) -> str:
     """A content security policy by which nothing runs but these scripts, and nothing is fetched from anywhere."""
     runs = " ".join(f"'{_digest(script)}'" for script in scripts) or "'none'"
-    styles = f"'{_digest(style)}' '{_PLOT_STYLE}'" if scripts else f"'{_digest(style)}'"
     return (
-        f"default-src 'none'; script-src {runs}; style-src {styles}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; script-src {runs}; style-src '{_digest(style)}'; img-src data:; base-uri 'none'; "
+        "form-action 'none'"
     )
 
 

@@ -23,7 +23,7 @@ function el(tag, attributes = {}, ...children) {
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else if (value !== null && value !== undefined && value !== false) element.setAttribute(name, value === true ? "" : value);
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
@@ -34,10 +34,10 @@ function named(text, most = 40) {
 }
 
 /** A table from a header and rows of strings or elements. `numeric` tells which columns are aligned to the right. */
-function tableOf(caption, header, rows, numeric = () => false) {
+function tableOf(caption, header, rows, numeric = () => false, kind = null) {
   const side = (place) => (numeric(place) ? "number" : null);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
-    el("table", {},
+    el("table", { class: [kind, rows.length <= 12 ? "short" : null].filter(Boolean).join(" ") || null },
       el("caption", {}, caption),
       el("thead", {}, el("tr", {}, header.map((cell, place) => el("th", { scope: "col", class: side(place) }, cell)))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) =>

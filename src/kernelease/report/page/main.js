@@ -1,6 +1,7 @@
 /* The page: its panels as tabs, each made when it is first looked at. */
 
 const PANELS = [
+  ...(DATA.comparison === undefined ? [] : [["compare", "Compared", comparePanel]]),
   ["what", "What is this?", overviewPanel],
   ["columns", "Columns", columnsPanel],
   ["pairs", "Pairs", pairsPanel],
@@ -27,21 +28,33 @@ function openPanel(name, focus = false) {
 function fill(name) {
   const panel = document.getElementById(`panel-${name}`), [, , make] = PANELS.find(([other]) => other === name);
   if (panel.childElementCount > 0) return;
-  panel.append(...(PRIVATE ? [el("p", { class: "private" }, "private: do not publish this page")] : []), ...make().flat());
-  panel.querySelectorAll(".card").forEach((card) => card.draw?.());
+  panel.append(...(PRIVATE ? [el("p", { class: "private" }, "private: do not publish this page")] : []), ...make().flat(Infinity).filter((part) => part !== null));
   if (name === "what") showSeals();
-  if (name === "pairs") showFilter();
-  if (name === "ask") ask();
+  if (name === "columns" && DATA.columns.length > 0) showColumns();
+  if (name === "pairs" && DATA.pairs.length > 0) {
+    showPairs();
+    showPair(document.getElementById("pair"), pairsView.chosen);
+    showFilter();
+  }
+  if (name === "ask" && DATA.columns.length > 0) ask();
+  if (name === "compare" || name === "owner") panel.querySelectorAll(".card").forEach(whenSeen);
 }
 
+/** The panel that the address names, and the question in it. */
 function fromAddress() {
-  const name = location.hash.slice(1);
-  openPanel(PANELS.some(([other]) => other === name) ? name : "what");
+  const name = location.hash.slice(1).split("?")[0], question = name === "ask" && DATA.columns.length > 0 ? questionIn(location.hash) : null;
+  openPanel(PANELS.some(([other]) => other === name) ? name : PANELS[0][0]);
+  if (question !== null) {
+    setAsked(question);
+    ask();
+  }
 }
 
 function start() {
   document.getElementById("title").replaceChildren(named(DATA.title, 80));
-  document.getElementById("headline").textContent = shown(DATA.promise.headline);
+  document.getElementById("headline").textContent = shown(DATA.promise.words);
+  document.getElementById("worth").textContent = unbroken(shown(worthSentence()));
+  document.getElementById("print").textContent = unbroken(smallPrint(DATA.promise)).replaceAll(" = ", `${HARD}=${HARD}`);
   document.getElementById("colophon").textContent = `Made by kernelease ${DATA.version}. This file is complete: it fetches nothing and sends nothing.`;
   document.body.classList.toggle("is-private", PRIVATE);
   const [tabs, main] = [document.getElementById("tabs"), document.getElementById("main")];

@@ -4,7 +4,7 @@ function officerPanel() {
   const promise = DATA.promise;
   return [
     el("div", { class: "spread" }, el("h2", {}, "For the officer"), el("button", { type: "button", class: "noprint", onclick: () => print() }, "Print")),
-    el("p", { class: "lead" }, shown(promise.headline)),
+    el("p", { class: "lead" }, shown(promise.words)), el("p", { class: "hint" }, shown(promise.headline)),
     el("div", { class: "columns two" },
       el("div", {}, el("h3", {}, "The promise"), factsOf([
         ["epsilon", brief(promise.epsilon)],
@@ -20,12 +20,12 @@ function officerPanel() {
       ])),
       el("div", {}, el("h3", {}, "The budget"), ...budgetShown(promise.ledger))),
     el("h3", {}, "What was checked when this page was made"),
-    el("ul", { class: "checks" }, DATA.seals.findings.map((item) => sealLine(item.check, { state: item.holds ? "good" : "bad", text: short(item.detail, 400) }))),
+    el("ul", { class: "checks" }, DATA.seals.findings.map((item) => sealLine(item.check, { state: item.open ? "open" : item.holds ? "good" : "bad", text: short(item.detail, 400) }))),
     el("h3", {}, "What is taken on trust"),
     el("ul", {}, DATA.seals.on_trust.map((item) => el("li", {}, item))),
     el("h3", {}, "Columns and their bounds, as declared"),
     boundsShown(),
-    el("h3", {}, "Noise by block"),
+    el("h3", {}, "Noise of each measurement"),
     stepsShown(),
     el("h3", {}, "Data sheet"),
     datasheetShown(),
@@ -34,14 +34,18 @@ function officerPanel() {
 
 /** What the ledger had spent before, and what this release adds. */
 function budgetShown(ledger) {
-  const parts = [{ part: "before", size: ledger.before }, { part: "this release", size: ledger.this }].filter(({ size }) => size > 0);
+  const parts = [{ part: "before", size: ledger.before, kind: "bar off" }, { part: "this release", size: ledger.this, kind: "bar" }].filter(({ size }) => size > 0);
+  const all = sum(parts.map(({ size }) => size)) || 1, [width, left] = [420, 6], room = width - left - 40, unit = ledger.measure === "epsilon" ? "ε" : "μ²";
+  let from = 0;
+  const bars = parts.map(({ part, size, kind }) => {
+    const start = left + (from / all) * room, wide = (size / all) * room;
+    from += size;
+    return [draw("rect", { class: kind, x: start, y: 20, width: Math.max(1, wide - 1), height: 22 }, said(`${part}: ${brief(size, 3)}`)), wide > 60 ? written(start + 4, 14, part, "start") : null];
+  });
   return [
-    el("div", { class: "figure" }, chart({
-      width: 420, height: 92, marginLeft: 10, marginRight: 10, marginBottom: 34,
-      x: { label: `${ledger.measure === "epsilon" ? "ε" : "μ²"}, which adds up →`, ticks: 4, nice: true },
-      color: { domain: ["before", "this release"], range: [SOFT, BLUE] },
-      marks: [Plot.barX(parts, { x: "size", fill: "part", inset: 0.5 }), Plot.text(parts, Plot.stackX({ x: "size", text: "part", fill: "var(--paper)", fontWeight: 600 }))],
-    }, `Of the budget, ${brief(ledger.before, 3)} was spent before and ${brief(ledger.this, 3)} by this release`)),
+    el("div", { class: "figure" }, picture(width, 66, `Of the budget, ${brief(ledger.before, 3)} was spent before and ${brief(ledger.this, 3)} by this release`, bars,
+      ticksOf(0, all, 4).map((value) => [ruled(left + (value / all) * room, 42, left + (value / all) * room, 46, "base"), written(left + (value / all) * room, 58, tickText(value), value === 0 ? "start" : "middle")]), written(width, 58, unit, "end"))),
+    el("p", { class: "hint" }, `${unit === "ε" ? "ε adds up" : "μ² adds up"} over releases.`),
     el("p", {}, shown(ledger.text)),
   ];
 }
@@ -49,23 +53,64 @@ function budgetShown(ledger) {
 function boundsShown() {
   if (DATA.columns.length === 0) return el("p", {}, "None: an array of rows.");
   return tableOf("Declared columns", ["column", "type", "from", "to", "cells", "NULL"], DATA.columns.map((column) => {
-    const last = column.labels.length - 1 - (column.nullable ? 1 : 0);
-    return [named(column.name), column.type, short(column.labels[0], 30), short(column.labels[last], 30), whole(column.labels.length), column.nullable ? "yes" : "no"];
+    const known = valuesOf(column);
+    return [named(column.name), column.type, short(boundText(column, known[0]), 30), short(boundText(column, known.at(-1)), 30), whole(column.size), column.nullable ? "yes" : "no"];
   }), (place) => place === 4);
 }
 
+function boundText(column, atom) {
+  return isCelled(column) ? rangeText({ ...column, high: column.low, spacing: 1 }, atom, atom) : valueText(column, atom);
+}
+
 function stepsShown() {
-  const detailed = DATA.steps.some((step) => step.share !== undefined);
-  const rows = DATA.steps.map((step) => [short(step.what, 60), whole(step.numbers), brief(step.noise, 3),
-    ...(detailed ? [percent(step.share, 2), String(step.round + 1)] : [])]);
+  const detailed = DATA.steps.some((step) => step.length > 3);
+  const rows = DATA.steps.map(([what, numbers, noise, share, round]) => [stepName(what), whole(numbers), brief(noise, 3), ...(detailed ? [percent(share, 2), String(round + 1)] : [])]);
   return tableOf("Every measurement", ["what", "numbers", "noise (standard deviation)", ...(detailed ? ["share of the budget", "round"] : [])], rows, (place) => place > 0);
 }
 
-function datasheetShown() {
-  const file = DATA.seals.documents["datasheet.md"];
-  return el("pre", { class: "sheet", tabindex: "0" }, file === undefined ? "none" : shownLines(new TextDecoder().decode(bytesOf(file))));
+function stepName(what) {
+  if (typeof what === "string") return short(what, 60);
+  return what.length === 0 ? "number of rows" : what.map((column) => short(DATA.columns[column].name, 24)).join(" × ");
 }
 
-function shownLines(text) {
-  return text.split("\n").map((line) => short(line.replace(/\\([\\`*_[\]<>#|~&])/g, "$1"), 2000)).join("\n");
+/* ---- The data sheet: Markdown as kernelease writes it, as elements. */
+
+function datasheetShown() {
+  const file = DATA.seals.documents["datasheet.md"];
+  return el("div", { class: "sheet" }, file === undefined ? el("p", {}, "It was left out of this page: it is datasheet.md in the bundle.") : rendered(new TextDecoder().decode(bytesOf(file))));
+}
+
+/** Blocks of Markdown: headings, tables, lists and paragraphs. Whatever else it holds stays text. */
+function rendered(text) {
+  const blocks = [];
+  for (const part of text.split(/\n{2,}/)) {
+    const lines = part.split("\n").filter((line) => line.trim() !== "");
+    if (lines.length === 0) continue;
+    const heading = /^(#{1,6}) (.*)$/.exec(lines[0]);
+    if (heading) {
+      blocks.push(el(heading[1].length === 1 ? "h4" : "h5", {}, inline(heading[2])));
+      lines.shift();
+    }
+    if (lines.length === 0) continue;
+    if (lines.every((line) => line.startsWith("|"))) blocks.push(markdownTable(lines));
+    else if (lines[0].startsWith("- ")) blocks.push(el("ul", {}, lines.join("\n").split(/\n(?=- )/).map((item) => el("li", {}, inline(item.slice(2).replaceAll(/\s*\n\s*/g, " "))))));
+    else blocks.push(el("p", {}, inline(lines.join(" "))));
+  }
+  return blocks;
+}
+
+function markdownTable(lines) {
+  const ruled = (line) => /^\|[\s:|-]+\|$/.test(line) && line.includes("-"), cells = (line) => line.slice(1, -1).split(/(?<!\\)\|/).map((cell) => cell.trim());
+  const head = lines.length > 1 && ruled(lines[1]) ? cells(lines[0]) : [], body = lines.slice(head.length === 0 ? 0 : 2).filter((line) => !ruled(line)).map(cells);
+  return el("table", {}, head.some((cell) => cell !== "") ? el("thead", {}, el("tr", {}, head.map((cell) => el("th", { scope: "col" }, inline(cell))))) : null,
+    el("tbody", {}, body.map((row) => el("tr", {}, row.map((cell, place) => (place === 0 ? el("th", { scope: "row" }, inline(cell)) : el("td", {}, inline(cell))))))));
+}
+
+/** Bold and code inside a line; a backslash takes the meaning from what follows it. */
+function inline(text) {
+  const clean = (part) => short(part.replace(/\\([\\`*_[\]<>#|~&])/g, "$1"), 2000);
+  return text.split(/(\*\*(?:[^*\\]|\\.)+\*\*|`[^`]+`)/).filter((part) => part !== "").map((part) => {
+    if (part.startsWith("**") && part.endsWith("**") && part.length > 4) return el("strong", {}, clean(part.slice(2, -2)));
+    return part.startsWith("`") && part.length > 2 ? el("code", {}, clean(part.slice(1, -1))) : clean(part);
+  });
 }

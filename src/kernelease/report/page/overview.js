@@ -1,6 +1,9 @@
 /* What is this? */
 
-const FOLDS = { "replace-one": "one person's row is replaced by any other", "add-remove": "one person's row is added or removed" };
+const RELATIONS = {
+  "replace-one": "tables that differ in one row, replaced by any other (replace-one)",
+  "add-remove": "tables of which one has one row more (add-remove)",
+};
 
 function overviewPanel() {
   const promise = DATA.promise;
@@ -9,65 +12,71 @@ function overviewPanel() {
       el("div", {},
         el("h2", {}, "What is this?"),
         el("p", { class: "lead" }, "A synthetic table, published in place of ", named(DATA.title, 60),
-          ", and the noisy counts that it was made from. No row in it is a person."),
-        guarantee(promise),
+          `, with the noisy ${DATA.columns.length === 0 ? "means" : "counts"} that it was made from. No row in it is a person.`),
         DATA.notices.map((notice) => el("p", { class: "notice bad" }, notice)),
         factsOf([
-          ["Private table", `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}, ${DATA.columns.length} columns`],
+          ["Private table", `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],
           ["Published", `${whole(DATA.synthetic_rows)} synthetic rows`],
           ["Protects", shown(promise.unit)],
           ["Method", shown(promise.method)],
           ["Made with", `kernelease ${shown(promise.version)}`],
-        ])),
+        ]),
+        el("h3", {}, "What is not promised"), el("ul", {}, promise.not_promised.map((item) => el("li", {}, item)))),
       el("div", { id: "risk" }, riskCurve(promise))),
     el("div", { class: "columns two" },
-      el("div", {}, el("h3", {}, "What is not promised"), el("ul", {}, promise.not_promised.map((item) => el("li", {}, item)))),
-      el("div", {}, el("h3", {}, "Signature and checksums"), el("div", { id: "seals" }))),
-    el("h3", {}, "How to cite"),
-    copyable("Text", citation()),
+      el("div", {}, el("h3", {}, "Signature and checksums"), el("div", { id: "seals" })),
+      el("div", {}, el("h3", {}, "How to cite"), copyable("Text", citation()))),
   ];
 }
 
-function guarantee(promise) {
-  if (!promise.private) {
-    return el("p", { class: "notice bad" }, "NOT PRIVATE: the noise came from a seed. For experiments only; do not publish.");
-  }
-  const pure = promise.delta === 0;
-  return el("p", {},
-    "Whatever anyone computes from this release, it looks nearly the same if ",
-    el("strong", {}, FOLDS[promise.neighbours] ?? "one person differs"),
-    `: no outcome becomes more than ${brief(Math.exp(promise.epsilon), 3)} times as likely (ε = ${brief(promise.epsilon)})`,
-    pure ? "." : `, but for a chance of ${brief(promise.delta)} (δ).`);
+/** What the release is good for, and what not: two sentences for the head of the page. */
+function worthSentence() {
+  if (DATA.worth === null) return "";
+  const { good, bad } = DATA.worth, parts = [];
+  if (good.length > 0) parts.push(`Good for ${good.join("; ")}.`);
+  if (bad.length > 0) parts.push(`Not for ${bad.join("; ")}.`);
+  return parts.join(" ");
+}
+
+/** The guarantee in symbols. */
+function smallPrint(promise) {
+  if (!promise.private) return "The noise came from a seed.";
+  const symbols = promise.delta === 0 ? `ε = ${brief(promise.epsilon)}, δ = 0` : `ε = ${brief(promise.epsilon)}, δ = ${brief(promise.delta)}`;
+  return `Differential privacy: ${symbols}, for ${RELATIONS[promise.neighbours] ?? promise.neighbours}.`;
 }
 
 /** The attacker's best test of a person, by how many false alarms the reader allows. */
 function riskCurve(promise) {
   const curve = promise.curve.map(([rate, power]) => ({ rate, power }));
   const figure = el("div", { class: "figure" }), words = el("p", { "aria-live": "polite" });
-  const slider = el("input", { type: "range", min: 0, max: curve.length - 1, value: nearestRate(curve, 0.05), id: "rate", oninput: () => draw() });
-  function draw() {
-    const at = curve[Number(slider.value)];
+  const slider = el("input", { type: "range", min: 0, max: curve.length - 1, value: nearestRate(curve, 0.05), id: "rate", oninput: () => redo() });
+  function redo() {
+    const at = curve[Number(slider.value)], digits = (share, least) => percent(share, share < least ? 2 : 1);
     slider.setAttribute("aria-valuetext", `${percent(at.rate, 2)} false alarms`);
     words.replaceChildren(
       "Suppose somebody knows every other row, suspects one person, and may be wrong about ",
-      el("strong", {}, percent(at.rate, at.rate < 0.01 ? 2 : 1)), " of the innocent. They find a person who is in the table in at most ",
-      el("strong", {}, percent(at.power, at.power < 0.1 ? 2 : 1)), " of cases; by guessing alone, in ", percent(at.rate, at.rate < 0.01 ? 2 : 1), ".");
-    figure.replaceChildren(chart({
-      width: 460, height: 260, marginTop: 26, marginLeft: 44, marginBottom: 38,
-      x: { label: "wrongly accused →", type: "log", domain: [1e-4, 1], ticks: [1e-4, 1e-3, 0.01, 0.1, 1], tickFormat: (rate) => `${+(100 * rate).toPrecision(3)}%` },
-      y: { label: "↑ found", domain: [0, 1], ticks: 5, tickFormat: (power) => `${Math.round(100 * power)}%`, grid: true },
-      marks: [
-        Plot.areaY(curve, { x: "rate", y1: "rate", y2: "power", fill: BLUE, fillOpacity: 0.16 }),
-        Plot.line(curve, { x: "rate", y: "rate", stroke: SOFT, strokeDasharray: "4 3" }),
-        Plot.line(curve, { x: "rate", y: "power", stroke: BLUE, strokeWidth: 2.2 }),
-        Plot.ruleX([at.rate], { stroke: INK, strokeOpacity: 0.45 }),
-        Plot.dot([at], { x: "rate", y: "power", fill: BLUE, r: 5 }),
-      ],
-    }, `An attacker's best chance to find a person, against the share of innocent people accused; at ${percent(at.rate, 2)} it is ${percent(at.power, 2)}`));
+      el("strong", {}, digits(at.rate, 0.01)), " of the innocent. They find a person who is in the table in at most ",
+      el("strong", {}, digits(at.power, 0.1)), " of cases; by guessing alone, in ", digits(at.rate, 0.01), ".");
+    figure.replaceChildren(riskPicture(curve, at));
   }
-  draw();
+  redo();
   return [el("h3", {}, "How much can it tell about a person?"), figure,
     labelled("False alarms that are allowed", slider, "noprint"), words];
+}
+
+function riskPicture(curve, at) {
+  const [width, height, left, top, bottom] = [460, 270, 46, 26, 40], floor = height - bottom;
+  const x = (rate) => left + ((Math.log10(rate) + 4) / 4) * (width - left - 14), y = (power) => floor - power * (floor - top);
+  const line = (points) => points.map(([rate, power]) => `${x(rate).toFixed(1)},${y(power).toFixed(1)}`).join("L");
+  const [found, guessed] = [curve.map(({ rate, power }) => [rate, power]), curve.map(({ rate }) => [rate, rate])];
+  return picture(width, height, `An attacker's best chance to find a person, against the share of innocent people accused; at ${percent(at.rate, 2)} it is ${percent(at.power, 2)}`,
+    [0, 0.25, 0.5, 0.75, 1].map((power) => [ruled(left, y(power), width - 14, y(power), power === 0 ? "base" : "across"), written(left - 6, y(power) + 3.5, shareTick(power), "end")]),
+    [1e-4, 1e-3, 0.01, 0.1, 1].map((rate) => [ruled(x(rate), floor, x(rate), floor + 4, "base"), written(x(rate), floor + 16, shareTick(rate))]),
+    draw("path", { class: "area", d: `M${line(found)}L${line([...guessed].reverse())}Z` }),
+    draw("path", { class: "guess", d: `M${line(guessed)}` }), draw("path", { class: "curve", d: `M${line(found)}` }),
+    ruled(x(at.rate), top, x(at.rate), floor, "rule"), draw("circle", { class: "dot", cx: x(at.rate), cy: y(at.power), r: 5 }),
+    written(left - 40, 12, "people found", "start"), written(width - 14, height - 6, "innocent people accused", "end"),
+    written(x(0.3), y(0.3) + 26, "guessing", "middle"));
 }
 
 function nearestRate(curve, wanted) {
@@ -76,7 +85,7 @@ function nearestRate(curve, wanted) {
 }
 
 function citation() {
-  const name = short(DATA.title, 200), key = DATA.seals.key === null ? "" : ` Signed by key ${DATA.seals.key}.`;
+  const name = short(DATA.title, 200), by = DATA.seals.key === null ? "" : ` Signed by key ${DATA.seals.key}.`;
   return `Synthetic rows in place of “${name}”, ${whole(DATA.synthetic_rows)} rows. ${short(DATA.promise.headline, 300)}. `
-    + `kernelease ${short(DATA.promise.version, 20)}.${key}`;
+    + `kernelease ${short(DATA.promise.version, 20)}.${by}`;
 }

@@ -22,9 +22,10 @@ function ownerCard(column, place, real, distance) {
   const figure = el("div", { class: "figure" }), card = el("article", { class: "card" }, el("p", { class: "private" }, "private"), el("h3", {}, named(column.name)), figure,
     factsOf([["distance of the distributions", brief(distance, 3)]]));
   card.draw = () => {
-    const entries = barsOf(place, false).map((atoms) => {
+    card.drawn = true;
+    const entries = barsOf(column).map((atoms) => {
       const share = sum(atoms.map((atom) => real[atom]));
-      return { label: labelOf(column, atoms), synthetic: sum(atoms.map((atom) => column.synthetic[atom])), value: share, low: share, high: share, text: `${percent(share, 2)} of private rows` };
+      return { atoms, label: labelOf(column, atoms), mark: sum(atoms.map((atom) => column.synthetic[atom])), value: share, low: share, high: share, text: percent(share, 2) };
     });
     figure.replaceChildren(distribution(column, entries, roomIn(figure)));
   };

@@ -1,93 +1,107 @@
-/* The matrix of all pairs, and the heat map of one. */
+/* All pairs that were measured, the strongest first; the table of one; and what goes with chosen rows. */
+
+const LISTED = 30; /* pairs that are listed at first */
+const pairsView = { search: "", shown: LISTED, chosen: null };
+
+function strengthOf(pair) {
+  return pair.association === null ? -2 : pair.association.seen ? pair.association.value : pair.association.value - 1;
+}
+
+/** The pairs by strength: those that stand out of the noise first. */
+function sortedPairs() {
+  return [...DATA.pairs].sort((one, other) => strengthOf(other) - strengthOf(one));
+}
 
 function pairsPanel() {
-  if (DATA.pairs.length === 0) return [el("h2", {}, "Pairs"), el("p", {}, "No pairs of columns were counted in this release.")];
-  const matrix = el("div", { class: "figure matrix" }), detail = el("div", { id: "pair" });
-  const panel = [
+  if (DATA.pairs.length === 0) return [el("h2", {}, "Pairs"), el("p", {}, DATA.columns.length === 0 ? "This release is of vectors: it has no pairs of columns." : "No two columns were counted together: this release says nothing about relations between them.")];
+  const seen = DATA.pairs.filter((pair) => pair.association?.seen).length;
+  pairsView.chosen = sortedPairs()[0];
+  return [
     el("h2", {}, "Pairs"),
-    el("p", { class: "lead" }, "How strongly two columns go together (Cramér's V, 0 to 1, with the noise taken out). Choose a square to look closer."),
-    el("div", { class: "columns wide-left" }, el("div", {}, matrix,
-      el("p", { class: "key" }, sign("estimate", "stronger is darker"), sign("hollow", "too small to tell from noise"), sign("none", "not measured together"))), detail),
-    el("h3", { id: "filter-title" }, "Filter: choose some rows, see all other columns"),
+    el("p", { class: "lead" }, seen === 0 ? "No two columns can be seen to go together: the noise hides all relations."
+      : `${whole(seen)} ${seen === 1 ? "pair" : "pairs"} of columns can be seen to go together. The strongest comes first.`),
+    el("p", { class: "hint" }, `Strength is Cramér's V: 0 where two columns have nothing to do with each other, 1 where one tells the other. The noise is taken out. ${unmeasured()}`),
+    el("div", { class: "columns wide-left" },
+      el("div", {}, el("div", { class: "controls" }, searchField("Search", (text) => { pairsView.search = text; pairsView.shown = LISTED; showPairs(); })), el("div", { id: "pair-list" })),
+      el("div", { id: "pair" })),
+    el("h3", { id: "filter-title" }, "Choose some rows, see all other columns"),
     el("div", { id: "filter" }),
   ];
-  const strongest = DATA.pairs.reduce((best, pair) => ((pair.association?.value ?? -1) > (best.association?.value ?? -1) ? pair : best), DATA.pairs[0]);
-  matrix.append(matrixOf((pair) => showPair(detail, pair)));
-  showPair(detail, strongest);
-  return panel;
 }
 
-/** Every pair as a button in a grid: a table that keyboards and screen readers walk through. */
-function matrixOf(choose) {
-  const names = DATA.columns.map((column) => column.name);
-  const found = new Map(DATA.pairs.map((pair) => [pair.columns.join(","), pair]));
-  const head = el("tr", {}, el("td", {}), names.slice(0, -1).map((name) => el("th", { scope: "col" }, el("span", {}, short(name, 16)))));
-  const rows = names.slice(1).map((name, down) => el("tr", {}, el("th", { scope: "row" }, short(name, 18)),
-    names.slice(0, down + 1).map((other, across) => {
-      const pair = found.get(`${across},${down + 1}`), words = `${short(other)} and ${short(name)}: ${associationText(pair)}`;
-      const button = el("button", { type: "button", title: words, "aria-label": words, class: pairClass(pair), onclick: () => choose(pair) });
-      button.style.setProperty("--strength", String(pair.association?.seen ? 0.12 + 0.88 * pair.association.value : 0));
-      return el("td", {}, button);
-    })));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "All pairs" },
-    el("table", { class: "pairs" }, el("caption", { class: "unseen" }, "Association of every pair of columns"), el("thead", {}, head), el("tbody", {}, rows)));
+function unmeasured() {
+  const all = (DATA.columns.length * (DATA.columns.length - 1)) / 2, none = all - DATA.pairs.length;
+  if (none === 0) return "All pairs were measured.";
+  return `${whole(none)} of ${whole(all)} pairs were not measured together, and are not listed: this release says nothing about them.`;
 }
 
-function pairClass(pair) {
-  if (pair.noise === null) return "none";
-  return pair.association?.seen ? "seen" : "hollow";
+function pairName(pair) {
+  return pair.columns.map((column) => short(DATA.columns[column].name, 24)).join(" × ");
+}
+
+function showPairs() {
+  const words = pairsView.search.trim().toLowerCase().split(/[\s×,]+/).filter(Boolean);
+  const found = sortedPairs().filter((pair) => words.every((word) => pair.columns.some((column) => DATA.columns[column].name.toLowerCase().includes(word))));
+  const rows = found.slice(0, pairsView.shown).map((pair) => [
+    el("button", { type: "button", class: "link", "aria-pressed": String(pair === pairsView.chosen), onclick: () => choosePair(pair) }, pairName(pair)),
+    strengthBar(pair), associationText(pair)]);
+  const more = found.length > pairsView.shown ? el("p", {}, el("button", { type: "button", class: "quiet", onclick: () => { pairsView.shown += 100; showPairs(); } }, `${whole(Math.min(100, found.length - pairsView.shown))} more of ${whole(found.length)}`)) : null;
+  document.getElementById("pair-list").replaceChildren(...(found.length === 0 ? [el("p", {}, "No measured pair has such a name.")]
+    : [tableOf("Pairs of columns, the strongest first", ["columns", "strength", "with its 95 % interval"], rows, (place) => place === 2, "pairs")]), ...(more === null ? [] : [more]));
+}
+
+function choosePair(pair) {
+  pairsView.chosen = pair;
+  document.querySelectorAll("#pair-list button.link").forEach((button) => button.setAttribute("aria-pressed", String(button.textContent === pairName(pair))));
+  showPair(document.getElementById("pair"), pair);
+}
+
+function strengthBar(pair) {
+  const value = pair.association?.value ?? 0, seen = pair.association?.seen;
+  return draw("svg", { class: "strength", viewBox: "0 0 100 10", width: 100, height: 10, "aria-hidden": "true" },
+    draw("rect", { class: "bar off", width: 100, height: 10 }), draw("rect", { class: seen ? "bar" : "bar faint", width: 100 * value, height: 10 }));
 }
 
 function associationText(pair) {
-  if (pair.noise === null) return "not measured together";
   const found = pair.association;
-  if (found === null) return "a column has one value only that can be seen";
-  const text = `${found.value.toFixed(2)} (${found.low.toFixed(2)} to ${found.high.toFixed(2)})`;
-  return found.seen ? text : `too small to tell, ${text}`;
+  if (found === null) return "too small to tell";
+  return found.seen ? `${found.value.toFixed(2)} (${found.low.toFixed(2)} to ${found.high.toFixed(2)})` : `too small to tell, at most ${found.high.toFixed(2)}`;
 }
 
 function showPair(place, pair) {
-  const [first, second] = pair.columns.map((column) => DATA.columns[column]);
-  const figure = el("div", { class: "figure" });
+  const [first, second] = pair.columns.map((column) => DATA.columns[column]), figure = el("div", { class: "figure" });
   place.replaceChildren(
-    el("h3", {}, named(first.name, 24), " × ", named(second.name, 24)),
+    el("h3", {}, named(first.name, 24), " × ", named(second.name, 24)), figure,
     factsOf([
-      ["association", associationText(pair)],
-      ["cells", pair.cells === null ? "not measured" : whole(pair.cells)],
-      pair.noise !== null && ["noise of a count", `± ${brief(1.96 * pair.noise, 3)} rows`],
-      pair.noise !== null && ["smallest group that can be seen", pair.smallest === null ? "none" : `${whole(pair.smallest)} rows`],
-    ]), figure);
+      ["strength", associationText(pair)],
+      ["cells", whole(pair.cells)],
+      ["noise of a count", `± ${brief(1.96 * pair.noise, 3)} rows`],
+      ["smallest group that can be seen", pair.smallest === null ? "none" : `${whole(pair.smallest)} rows`],
+    ]));
   const [marginal] = marginalsOf(pair.columns);
-  if (marginal === undefined) {
-    figure.append(el("p", {}, "These columns were not measured together: only bounds from single columns are known."));
-    return;
-  }
-  figure.append(heatMap(marginal, pair, roomIn(figure, 460)));
+  if (marginal === undefined) figure.append(el("p", { class: "hint" }, "Its table has too many cells for this page. "), copyable("Command", `kernelease query ${shellWord(DATA.bundle)} crosstab ${shellWord(first.name)} ${shellWord(second.name)}`));
+  else figure.append(...heatMap(marginal, pair, roomIn(figure, 460)));
 }
 
-/** The estimated share of each cell: full where it stands out of the noise, hollow where it does not. */
+/** The estimated share of each cell: full where it stands out of the noise, empty where it does not. */
 function heatMap(marginal, pair, width) {
   const [first, second] = pair.columns.map((column) => DATA.columns[column]);
-  const [down, across] = pair.columns.map((column, axis) =>
-    membersOf(marginal.groups[axis]).map((atoms, place) => ({ key: String(place), cell: marginal.groups[axis][atoms[0]], label: labelOf(DATA.columns[column], atoms) })));
-  const error = 1.96 * pair.noise / DATA.rows, cells = [];
-  const counts = marginal.estimates();
-  for (const one of down) {
-    for (const other of across) {
-      const share = Math.max(0, counts[one.cell * marginal.sizes[1] + other.cell] / DATA.rows);
-      cells.push({ down: one.key, across: other.key, share, seen: share > error, title: `${short(one.label)}, ${short(other.label)}\n${percent(share, 2)} ± ${percent(error, 2)}` });
-    }
-  }
-  const texts = (list) => (key) => short(list[Number(key)].label, 14), most = Math.max(...cells.map((cell) => cell.share));
-  const height = Math.min(560, 90 + Math.max(12, Math.min(22, 420 / down.length)) * down.length);
-  return el("div", {}, chart({
-    width, height, marginLeft: 104, marginBottom: 84, marginRight: 8,
-    x: { label: null, domain: across.map((one) => one.key), ticks: sparse(across.map((one) => one.key), Math.floor(width / 26)), tickFormat: texts(across), tickRotate: -45, tickSize: 0 },
-    y: { label: null, domain: down.map((one) => one.key), ticks: sparse(down.map((one) => one.key), Math.floor(height / 16)), tickFormat: texts(down), tickSize: 0 },
-    marks: [
-      Plot.cell(cells.filter((cell) => cell.seen), { x: "across", y: "down", fill: BLUE, fillOpacity: (cell) => 0.1 + 0.9 * Math.sqrt(cell.share / most), inset: 0.5, title: "title" }),
-      Plot.cell(cells.filter((cell) => !cell.seen), { x: "across", y: "down", fill: "none", stroke: SOFT, strokeOpacity: 0.35, inset: 1.5, title: "title" }),
-    ],
-  }, `${short(first.name)} by ${short(second.name)}: share of rows in each cell`),
-  el("p", { class: "key" }, sign("estimate", `up to ${percent(most, 1)} of rows in a cell`), sign("hollow", `less than the noise of a cell, ${percent(error, 2)}`)));
+  const [down, across] = pair.columns.map((column, axis) => membersOf(marginal.groups[axis]).map((atoms) => ({ cell: marginal.groups[axis][atoms[0]], label: labelOf(DATA.columns[column], atoms), null: isNull(DATA.columns[column], atoms[0]) })));
+  const error = (1.96 * pair.noise) / DATA.rows, share = (one, other) => Math.max(0, marginal.counts[one.cell * marginal.sizes[1] + other.cell] / DATA.rows);
+  const most = Math.max(...down.flatMap((one) => across.map((other) => share(one, other))), 1e-12);
+  const texts = [down, across].map((list) => list.map(({ label }) => short(label, 16)));
+  const left = Math.min(130, 14 + Math.max(...texts[0].map(roomOf))), line = clip(380 / down.length, [3, 24]), gaps = [down, across].map((list) => (list.at(-1).null ? 5 : 0));
+  const size = (width - left - 8 - gaps[1]) / across.length, flat = size > 8 + Math.max(...across.map(({ label }) => roomOf(short(label, 28))));
+  const below = flat ? 20 : Math.min(96, 16 + 0.72 * Math.max(...texts[1].map(roomOf))), height = 6 + line * down.length + gaps[0] + below;
+  const x = (place) => left + size * place + (across[place].null ? gaps[1] : 0), y = (place) => 4 + line * place + (down[place].null ? gaps[0] : 0);
+  const rects = down.flatMap((one, row) => across.map((other, column) => {
+    const value = share(one, other), clear = value > error;
+    return draw("rect", { class: clear ? "cell" : "cell empty", x: x(column) + 0.5, y: y(row) + 0.5, width: Math.max(0.5, size - 1), height: Math.max(0.5, line - 1), "fill-opacity": clear ? 0.12 + 0.88 * Math.sqrt(value / most) : null },
+      said(`${short(one.label, 40)}, ${short(other.label, 40)}: ${clear ? percent(value, 2) : "too small to tell"} (± ${percent(error, 2)})`));
+  }));
+  const every = (list, room) => Math.max(1, Math.ceil(room / list)), [skipDown, skipAcross] = [every(line, 13), every(size, 15)];
+  return [picture(width, height, `${short(first.name)} by ${short(second.name)}: share of rows in each cell`, rects,
+    down.map((one, row) => (row % skipDown && !one.null ? null : written(left - 6, y(row) + line / 2 + 3.5, texts[0][row], "end"))),
+    flat ? across.map((one, column) => written(x(column) + size / 2, height - 6, short(one.label, 28))) : across.map((one, column) => (column % skipAcross && !one.null ? null : draw("text", { class: "tick", "text-anchor": "end", transform: `translate(${(x(column) + size / 2 + 3).toFixed(1)},${(height - below + 10).toFixed(1)}) rotate(-45)` }, texts[1][column])))),
+  el("p", { class: "key" }, sign("estimate", `up to ${percent(most, 1)} of rows in a cell`), sign("hollow", `less than the noise of a cell, ${percent(error, 2)}`))];
 }

@@ -9,30 +9,24 @@ function disagreementsShown() {
   if (found === null || found.cells === 0) return [el("p", {}, "No counts were measured that the rows could be held against.")];
   const near = found.mean_square < 1.5;
   return [
-    el("p", { class: "lead" }, `The rows follow ${whole(found.cells)} measured cells of columns and pairs. `,
-      el("strong", {}, near ? "On the whole they are as near as the noise allows." : "They are further from them than the noise explains."),
-      ` (Mean square of their distance, in standard errors: ${brief(found.mean_square, 3)}; noise alone makes it about 1.)`),
-    el("p", {}, "The furthest cells: where a number matters, take the estimate and not the rows."),
+    el("p", { class: "lead" }, `The synthetic rows were fitted to ${whole(found.cells)} noisy counts. `,
+      el("strong", {}, near ? "They are as near to them as the noise allows." : "They are further from them than the noise explains.")),
+    el("p", { class: "hint" }, `Mean square of the distance, in standard errors: ${brief(found.mean_square, 3)}. Noise alone makes it about 1.`),
+    el("p", {}, "These cells are furthest apart. Where a number matters, take the estimate, not the rows."),
     tableOf("Cells where rows and estimates differ most", ["cell", "synthetic rows", "estimate", "standard errors apart"],
-      found.worst.slice(0, 15).map((cell) => [cellName(cell), whole(cell.rows), whole(cell.estimate), brief(cell.z, 3)]), (place) => place > 0),
+      found.worst.map((cell) => [cellName(cell), whole(cell.rows), whole(cell.estimate), brief(cell.z, 3)]), (place) => place > 0),
   ];
 }
 
-function cellName({ columns, cell }) {
-  const record = MARGINALS.get(columns.join(","))?.[0];
-  const parts = columns.map((place, axis) => {
-    const column = DATA.columns[place];
-    const atoms = record?.groups[axis].map((group, atom) => (group === cell[axis] ? atom : -1)).filter((atom) => atom >= 0) ?? [];
-    return `${short(column.name, 24)}: ${atoms.length === 0 ? `cell ${cell[axis] + 1}` : short(labelOf(column, atoms), 32)}`;
-  });
-  return parts.join(", ");
+function cellName({ columns, atoms }) {
+  return columns.map((place, axis) => `${short(DATA.columns[place].name, 24)}: ${short(labelOf(DATA.columns[place], atoms[axis]), 40)}`).join(", ");
 }
 
 function sampleShown() {
   const { names, rows } = DATA.sample;
   const save = el("button", { type: "button", onclick: () => download(`${fileName(DATA.title)}-sample.csv`, csvOf(names, rows)) }, `Download these ${rows.length} rows as CSV`);
   return [
-    el("p", {}, "Nobody is in here: each row was drawn from a model of the noisy counts."),
+    el("p", {}, "No row here is a person. Each was drawn from a model of the noisy counts."),
     tableOf("Synthetic rows", names.map((name) => short(name, 20)), rows.slice(0, 50).map((row) => row.map((cell) => (cell === null ? "" : short(cell, 40))))),
     el("p", {}, save),
     copyable("All rows", `kernelease export ${shellWord(DATA.bundle)} --out rows.csv`),

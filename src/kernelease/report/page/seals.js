@@ -1,9 +1,5 @@
 /* Signature and checksums, checked here and now by the browser's own cryptography. */
 
-function bytesOf(base64) {
-  return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
-}
-
 async function sumOf(bytes) {
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
   return Array.from(digest, (byte) => byte.toString(16).padStart(2, "0")).join("");
@@ -62,22 +58,22 @@ async function showSeals() {
   place.replaceChildren(list, picker(list));
   if (!globalThis.crypto?.subtle) {
     list.append(sealLine("Not checked", { state: "open", text: "this browser offers no cryptography here; kernelease verify checks the bundle." }));
-    return verdict("open", "Not checked by this browser: run kernelease verify.");
+    return sealed("open", "Not checked by this browser: run kernelease verify.");
   }
   const [documents, signature] = [await checkDocuments(), await checkSignature()];
   list.append(sealLine("Signature", signature), ...documents.map((one) => sealLine(one.name, one)));
   const found = DATA.seals.findings.filter((one) => !one.holds);
   const broken = [signature, ...documents].some((one) => one.state === "bad");
   if (broken || found.length > 0) {
-    return verdict("bad", broken ? "This bundle was changed after it was made. Do not rely on anything here."
+    return sealed("bad", broken ? "This bundle was changed after it was made. Do not rely on anything here."
       : `This bundle does not hold what it states: ${found.map((one) => one.check).join(", ")}.`);
   }
   return signature.state === "good"
-    ? verdict("good", `Signed${DATA.seals.key === null ? "" : ` by key ${DATA.seals.key}`}; every document here is as it was signed.`)
-    : verdict("open", `${signature.state === "open" && DATA.seals.key === null ? "Not signed" : "Signature not checked"}; every document here is as its checksum says.`);
+    ? sealed("good", `Signed${DATA.seals.key === null ? "" : ` by key ${DATA.seals.key}`}; every document here is as it was signed.`)
+    : sealed("open", `${signature.state === "open" && DATA.seals.key === null ? "Not signed" : "Signature not checked"}; every document here is as its checksum says.`);
 }
 
-function verdict(state, text) {
+function sealed(state, text) {
   const place = document.getElementById("verdict");
   place.className = `verdict ${state}`;
   place.replaceChildren(el("span", { "aria-hidden": "true" }, MARKS[state]), ` ${text}`);
@@ -91,7 +87,7 @@ function picker(list) {
       const listed = sums.get(file.name), same = listed === await sumOf(await file.arrayBuffer());
       list.append(sealLine(short(file.name, 60), listed === undefined ? { state: "bad", text: "is no file of this bundle" }
         : { state: same ? "good" : "bad", text: same ? "chosen: as its checksum says" : "chosen: not what its checksum says" }));
-      if (!same) verdict("bad", "A chosen file is not the one that was published.");
+      if (!same) sealed("bad", "A chosen file is not the one that was published.");
     }
   } });
   return labelled("Check files of the bundle, such as data.parquet (they stay on this machine)", input, "noprint");
