@@ -255,6 +255,14 @@ def test_what_no_bundle_can_hold_is_refused_before_the_charge(case: str, out: st
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_was_paid_for_is_written_though_another_kind_has_its_name() -> None:
+    """Before the charge a name that means two kinds is refused; after it nothing is lost, and readers are told."""
+    written = codec.to_json(two_of_one_name())
+    assert written == {"tag": "Twofold", "width": 1.0}
+    with pytest.raises(BundleError, match="Two kinds are called 'Twofold'"):
+        from_json(written)
+
+
 def test_a_method_of_kerneleases_with_a_part_that_no_bundle_can_hold_is_refused() -> None:
     class Loose(PointSource):
         dimension = property(lambda self: 1)

@@ -31,7 +31,8 @@ def test_every_question_has_an_answer_in_both_languages(clinic, monkeypatch, run
     for line in lines:
         groups = run.json(*shlex.split(line))["groups"]
         assert all(one["low"] <= one["value"] <= one["high"] for one in groups), line
-        assert not any(one["says_little"] for one in groups if one.get("term") != "intercept"), line
+        told = [one for one in groups if one.get("term") != "intercept" and one.get("group") != "NULL"]  # 5 % have none
+        assert not any(one["says_little"] for one in told), line
 
 
 @pytest.mark.slow

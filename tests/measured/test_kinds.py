@@ -43,7 +43,7 @@ def test_every_kind_of_kernelease_is_tried() -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Parity(Block):
+class EvenAndOdd(Block):
     """Rows by whether the codes of their cells have an even or an odd sum: numbers that are no table's cells."""
 
     shape = (2,)
@@ -81,7 +81,7 @@ class Parity(Block):
         return f"parity of columns {self.columns}"
 
 
-class Cheap(Parity):
+class Cheap(EvenAndOdd):
     """Says that a row moves it half as far as it does."""
 
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
@@ -89,61 +89,61 @@ class Cheap(Parity):
         return replace(honest, l2=honest.l2 / 2.0)
 
 
-class CheapInSum(Parity):
+class CheapInSum(EvenAndOdd):
     """Says so of the sum of what it is moved, alone."""
 
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
         return replace(block_sensitivity(neighbours, unit=unit), l1=0.5)
 
 
-class CheapWhereRowsAreExchanged(Parity):
+class CheapWhereRowsAreExchanged(EvenAndOdd):
     """Forgets that under replace-one a row goes and another comes."""
 
     def sensitivity(self, neighbours: Neighbours, unit: int) -> Sensitivity:
         return replace(block_sensitivity(Neighbours.ADD_REMOVE, unit=unit), neighbours=neighbours)
 
 
-class Doubled(Parity):
+class Doubled(EvenAndOdd):
     """Adds a row twice."""
 
     def exact(self, table: Any) -> Any:
-        return 2 * Parity.exact(self, table)
+        return 2 * EvenAndOdd.exact(self, table)
 
 
-class AnotherTranspose(Parity):
+class AnotherTranspose(EvenAndOdd):
     def spread(self, numbers: Floats) -> Floats:
         return numbers[1 - self._odd]
 
 
-class AnotherWhole(Parity):
+class AnotherWhole(EvenAndOdd):
     @property
     def whole(self) -> int:
         return 2
 
 
-class AddsUpToNothing(Parity):
+class AddsUpToNothing(EvenAndOdd):
     @property
     def adds_up(self) -> bool:
         return False
 
 
-class AnotherView(Parity):
+class AnotherView(EvenAndOdd):
     def view(self, numbers: Floats, sigma: float, columns: Any, groups: Any) -> NoisySums:
         return NoisySums.of(numbers[::-1], sigma, self._odd.ravel(), TWO)
 
 
-class OtherCoefficients(Parity):
+class OtherCoefficients(EvenAndOdd):
     def coefficients(self, sigma: float, columns: Any, groups: Any, weight: Floats) -> Floats:
         return NoisySums.coefficients(2.0 * sigma, self._odd.ravel(), TWO, weight)
 
 
-class ForgetsWhatIsSeen(Parity):
+class ForgetsWhatIsSeen(EvenAndOdd):
     def complete(self, numbers: Floats, alone: Any, rows: float) -> Floats:
         return np.full(self.grid, rows / math.prod(self.grid))
 
 
 def test_a_kind_of_ones_own_keeps_its_claims() -> None:
-    check_block(Parity(columns=(0, 1), groups=(THREE, TWO), share=0.1))
+    check_block(EvenAndOdd(columns=(0, 1), groups=(THREE, TWO), share=0.1))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_kind_of_ones_own_keeps_its_claims() -> None:
         (ForgetsWhatIsSeen, "complete must keep"),
     ],
 )
-def test_a_broken_twin_is_caught(twin: type[Parity], claim: str) -> None:
+def test_a_broken_twin_is_caught(twin: type[EvenAndOdd], claim: str) -> None:
     with pytest.raises(AssertionError, match=claim):
         check_block(twin(columns=(0, 1), groups=(THREE, TWO), share=0.1))
 

@@ -207,7 +207,7 @@ def _tag(cls: type) -> str:
             f"A bundle can't hold a {cls.__name__}: derive it from one of kernelease's kinds (Kernel, FeatureMap, "
             "PointSource, PointSolver, Method, …) or from kernelease.kinds.Kind."
         )
-    known = _OWN.get(cls.__name__) or _called(cls.__name__)
+    known = _OWN.get(cls.__name__) or _called(cls.__name__, cls)
     if known is not cls:
         meaning = "no class that can be built" if known is None else f"the class of {place_of(known)}"
         raise BundleError(
@@ -228,16 +228,22 @@ def _kind(tag: Any) -> type:
     )
 
 
-def _called(tag: str) -> type | None:
-    """The kind that a tag means, or None. kernelease's own come first, whether they were imported yet or not."""
+def _called(tag: str, written: type | None = None) -> type | None:
+    """The kind that a tag means, or None. kernelease's own come first, whether they were imported yet or not.
+
+    Of two kinds with one name, that which is being `written` is meant: what was paid for is kept, and whoever reads it
+    is told of the two.
+    """
     if (own := own_kind(tag) or _offered_kind(tag)) is not None:
         return _OWN.setdefault(tag, own)
     _define_own()
     found = kinds_called(tag)
-    if len(found) > 1 and own_kind(tag) is None:
+    if (own := own_kind(tag)) is not None or written in found:
+        return own or written
+    if len(found) > 1:
         places = " and ".join(map(place_of, found))
         raise BundleError(f"Two kinds are called {tag!r}, {places}: a bundle can't tell them apart. Rename one.")
-    return own_kind(tag) or next(iter(found), None)
+    return next(iter(found), None)
 
 
 def _offered_kind(tag: str) -> type | None:
