@@ -7,6 +7,7 @@ import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -119,6 +120,7 @@ class Visits:
         return before != package
 
 
+@cache
 def visits_of_a_row() -> Visits:
     """A CSV file of eight columns of all types to a bundle, libraries loaded."""
     with tempfile.TemporaryDirectory() as name:
@@ -150,6 +152,7 @@ def _csv(generator: np.random.Generator) -> str:
     return "\n".join(["age,income,city,school,job,smoker,born,seen", *lines, ""])
 
 
+@cache
 def visits_of_a_vector() -> Visits:
     """An array to a bundle, by the default method, libraries loaded."""
     rows = np.random.default_rng(0).normal(size=(ROWS, 2))

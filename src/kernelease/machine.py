@@ -2,6 +2,7 @@
 
 import ctypes
 import errno
+import itertools
 import math
 import mmap
 import os
@@ -122,15 +123,20 @@ def spread(work: Callable[[S], T], items: Iterable[S], threads: int) -> Iterator
 
     Items are taken by the caller's thread while others work, and at most two per thread are in memory. NumPy, SciPy's
     sparse products and Arrow let go of the interpreter's lock while they compute. An exception comes out where its
-    result would have.
+    result would have. A single item is work for the caller: threads would take longer to start.
 
     >>> list(spread(str.upper, "abc", 2))
     ['A', 'B', 'C']
     """
+    rest = iter(items)
+    first = list(itertools.islice(rest, 2))
+    if len(first) < 2:
+        yield from map(work, first)
+        return
     waiting: deque[Future[T]] = deque()
     with workers(threads) as pool:
         try:
-            for item in items:
+            for item in itertools.chain(first, rest):
                 waiting.append(pool.submit(work, item))
                 if len(waiting) > _AHEAD * threads:
                     yield waiting.popleft().result()

@@ -76,6 +76,7 @@ def test_vectors_are_charged_to_the_ledger_of_their_own_data_set_alone(tmp_path:
     books = LedgerFile.create(tmp_path / "ledger", cap=CAP, dataset="census")
     order: dict[str, Any] = {
         "kernel": ke.kernels.Gaussian(lengthscale=1.0),
+        "method": ke.Adaptive(points=ke.fit.NormalPoints(dimension=2), features=64, rank=32),
         "privacy": (0.5, 1e-7),
         "ledger": books.path,
     }

@@ -18,7 +18,7 @@ from scipy.sparse import csc_array
 from kernelease.arrays import BigIntegers, Integers, block_slices
 from kernelease.errors import PrivacyError
 from kernelease.exact.private import EncodedRows, Private
-from kernelease.machine import workers
+from kernelease.machine import spread
 from kernelease.measured.blocks import Block
 from kernelease.passes import Grouping, Layout, Weighing
 from kernelease.spool import Batch
@@ -74,6 +74,10 @@ class PartialCounts(Private):
             start += rows
             if self._gathered == len(self._joint):
                 self._count()
+
+    def any(self) -> bool:
+        """Whether a row was added."""
+        return self._gathered + self._rows > 0
 
     def total(self) -> Integers:
         """The counts of all groups so far, one group after the other: a new array each time."""
@@ -139,8 +143,7 @@ def total_counts(rows: EncodedRows, layout: Layout, threads: int) -> Integers:
     """The counts of all groups over all rows. Each thread adds to counts of its own, which are added up at the end."""
     threads = max(1, min(threads, _MOST_TABLES // (8 * layout.starts[-1])))
     parts = rows.parts(lambda: PartialCounts(layout), threads=threads)
-    with workers(threads) as pool:
-        totals = pool.map(PartialCounts.total, parts)  # each still has to count what it has gathered last
+    totals = spread(PartialCounts.total, filter(PartialCounts.any, parts), threads)  # what was gathered last is counted
     return functools.reduce(np.add, totals, np.zeros(layout.starts[-1], dtype=np.int64))
 
 

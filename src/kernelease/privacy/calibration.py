@@ -9,6 +9,7 @@ deviation σ is as hard to see through as telling N(0, 1) from N(μ, 1). Its exa
 import math
 from collections.abc import Callable
 from enum import Enum, unique
+from functools import lru_cache
 from typing import final
 
 import scipy
@@ -78,6 +79,7 @@ def _mills_gap(centre: float, mu: float) -> tuple[float, float]:
     return mu * (slope + mu * mu / 24.0 * bend), mu * (2 * _SPECIAL_ERROR + mu**4 / 240.0)
 
 
+@lru_cache(maxsize=256)  # one release asks a few dozen times for the same
 def gaussian_mu(epsilon: float, delta: float) -> float:
     """The largest μ with δ_μ(ε) ≤ δ, rounded down. σ = Δ/μ is then the least noise that (ε, δ) allows.
 

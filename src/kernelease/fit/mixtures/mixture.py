@@ -5,6 +5,7 @@ Component m holds a distribution over the cells of each column and a weight. The
 """
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from typing import final
 
 import numpy as np
 import scipy
-from threadpoolctl import threadpool_limits
+from threadpoolctl import ThreadpoolController
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -368,7 +369,7 @@ class MixtureSolver(Kind):
         signal = objective.signal
         schedule = Schedule(steps=steps, rate=self.rate, goal=self.aim(signal), signal=signal)
         if self.device is None:
-            with threadpool_limits(_BLAS_THREADS, user_api="blas"):
+            with _linear_algebra().limit(limits=_BLAS_THREADS, user_api="blas"):
                 _descend(objective, logits, weight_logits, schedule, progress)
         else:
             from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
@@ -406,6 +407,12 @@ class MixtureSolver(Kind):
     def aim(self, signal: float) -> float:
         """χ² per number at which to end: the fit follows a part of the noise that grows with what it can see."""
         return 1.0 - 0.01 * min(signal, 1e4) ** 0.35 if self.goal is None else self.goal
+
+
+@functools.cache
+def _linear_algebra() -> ThreadpoolController:
+    """The libraries whose threads are held back: to find them takes as long as a small fit."""
+    return ThreadpoolController()
 
 
 def _descend(

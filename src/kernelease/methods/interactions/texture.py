@@ -1,6 +1,7 @@
 """The looks before all else: on which grid a number lies, where its rows are, which values many rows share."""
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -111,7 +112,8 @@ def grids_of(column: Numeric) -> tuple[int, ...]:
     return tuple(sorted((int(g) for g in found if g.denominator == 1 and 1 < g <= number / PARTS), reverse=True))
 
 
-def expected_classes(grids: Sequence[int]) -> Floats:
+@functools.lru_cache(maxsize=64)
+def expected_classes(grids: tuple[int, ...]) -> Floats:
     """Of values spread over the multiples of each grid, and over all, the part in each class: (classes, grids + 1)."""
     steps = [*grids, 1]
     table = np.zeros((len(steps), len(steps)))
@@ -121,6 +123,7 @@ def expected_classes(grids: Sequence[int]) -> Floats:
         for other in range(len(grids) - 1, -1, -1):
             klass[values % grids[other] == 0] = other
         table[:, place] = np.bincount(klass, minlength=len(steps)) / PATTERN
+    table.setflags(write=False)  # it is shared
     return table
 
 
@@ -130,7 +133,7 @@ def parts_on_grids(counts: Floats, sigma: float, grids: Sequence[int]) -> Floats
     Counts of classes, (classes,), are a mixture of what each grid alone would show: non-negative least squares. Grids
     that noise explains are left out, from the weakest on.
     """
-    table, total = expected_classes(grids), max(1.0, float(counts.sum()))
+    table, total = expected_classes(tuple(grids)), max(1.0, float(counts.sum()))
     kept = list(range(len(grids) + 1))
     while True:
         weights = np.zeros(len(grids) + 1)
@@ -150,7 +153,7 @@ def base_grid(counts: Floats, sigma: float, grids: Sequence[int]) -> int:
     >>> base_grid(np.array([5.0, 95.0, 900.0, 2.0]), 1.0, (100, 50, 10))
     10
     """
-    total, table = float(counts.sum()), expected_classes(grids)
+    total, table = float(counts.sum()), expected_classes(tuple(grids))
     for grid in grids:
         off = np.array([one % grid != 0 for one in (*grids, 1)])  # classes, and grids that rows off it may lie on
         shown = np.where(off[:, None], table, 0.0)[:, off]
