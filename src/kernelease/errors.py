@@ -19,8 +19,11 @@ was (docs/faults.md). No message holds a value from a private row, and no privat
 but by the commands `release` and `measure`, before anything is spent: they stop where a source can't be read.
 """
 
+import functools
 from collections.abc import Iterable
+from dataclasses import MISSING, fields
 from difflib import get_close_matches
+from typing import Any, TypeVar
 
 __all__ = [
     "BudgetError",
@@ -37,6 +40,7 @@ __all__ = [
     "UncertaintyWarning",
     "closest",
     "is_encodable",
+    "named_only",
     "nearest",
 ]
 
@@ -101,6 +105,40 @@ class PrivacyError(KerneleaseError, TypeError):
 
 class UncertaintyWarning(UserWarning):
     """A number was computed from synthetic rows alone: its error is not counted, or not all of it."""
+
+
+# --------------------
+# Values without their names.
+
+
+Named = TypeVar("Named", bound=type)
+
+
+def named_only(cls: Named) -> Named:
+    """A dataclass whose values must be named, refused in words where they are not.
+
+    >>> from dataclasses import dataclass
+    >>> named_only(dataclass(kw_only=True)(type("Pair", (), {"__annotations__": {"a": int, "b": int}})))(1, 2)
+    Traceback (most recent call last):
+    kernelease.errors.ParameterError: Pair: needs names for its values: Pair(a=…, b=…).
+    """
+    build = vars(cls)["__init__"]
+
+    @functools.wraps(build)
+    def init(self: Any, *values: Any, **named: Any) -> None:
+        known = [item for item in fields(cls) if item.init]
+        names = [item.name for item in known]
+        needed = [one.name for one in known if one.default is MISSING and one.default_factory is MISSING]
+        if values or not {*needed} <= {*named}:
+            written = ", ".join(f"{name}=…" for name in names[: max(len(values), len(needed), 2)])
+            raise ParameterError(f"{cls.__name__}: needs names for its values: {cls.__name__}({written}).")
+        strange = [name for name in named if name not in names]
+        if strange:
+            raise ParameterError(f"{cls.__name__}: there is no {strange[0]!r} in it.{nearest(strange[0], names)}")
+        build(self, **named)
+
+    setattr(cls, "__init__", init)  # noqa: B010  # a type checker knows the first one
+    return cls
 
 
 # --------------------

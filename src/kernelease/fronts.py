@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from kernelease.errors import nearest
+
 
 def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """The functions `__getattr__` and `__dir__` of a package.
@@ -24,7 +26,8 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
 
     def look_up(name: str) -> Any:
         if name not in home_of:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+            near = "" if name.startswith("_") else nearest(name, home_of)
+            raise AttributeError(f"module {package!r} has no attribute {name!r}.{near}")
         home = importlib.import_module(f"{package}.{home_of[name]}")
         found = home if name == home_of[name] else getattr(home, name)
         setattr(sys.modules[package], name, found)  # next time it is there

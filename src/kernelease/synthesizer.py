@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 from kernelease.answers.frames import pandas_frame
 from kernelease.answers.release import Release
 from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, schema_of
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, named_only
 from kernelease.pipeline import release
 from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
@@ -26,6 +26,7 @@ _MOST_TOLD = 10  # columns that a warning names. convention: a line
 
 
 @final
+@named_only
 @dataclass(kw_only=True, eq=False)
 class Synthesizer:
     """Synthetic rows by `fit` and `sample`, with a guarantee: `Synthesizer(schema=…, privacy=(1, 1e-6))`.

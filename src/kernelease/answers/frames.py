@@ -256,10 +256,15 @@ class Frames:
 
         return Vectors.of(self)
 
-    def __getitem__(self: Released, names: str | tuple[str, ...]) -> "RandomVariable":
+    def __getitem__(self: Released, names: str | tuple[str, ...] | list[str]) -> "RandomVariable":
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
         from kernelease.analysis.variables import RandomVariable
 
+        if not isinstance(names, str | tuple | list):
+            raise ParameterError(
+                f'Release: name a column, as ["age"], got {type(names).__name__}. Rows are chosen by a condition: '
+                'release.where("age > 30").'
+            )
         wanted = (names,) if isinstance(names, str) else names
         known = tuple(self.rows.column_names)
         for name in wanted:

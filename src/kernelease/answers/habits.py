@@ -6,6 +6,7 @@ somebody asks for them: `to_pandas()`. All else is refused with the line to writ
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum, unique
@@ -14,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, final
 
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import html_table
-from kernelease.errors import ParameterError, nearest
+from kernelease.errors import ParameterError, closest, nearest
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number
@@ -55,7 +56,7 @@ def _asks(write: str, give: Callable[[Any], Any]) -> Habit:
 
 
 def _rows(write: str) -> Habit:
-    return Habit(kind=Kind.ROWS, write=write, why="rows are synthetic, and numbers from them have no interval")
+    return Habit(kind=Kind.ROWS, write=write, why=_OF_ROWS)
 
 
 def _words(write: str, why: str) -> Habit:
@@ -64,6 +65,8 @@ def _words(write: str, why: str) -> Habit:
 
 _EXTREMES = "the least and the largest value are one person's: no noise hides them"
 _MOVED = "it has another name"
+_OF_ROWS = "rows are synthetic, and numbers from them have no interval"
+_ALIKE = 0.7  # convention: how like a known name a wrong one is that it is suggested for, from 0 to 1
 
 HABITS: Mapping[str, Habit] = {
     "columns": Habit(
@@ -81,13 +84,20 @@ HABITS: Mapping[str, Habit] = {
     ),
     "median": _asks('release.quantile("age", 0.5)', lambda ask: lambda column: ask.quantile(column, 0.5)),
     "std": _asks('release.ask.standard_deviation("age")', lambda ask: ask.standard_deviation),
+    "var": _asks('release.ask.variance("age")', lambda ask: ask.variance),
     "value_counts": _asks('release.ask.histogram("ward")', lambda ask: ask.histogram),
     "corr": _asks('release.correlation("age", "days")', lambda ask: ask.correlation),
     "groupby": _asks('release.by("sex")', lambda ask: lambda *by: ask.by(*_flat(by))),
     "query": _asks('release.where("age > 30")', lambda ask: ask.where),
     "hist": _asks('release.plot("age")', lambda ask: ask.plot),
-    "size": _asks("release.count()", lambda ask: ask.count),
-    "var": _words('release.ask.standard_deviation("age")', "the deviation is what has an interval; square its ends"),
+    "size": Habit(
+        kind=Kind.INTERVAL,
+        write='release.by("sex").count(); release.size itself is that of the synthetic rows',
+        give=lambda ask: ask.count,
+        show=lambda release: release.rows.num_rows * release.rows.num_columns,
+    ),
+    "head": Habit(kind=Kind.ROWS, write="release.head()", show=lambda release: _ends(release, "head")),
+    "tail": Habit(kind=Kind.ROWS, write="release.tail()", show=lambda release: _ends(release, "tail")),
     "sum": _words('release.mean("days") * release.count()', "a sum is the mean of all times their number"),
     "min": _words('release.quantile("age", 0.01)', _EXTREMES),
     "max": _words('release.quantile("age", 0.99)', _EXTREMES),
@@ -102,8 +112,6 @@ HABITS: Mapping[str, Habit] = {
     "agg": _words('release.by("sex").mean("age")', "one question at a time has one kind of interval"),
     "aggregate": _words('release.by("sex").mean("age")', "one question at a time has one kind of interval"),
     "sort_values": _rows('release.to_pandas().sort_values("age")'),
-    "head": _rows("release.to_pandas().head()"),
-    "tail": _rows("release.to_pandas().tail()"),
     "iloc": _rows("release.to_pandas().iloc"),
     "loc": _rows("release.to_pandas().loc"),
     "index": _rows("release.to_pandas().index"),
@@ -141,6 +149,32 @@ MOVED: Mapping[str, str] = {
 """What else is tried on a release, and where it is."""
 
 
+_FRAMES = """
+    T abs add add_prefix add_suffix align all any asfreq asof astype at at_time attrs axes between_time bfill
+    clip combine combine_first compare convert_dtypes copy corrwith cummax cummin cumprod cumsum diff div
+    divide dot drop_duplicates droplevel dropna duplicated empty eq equals eval ewm expanding explode ffill
+    fillna filter first_valid_index flags floordiv from_arrow from_dict from_records ge get gt iat idxmax
+    idxmin infer_objects insert interpolate isetitem isin items keys kurt kurtosis last_valid_index le lt map
+    mask melt memory_usage mod mul multiply ndim ne nlargest notna notnull nsmallest pct_change pipe pivot pop
+    pow prod product radd rank rdiv reindex reindex_like rename_axis reorder_levels replace resample
+    reset_index rfloordiv rmod rmul rolling round rpow rsub rtruediv select select_dtypes sem set_axis
+    set_flags set_index shift skew sort_index sparse squeeze stack style sub subtract swaplevel take
+    to_clipboard to_hdf to_html to_iceberg to_json to_latex to_markdown to_orc to_period to_pickle to_records
+    to_sql to_stata to_string to_timestamp to_xarray to_xml transform transpose truediv truncate tz_convert
+    tz_localize unstack update xs
+"""
+"""All other names of a data frame, with blanks between them: they are for rows."""
+
+
+def _ends(release: Any, name: str) -> Callable[[int], Any]:
+    """The first or the last synthetic rows, to see what they look like."""
+
+    def rows(n: int = 5) -> Any:
+        return getattr(release._frame(weights=False), name)(n)
+
+    return in_words(rows, name)
+
+
 def _flat(by: tuple[Any, ...]) -> tuple[str, ...]:
     """Columns, or one list of them, as pandas takes it."""
     return tuple(by[0]) if len(by) == 1 and isinstance(by[0], list | tuple) else by
@@ -155,18 +189,72 @@ def look_up(owner: object, name: str, ask: Callable[[], Any], questions: Iterabl
     if name.startswith("_"):
         raise AttributeError(f"{kind!r} object has no attribute {name!r}")
     habit, offered = HABITS.get(name), [one for one in dir(type(owner)) if not one.startswith("_")]
-    if habit is not None and habit.give is not None:
-        return in_words(habit.give(ask()), name)
     if habit is not None and habit.show is not None and "rows" in offered:
         return habit.show(owner)
+    if habit is not None and habit.give is not None:
+        return in_words(habit.give(ask()), name)
+    release = ask()._among.release
     if habit is not None:
-        raise AttributeError(f"{name}: write {habit.write}: {habit.why or 'a group of rows has none'}.")
+        write = _with_columns(habit.write, release.schema or ())
+        raise AttributeError(f"{name}: write {write}: {habit.why or 'a group of rows has none'}.")
+    raise AttributeError(_refusal(kind, name, [*offered, *questions], release.rows.column_names))
+
+
+def _with_columns(write: str, columns: Iterable[Column]) -> str:
+    """A line to write with columns that the release has, in place of those of the examples."""
+    numbers = [column.name for column in columns if isinstance(column, Integer | Number)]
+    listed = [column.name for column in columns if isinstance(column, Listed | Boolean)]
+    missing = [column.name for column in columns if column.nullable]
+    own = {
+        **dict(zip(("age", "days"), numbers, strict=False)),
+        **dict(zip(("ward", "sex"), listed, strict=False)),
+        **dict(zip(("bmi",), missing, strict=False)),
+    }
+    return re.sub(r"\b(age|days|ward|sex|bmi)\b", lambda word: own.get(word[0], word[0]), write)
+
+
+def _refusal(kind: str, name: str, known: list[str], columns: list[str]) -> str:
+    """What to write in place of a name that is not there."""
+    if name in columns:
+        return f'{name}: is a column: write release.mean("{name}"), or release["{name}"] for its synthetic values.'
     if name in MOVED:
-        raise AttributeError(f"{name}: write {MOVED[name]}: {_MOVED}.")
-    if name in questions:
-        raise AttributeError(f"{name}: write release.ask.{name}(…), or release.where(…).by(…).{name}(…).")
-    near = nearest(name, [*offered, *HABITS, *questions])
-    raise AttributeError(f"A {kind} has no {name!r}.{near} help({kind.lower()}) lists what it has.")
+        return f"{name}: write {MOVED[name]}: {_MOVED}."
+    if name in known:
+        return f"{name}: write release.ask.{name}(…), or release.where(…).by(…).{name}(…)."
+    if name in _FRAMES.split():
+        return f"{name}: write release.to_pandas().{name}: {_OF_ROWS}."
+    column = closest(name, columns, _ALIKE)
+    near = f'release["{column}"]' if column is not None else closest(name, [*known, *HABITS], _ALIKE)
+    meant = "" if near is None else f" Did you mean {near}?"
+    return f"A {kind} has no {name!r}.{meant} help({kind.lower()}) lists what it has."
+
+
+# --------------------
+# One column of some rows, as pandas takes it out: groupby("ward")["age"].mean().
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class OneColumn:
+    """Questions about one column: what a question of a release asks first is already said.
+
+    `release.groupby("ward")["age"].median()` is `release.by("ward").quantile("age", 0.5)`.
+    """
+
+    _ask: Any
+    _column: str
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"'OneColumn' object has no attribute {name!r}")
+        found = getattr(self._ask, name)
+        first = next(iter(inspect.signature(found).parameters), "") if callable(found) else ""
+        if first not in ("column", "first"):
+            raise AttributeError(f"{name}: is no question about one column. Write it without [{self._column!r}].")
+        return in_words(functools.partial(found, self._column), name)
+
+    def __repr__(self) -> str:
+        return f"{self._ask!r}[{self._column!r}]"
 
 
 # --------------------
@@ -189,7 +277,7 @@ def in_words(function: Callable[Given, Found], name: str = "") -> Callable[Given
         except TypeError:
             raise ParameterError(_misuse(called, signature, given, named)) from None
         for parameter, value in bound.arguments.items():
-            _check_text(called, parameter, value)
+            _check_kind(called, parameter, value)
         return function(*given, **named)
 
     return call
@@ -200,14 +288,22 @@ _TEXTS = {  # parameters that are texts, and what they are
     **dict.fromkeys(("event", "exposure", "condition", "where"), 'a condition in a text, as "age > 30"'),
     "formula": 'a formula in a text, as "hours ~ age + sex"',
 }
+_NUMBERS = {"share": "one number from 0 to 1, as 0.5 for the median", "n": "a whole number of rows"}
+_EVERY = {  # what asks about all columns at once
+    **dict.fromkeys(("mean", "median", "std", "var", "quantile"), "release.describe() has a line for each column"),
+    "corr": 'release.report("page.html") lists all pairs, the strongest first',
+    "correlation": 'release.report("page.html") lists all pairs, the strongest first',
+}
 
 
-def _check_text(name: str, parameter: str, value: object) -> None:
+def _check_kind(name: str, parameter: str, value: object) -> None:
+    several = isinstance(value, list | tuple | set)
+    if parameter in _NUMBERS and (several or isinstance(value, str | bytes)):
+        each = f" One at a time: {{share: release.{name}(column, share) for share in …}}." if several else ""
+        raise ParameterError(f"{name}: {parameter} must be {_NUMBERS[parameter]}, got {type(value).__name__}.{each}")
     if parameter not in _TEXTS or value is None or isinstance(value, str):
         return
-    each = ""
-    if isinstance(value, list | tuple | set) and parameter == "column":
-        each = f" One at a time: {{column: release.{name}(column) for column in …}}."
+    each = f" One at a time: {{column: release.{name}(column) for column in …}}." * (several and parameter == "column")
     raise ParameterError(f"{name}: {parameter} must be {_TEXTS[parameter]}, got {type(value).__name__}.{each}")
 
 
@@ -223,7 +319,8 @@ def _misuse(name: str, signature: inspect.Signature, given: tuple[Any, ...], nam
         return f"{name}: there is no {strange[0]!r} in it.{nearest(strange[0], known)} It needs {name}({takes})."
     if len(given) - owner > len(takes.split(", ")):
         return f"{name}: got {len(given) - owner} things to ask about, and needs {name}({takes})."
-    return f"{name}: needs {takes}: {name}({takes})."
+    every = f" {_EVERY[name]}." if name in _EVERY and not given[owner:] and not named else ""
+    return f"{name}: needs {takes}: {name}({takes}).{every}"
 
 
 # --------------------

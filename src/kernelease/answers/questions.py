@@ -14,7 +14,6 @@ from typing import (
     TYPE_CHECKING,
     Any,
     Generic,
-    NoReturn,
     Required,
     TypeAlias,
     TypedDict,
@@ -46,7 +45,7 @@ from kernelease.analysis.inference import CONFIDENCE
 from kernelease.analysis.quantile import quantile, shares, survival
 from kernelease.analysis.regression import judged, judged_trend, regression, trend
 from kernelease.analysis.spread import correlation, entropy, gini, standard_deviation, variance
-from kernelease.answers.habits import in_words, look_up
+from kernelease.answers.habits import OneColumn, in_words, look_up
 from kernelease.answers.reading import Released, choice, evidence_of, reading
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
@@ -434,10 +433,11 @@ class Questions(Generic[One, Model]):
     def _compare(self, conditions: Sequence[str], answer: Callable[..., Estimate]) -> One:
         return cast(One, self._among.compare(conditions, partial(answer, where=self._among.where)))
 
-    def __getitem__(self, column: Any) -> NoReturn:
-        raise ParameterError(
-            f"Questions: there are no columns to take out. Write .mean({column!r}), .quantile and so on."
-        )
+    def __getitem__(self, column: str) -> OneColumn:
+        """Questions about one column, as pandas writes them: `by("ward")["age"].mean()`."""
+        if not isinstance(column, str):
+            raise ParameterError(f'Questions: name one column, as ["age"], got {type(column).__name__}.')
+        return OneColumn(self, self._column(column).name)
 
     if not TYPE_CHECKING:  # type checkers know the names that there are
 

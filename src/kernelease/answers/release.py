@@ -137,7 +137,8 @@ class Release(Frames, ShortForms):
         return report_release(self, path, overwrite=overwrite)
 
     def __repr__(self) -> str:
-        return f"Release({self.table.num_rows} rows; {self.certificate.headline})"
+        size = f"{self.table.num_rows:,} rows of {self.table.num_columns - 1} columns"
+        return f"Release({size}; {self.certificate.headline})"
 
     def _repr_html_(self) -> str:
         sampled = self.table.slice(0, 5).to_pylist()

@@ -20,7 +20,7 @@ import numpy as np
 
 from kernelease import risk
 from kernelease.arrays import BigIntegers, Floats
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, named_only
 from kernelease.kinds import Kind
 from kernelease.privacy.calibration import (
     Calibration,
@@ -139,6 +139,7 @@ def _delta_by_ratio(mu: float, delta_zero: float, tau: float, epsilon: float) ->
 
 
 @final
+@named_only
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Privacy:
     """The guarantee that the owner asks for: (ε, δ) under a neighbour relation.

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable
 from enum import Enum, unique
 from functools import lru_cache
+from numbers import Real
 from typing import final
 
 import scipy
@@ -165,6 +166,9 @@ def pure_epsilon_for(mu: float) -> float:
 
 def check_epsilon_delta(epsilon: float, delta: float) -> None:
     """Refuse an ε that is not positive and finite, or a δ outside [0, 1)."""
+    given: tuple[object, ...] = (epsilon, delta)
+    if not all(isinstance(one, Real) for one in given):
+        raise ParameterError(f"epsilon and delta must be numbers, got {epsilon!r} and {delta!r}.")
     if not 0.0 < epsilon < math.inf:
         raise ParameterError(f"epsilon must be positive and finite, got {epsilon!r}.")
     if not 0.0 <= delta < 1.0:
