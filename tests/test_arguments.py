@@ -1,13 +1,16 @@
 """What people write where objects are taken."""
 
+import dataclasses
+import inspect
 import os
+import re
 
 import pyarrow as pa
 import pytest
 from rich.console import Console
 
 import kernelease as ke
-from kernelease.arguments import privacy_of, schema_of
+from kernelease.arguments import Order, privacy_of, schema_of
 from kernelease.errors import KerneleaseError, LedgerError
 from kernelease.progress import SILENT, shown
 from tests.cli.conftest import SCHEMA, people
@@ -58,6 +61,14 @@ def test_target_and_method_are_one_choice(schema_file):
         ke.release(people(), schema=schema_file, privacy=PAIR, method=ke.Interactions(), target="sex")
     with pytest.raises(KerneleaseError, match="'sexe'"):
         ke.release(people(), schema=schema_file, privacy=PAIR, target="sexe")
+
+
+def test_help_names_every_option():
+    signature = str(inspect.signature(ke.release))
+    assert signature.startswith("(data, *, privacy, schema=None")  # no types of other modules, which fill a screen
+    listed = re.findall(r"^ *- ([\w, ]+):|; (\w+):", ke.release.__doc__, re.MULTILINE)
+    named = {name for groups in listed for group in groups for name in group.split(", ") if name}
+    assert named == {"data", *(field.name for field in dataclasses.fields(Order))}
 
 
 def test_plan_takes_paths_too(schema_file):

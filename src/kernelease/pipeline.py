@@ -95,7 +95,9 @@ def takes_options(
     """A function of data and an `Order` as one of data and keywords: those of the order, and refused in its words."""
 
     def decorate(work: Callable[[Any, Order], Result]) -> Callable[Concatenate[Any, Options], Result]:
-        fields = list(inspect.signature(order).parameters.values())
+        fields = [
+            one.replace(annotation=inspect.Parameter.empty) for one in inspect.signature(order).parameters.values()
+        ]
         data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_OR_KEYWORD)
         signature = inspect.signature(work).replace(parameters=[data, *fields])
 
@@ -133,14 +135,40 @@ def _misuse(name: str, given: tuple[Any, ...], options: Mapping[str, Any]) -> st
 
 @takes_options(Order)
 def release(data: Any, order: Order) -> Any:
-    """Publishable synthetic rows in place of private `data`, with the guarantee that `privacy` asks for.
+    """Synthetic rows to publish in place of private `data`, with the guarantee that `privacy` asks for.
 
-    With a `schema`, `data` is a table: a file, a folder, a database, a data frame, anything that `open_source` takes.
-    Without one it is a two-dimensional array of numbers or objects, with a `kernel` or `labels`. All options are of
-    `kernelease.arguments.Order`, as keywords: `ke.release("people.csv", schema="people.toml", privacy=(1.0, 1e-6))`.
+        ke.release("people.csv", schema="people.toml", privacy=(1.0, 1e-6), out="bundle")
 
-    With a schema of several tables, `data` is a mapping from their names to tables, or a folder with a file for each;
-    what comes back is a `TablesRelease`.
+    What is asked for:
+
+    - data: a file, a folder, a database, a data frame; without a schema, an array of vectors
+    - privacy: a pair (epsilon, delta), or a `Privacy`
+    - schema: what is public about the columns, a `Schema` or the path of its TOML file
+    - target: a column that people will want to predict
+    - analyses: what they will ask, such as "ill ~ age + sex"
+    - rows: how many to make
+    - method: how rows are described, where the default is not wanted
+    - kernel: how alike two vectors are, where there is no schema
+    - labels, classes, public: of vectors with classes
+
+    What it costs, and where it goes:
+
+    - ledger: charged before noise is drawn, a path or a `Ledger`; without one, nobody adds up what was spent
+    - dataset: the name that a ledger has for an array; a table has its schema's
+    - out: where the bundle is written, measurements first; overwrite: whether it may replace an older one
+    - key: signs the bundle
+
+    How it runs:
+
+    - seed: of all that is random and public; noise is never seeded
+    - noise: only for experiments; such a release is marked NOT PRIVATE
+    - fast: fit coarsely, for a first look
+    - push_down: let a database count, so that no row leaves it
+    - device: "cuda" sums vectors on a GPU
+    - progress: who is told how far it is
+
+    `kernelease.arguments.Order` says more about each. Several tables are a mapping from names to tables, or a folder,
+    and give a `TablesRelease`.
     """
     bought = Bought(order.out, key=order.key, overwrite=order.overwrite)
     request = _check(data, order)
@@ -154,8 +182,8 @@ def release(data: Any, order: Order) -> Any:
 def measure(data: Any, order: Order) -> Measurements:
     """The private half of a release: read the rows, charge the ledger, add noise. It takes the options of `release`.
 
-    What comes back is public: save it (with `out`, that is done at once), and fit it as often as you like. The
-    neighbour relation of a table is its schema's.
+    What comes back is public. Save it, which `out` does at once, and call its `fit` as often as you like: only
+    measuring costs budget.
     """
     if order.rows is not None or order.fast:
         raise ParameterError("measure: makes no rows. Leave out rows and fast, or give rows to the fit afterwards.")

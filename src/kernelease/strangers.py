@@ -22,6 +22,21 @@ _DEEP_KEY = re.compile(  # a.b.c … beyond all tables: the parser takes the squ
 )
 
 
+_WEB = re.compile(r"(https?|ftp|s3|gs|az|abfss?|hdfs):/+", re.IGNORECASE)  # a Path has one slash fewer than was typed
+
+
+def web_refusal(path: str | Path) -> str | None:
+    """What to say of an address on the web, where a file is meant; None where it is none.
+
+    >>> web_refusal(Path("https://example.org/a"))
+    'https://example.org/a is on the web, and nothing is fetched from there. Download the file, and give its path.'
+    """
+    if not _WEB.match(str(path)):
+        return None
+    address = _WEB.sub(r"\1://", str(path), count=1)
+    return f"{address} is on the web, and nothing is fetched from there. Download the file, and give its path."
+
+
 def read_text(path: str | Path, *, encoding: str = "utf-8", most: int = LARGEST_TEXT) -> str:
     """The text of a file, its line ends as they are. Raises `OSError`, or `ValueError`: no text, or too long."""
     with open(path, "rb") as file:

@@ -245,3 +245,7 @@ def test_texts_of_a_workbook_are_texts(tmp_path):
 def test_addresses_on_the_web_are_refused_in_words(address):
     with pytest.raises(ke.errors.SourceError, match="nothing is fetched from there"):
         ke.release(address, schema=ke.Schema.parse(SCHEMA), privacy=(1.0, 1e-6))
+    with pytest.raises(ke.errors.SchemaError, match="nothing is fetched from there"):
+        ke.release("a.csv", schema=Path(address), privacy=(1.0, 1e-6))
+    with pytest.raises(ke.errors.BundleError, match="nothing is fetched from there"):
+        ke.load(address)

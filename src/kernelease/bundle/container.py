@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey,
 
 from kernelease.bundle.signing import fingerprint, parse_public_key, public_pem, short_fingerprint, sign, verify
 from kernelease.errors import BundleError, ParameterError, ResourceError, SigningError
+from kernelease.strangers import web_refusal
 
 # --------------------
 # Exchanging two names in one step, where the system can.
@@ -369,7 +370,7 @@ def read_bundle(path: str | Path, *, limits: Limits | None = None) -> dict[str, 
             with open(source, "rb") as file:
                 return _read_zip(file, bounds)
     except (OSError, *_NOT_A_ZIP) as error:
-        raise BundleError(f"The bundle {source} can't be read: {_reason(error)}.") from error
+        raise BundleError(web_refusal(path) or f"The bundle {source} can't be read: {_reason(error)}.") from error
     raise BundleError(f"{source} is neither a folder nor a file: not a bundle.")
 
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from kernelease.arrays import block_slices
 from kernelease.errors import ParameterError, PrivacyError, SchemaError, SourceError
 from kernelease.machine import refuse_shortage
+from kernelease.strangers import web_refusal
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -338,7 +339,6 @@ def _mark(path: Path) -> Mark:
 
 
 CSV, PARQUET, ARROW, SQLITE, DUCKDB = "CSV", "Parquet", "Arrow", "SQLite", "DuckDB"
-_WEB = ("http:", "https:", "ftp:", "s3:", "gs:", "abfs:")  # a Path has one slash fewer than what was typed
 EXCEL, SPSS, STATA, SAS = "Excel", "SPSS", "Stata", "SAS"
 SUFFIXES: Final = {
     **dict.fromkeys((".csv", ".csv.gz", ".tsv", ".tsv.gz"), CSV),
@@ -416,10 +416,8 @@ def _begins_with(path: Path, magic: bytes) -> bool:
 
 def _expanded(data: str | Path) -> list[Path]:
     path = Path(data)
-    if str(data).lower().startswith(_WEB):
-        raise SourceError(
-            f"{data} is on the web, and nothing is fetched from there. Download the file, and give its path."
-        )
+    if refusal := web_refusal(data):
+        raise SourceError(refusal)
     if path.is_dir():
         visible = (file for file in path.rglob("*") if not any(_hidden(part) for part in file.relative_to(path).parts))
         return [file for file in visible if file.is_file() and kind_of(file)]

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from kernelease import html
 from kernelease.errors import ParameterError, SchemaError, nearest
-from kernelease.strangers import parse_toml, read_text
+from kernelease.strangers import parse_toml, read_text, web_refusal
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
 from kernelease.table.derived import (
@@ -503,7 +503,8 @@ class Schema:
         try:
             text = read_text(path).replace("\r\n", "\n")
         except OSError as error:
-            raise SchemaError(f"{path}: can't be read ({error.strerror}). Check the name of the schema file.") from None
+            reason = f"{path}: can't be read ({error.strerror}). Check the name of the schema file."
+            raise SchemaError(web_refusal(path) or reason) from None
         except UnicodeDecodeError as error:
             raise SchemaError(f"{path}: is not UTF-8 at byte {error.start}. Save it as UTF-8.") from None
         except ValueError as error:
