@@ -20,7 +20,7 @@ CELLS = ("Xyzzypril", "Plughumab", "4711", "1987-06-05")
 """What the private rows hold. None of it may show, but where the owner asks for a private look."""
 
 _OPENING = """\
-# Eighty mistakes, and what is said about them
+# A hundred and twenty mistakes, and what is said about them
 
 <!-- Written by docs/make_mistakes.py, which makes each of them. Change the commands, not this file. -->
 
@@ -28,7 +28,8 @@ Each was made as it stands here, on a small table of patients. A message says wh
 do next; none shows a cell, and none depends on one. The private look at the end is the exception: it quotes cells,
 since it is for the owner's eyes alone; and a release that can't be read as declared stops, without quoting any.
 
-The last forty are an analyst's, on the command line and in Python, where `release` is a release of that table.
+First come an owner's mistakes, then an analyst's commands, then both in Python, where `release` is a release of that
+table.
 """
 _SCHEMA = """\
 [table]
@@ -127,6 +128,11 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         ),
         Mistake(title="A format of dates that says no year", command=_RELEASE + " --dates %d/%m"),
         Mistake(title="One sign for decimals and for thousands", command=_RELEASE + " --decimal , --thousands ,"),
+        Mistake(title="A web page under the name of a table", command=_RELEASE,
+                change=rows("<!doctype html><title>Sign in</title>\n")),
+        Mistake(title="A file of nothing but its first line", command=_RELEASE, change=rows("age,drug,seen\n")),
+        Mistake(title="A CSV file under another name", command=_RELEASE.replace("patients.csv", "patients.parquet"),
+                change=file("patients.parquet", _ROWS)),
     ),
     "The schema": (
         Mistake(title="A draft that is not filled in", command="schema check draft.toml",
@@ -155,6 +161,17 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
                 change=schema('name = "patients"', 'name = "patients"\nconfirmed = false')),
         Mistake(title="A code book without names", command="schema draft patients.csv --from-dictionary book.csv",
                 change=file("book.csv", "label,kind\nAge,integer\n")),
+        Mistake(title="The table in place of its schema", command=_RELEASE.replace("patients.toml", "patients.csv")),
+        Mistake(title="One value where a list is meant", command="schema check patients.toml",
+                change=schema('["Aspirin", "Heparin"]', '"Aspirin"')),
+        Mistake(title="A date with points", command="schema check patients.toml",
+                change=schema("min = 1980-01-01", 'min = "01.01.1980"')),
+        Mistake(title="A number without its upper end", command="schema check patients.toml",
+                change=schema("max = 120\n", "")),
+        Mistake(title="Yes in place of true", command="schema check patients.toml",
+                change=schema("max = 120", 'max = 120\nnullable = "yes"')),
+        Mistake(title="An analysis of a column that there is not", command="schema check patients.toml",
+                change=schema('name = "patients"', 'name = "patients"\nanalyses = ["age ~ drugs"]')),
         Mistake(title="Measured bounds without a ledger", command="schema draft patients.csv --private-bounds 0.1"),
     ),
     "The budget": (
@@ -169,6 +186,17 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(title="A ledger of the other relation", command=_RELEASE + " --ledger ledger",
                 change=ran(_LEDGER + " --neighbours add-remove")),
         Mistake(title="A bundle over another one", command=_RELEASE, change=ran(_RELEASE)),
+        Mistake(title="A comma for a decimal point", command=_RELEASE.replace("--epsilon 1", "--epsilon 0,5")),
+        Mistake(title="An epsilon that promises nothing", command=_RELEASE.replace("--epsilon 1", "--epsilon 100000")),
+        Mistake(title="Two ways to say how much", command=_RELEASE + " --advantage 0.1"),
+        Mistake(title="A target that there is not", command=_RELEASE + " --target drgu"),
+        Mistake(title="No rows at all", command=_RELEASE + " --rows 0"),
+        Mistake(title="The public key in place of the private one", command=_RELEASE + " --key keys/public_key.pem",
+                change=ran("keys make keys")),
+        Mistake(title="A folder that there is not", command=_RELEASE.replace("--out bundle", "--out no/such/bundle")),
+        Mistake(title="A misspelt option", command=_RELEASE.replace("--epsilon", "--epsilom")),
+        Mistake(title="A misspelt command", command=_RELEASE.replace("release", "relese", 1)),
+        Mistake(title="No schema", command="release patients.csv --epsilon 1 --delta 1e-6 --out bundle"),
     ),
     "The private look": (
         Mistake(title="Values beyond the bounds, and values that are not declared", command=_CHECK, private=True),
@@ -185,6 +213,15 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         asked("A comparison without groups", "query bundle mean age --minus Aspirin"),
         asked("A text without quotes", 'query bundle probability "drug == Aspirin"'),
         asked("A file of another kind", "export bundle --out rows.txt"),
+        asked("Ninety-five for a level", "query bundle mean age --level 95"),
+        asked("A value in other letters", "query bundle probability \"drug == 'aspirin'\""),
+        asked("A date as an office writes it", "query bundle probability \"seen > '01.02.2020'\""),
+        asked("A comparison that there is not", "query bundle probability \"drug like 'Asp%'\""),
+        asked("A column for a condition", "query bundle mean age --where drug"),
+        asked("A formula with =", 'query bundle regression "age = drug"'),
+        asked("A page of private rows that does not say so", "report bundle -o page.html --private patients.csv"),
+        Mistake(title="A table in place of a bundle", command="fit patients.csv --out bundle"),
+        Mistake(title="A bundle on the web", command="verify https://example.org/bundle.zip"),
         Mistake(title="A table on the web", command=_RELEASE.replace("patients.csv", "https://example.org/patients.csv")),
     ),
     "A release in Python": tuple(python(title, code) for title, code in {
@@ -198,15 +235,21 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         "Nothing said about the columns": 'ke.Synthesizer(privacy=(1, 1e-6)).fit("patients.csv")',
         "Bounds in a text": 'ke.Synthesizer(bounds={"age": "0-120"}, privacy=(1, 1e-6)).fit("patients.csv")',
         "A setting that there is not": "ke.Synthesizer().set_params(epsilon=1)",
+        "Values without their names": "ke.Privacy(1, 1e-6)",
+        "A number in a text": 'ke.Privacy(epsilon="1", delta=1e-6)',
+        "A plan without the number of rows": 'ke.plan("patients.toml", privacy=(1, 1e-6))',
+        "A path where a schema is parsed": 'ke.Schema.parse("patients.toml")',
+        "A misspelt name of the library": "ke.relese",
         "A test with a delta": 'ke.private_independence_test("patients.csv", "age", "drug", schema="patients.toml", '
         "privacy=(1, 1e-6))",
     }.items()),
     "Questions in Python": tuple(python(title, code) for title, code in {
-        "The first rows": "release.head()",
+        "A column as an attribute": "release.age",
+        "Rows chosen by a comparison": 'release[release["age"] > 30]',
         "A place in the rows": "release.iloc[0]",
         "The largest value": 'release.max("age")',
         "A sum": 'release.sum("age")',
-        "A variance": 'release.var("age")',
+        "What is missing": "release.isna()",
         "A file by pandas' name": 'release.to_csv("rows.csv")',
         "The mean of everything": "release.mean()",
         "The mean of a list": 'release.mean(["age", "seen"])',
@@ -216,12 +259,18 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         "A misspelt question": 'release.meen("age")',
         "A question that is elsewhere": 'release.gini("age")',
         "Groups where they are not taken": 'release.ask.gini("age", by="drug")',
-        "A column of groups": 'release.groupby("drug")["age"].mean()',
+        "Two columns of groups": 'release.groupby("drug")[["age", "seen"]].mean()',
         "All correlations at once": "release.corr()",
         "A quantile of what": 'release.quantile("age")',
         "Per cent for a share": 'release.quantile("age", 50)',
         "Whose mean": 'release.of("everyone")',
         "A column that there is not": 'release["Age"]',
+        "Several quantiles at once": 'release.quantile("age", [0.25, 0.5, 0.75])',
+        "A name of pandas for rows": "release.drop_duplicates()",
+        "A group that there is not": 'release.mean("age", by="drug")["Asprin"]',
+        "A sample of a part of a row": "release.sample(1.5)",
+        "The budget of a release": "release.epsilon",
+        "An estimate and a text": 'release.mean("age") + " years"',
         "A sample that is a path": 'release.tests.two_sample("sample.csv")',
     }.items()),
 }  # fmt: skip

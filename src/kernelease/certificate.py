@@ -241,11 +241,13 @@ class Certificate(Kind):
         )
 
     def _repr_html_(self) -> str:
-        best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        best = ", ".join(
+            f"{power:.1%} if {rate:.0%} of the innocent are accused" for rate, power in self.attacker.items()
+        )
         about = [
             ("method", self.method),
             ("noisy numbers", f"{self.coordinates:,} in {len(self.steps)} steps"),
-            (f"attacker finds a given {self.one}", f"at best in {best}"),
+            (f"attacker finds a given {self.one}", f"in at most {best}"),
             ("ledger", str(self.entry)),
         ]
         about.insert(0, ("guarantee", self.headline))

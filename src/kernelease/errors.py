@@ -2,7 +2,8 @@
 
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
-    │   └── SchemaError     the declaration of a table; the message names the column, the line and the remedy
+    │   ├── SchemaError     the declaration of a table; the message names the column, the line and the remedy
+    │   └── LabelError      an answer has no such group, value or coefficient (also a KeyError)
     ├── SourceError         rows can't be read: no such file, format, driver or table, or it changed
     ├── ResourceError       the machine lacks memory, room on a disk, or a library that works; nothing was spent
     ├── CapacityError       what was asked for needs more memory, candidates or time than the stated cap
@@ -20,16 +21,18 @@ but by the commands `release` and `measure`, before anything is spent: they stop
 """
 
 import functools
-from collections.abc import Iterable
+import inspect
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 __all__ = [
     "BudgetError",
     "BundleError",
     "CapacityError",
     "KerneleaseError",
+    "LabelError",
     "LedgerError",
     "ParameterError",
     "PrivacyError",
@@ -39,7 +42,9 @@ __all__ = [
     "SourceError",
     "UncertaintyWarning",
     "closest",
+    "in_words",
     "is_encodable",
+    "misuse",
     "named_only",
     "nearest",
 ]
@@ -65,6 +70,13 @@ class SchemaError(ParameterError):
     def __init__(self, message: str, *, path: tuple[str, ...] = ()) -> None:
         super().__init__(message)
         self.path = path
+
+
+class LabelError(ParameterError, KeyError):
+    """An answer has no such group, value or coefficient."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
 
 
 class SourceError(KerneleaseError):
@@ -108,7 +120,52 @@ class UncertaintyWarning(UserWarning):
 
 
 # --------------------
-# Values without their names.
+# Calls that do not fit, and values without their names.
+
+
+Given = ParamSpec("Given")
+Found = TypeVar("Found")
+
+
+def misuse(
+    name: str,
+    signature: inspect.Signature,
+    given: tuple[Any, ...],
+    named: Mapping[str, Any],
+    untold: Collection[str] = (),
+) -> str:
+    """What is wrong with a call that does not fit a signature, and what it takes, but for what is `untold`."""
+    known = [one for one in signature.parameters if one not in ("self", "cls")]
+    owner = len(signature.parameters) - len(known)
+    needed = [one for one in known if signature.parameters[one].default is inspect.Parameter.empty]
+    takes = ", ".join(one for one in known if one not in untold)
+    strange = [one for one in named if one not in known]
+    if strange:
+        return f"{name}: there is no {strange[0]!r} in it.{nearest(strange[0], known)} It needs {name}({takes})."
+    missing = [one for one in needed[max(0, len(given) - owner) :] if one not in named]
+    if missing:
+        return f"{name}: needs {', '.join(missing)}: {name}({takes})."
+    return f"{name}: got {len(given) - owner} things without a name, and needs {name}({takes})."
+
+
+def in_words(function: Callable[Given, Found]) -> Callable[Given, Found]:
+    """A function whose misuse is a `ParameterError` that says what it takes, in place of Python's TypeError.
+
+    >>> in_words(lambda schema, rows=1: rows)()
+    Traceback (most recent call last):
+    kernelease.errors.ParameterError: <lambda>: needs schema: <lambda>(schema, rows).
+    """
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*given: Given.args, **named: Given.kwargs) -> Found:
+        try:
+            signature.bind(*given, **named)
+        except TypeError:
+            raise ParameterError(misuse(function.__name__, signature, given, named)) from None
+        return function(*given, **named)
+
+    return call
 
 
 Named = TypeVar("Named", bound=type)

@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, final
 
 from kernelease._version import __version__
-from kernelease.errors import BudgetError, LedgerError, ParameterError
+from kernelease.errors import BudgetError, LedgerError, ParameterError, in_words
 from kernelease.ledgers import beyond, books_in_html, now, remaining_epsilon, remaining_in_words
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
@@ -94,6 +94,7 @@ class LedgerFile:
     patience: float = PATIENCE
 
     @classmethod
+    @in_words
     def create(
         cls,
         path: str | Path,

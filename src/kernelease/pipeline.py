@@ -15,7 +15,7 @@ from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, le
 from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.certificate import Certificate, Measurements
-from kernelease.errors import ParameterError, nearest
+from kernelease.errors import ParameterError, in_words, nearest
 from kernelease.exact.encode import Encoder
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.solver import NormalPoints, PublicPoints
@@ -317,6 +317,7 @@ def _quick(method: Method) -> Method:
     return dataclasses.replace(method, solver=method.solver.quick())
 
 
+@in_words
 def plan(
     schema: SchemaLike,
     *,
@@ -329,6 +330,7 @@ def plan(
 
     Of each promised analysis it says how far off its answers would be.
     """
+    check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
     promised.warn_if_weak(rows)
     method = Interactions(target=target, analyses=tuple(analyses))

@@ -26,7 +26,8 @@ class PublicSeed(Kind):
     value: int = 0
 
     def __post_init__(self) -> None:
-        if not 0 <= self.value < 2**64:
+        given: object = self.value
+        if not isinstance(given, int | np.integer) or not 0 <= self.value < 2**64:
             raise ParameterError(f"PublicSeed: value must be an integer from 0 to 2^64 - 1, got {self.value!r}.")
 
     def generator(self, purpose: str) -> np.random.Generator:

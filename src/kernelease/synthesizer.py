@@ -11,7 +11,7 @@ from typing import Any, TypeAlias, final
 from kernelease.answers.frames import pandas_frame
 from kernelease.answers.release import Release
 from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, schema_of
-from kernelease.errors import ParameterError, named_only
+from kernelease.errors import ParameterError, in_words, named_only
 from kernelease.pipeline import release
 from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
@@ -55,6 +55,7 @@ class Synthesizer:
     release_: Release | None = field(default=None, init=False, repr=False)
     _pandas: bool = field(default=False, init=False, repr=False)
 
+    @in_words
     def fit(self, X: Any, y: None = None) -> "Synthesizer":  # scikit-learn's name
         """Release `X`: a data frame, or whatever else is a table. Spends the budget once."""
         if y is not None:

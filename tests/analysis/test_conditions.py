@@ -99,7 +99,7 @@ def test_conditions(text, expected):
     [
         ("", "it ends too early"),
         ("age", "'age' is no condition"),
-        ("age = 30", "can't be read"),
+        ("age ~ 30", "can't be read"),
         ("age > 30 sex", "'sex' is not expected there"),
         ("age >> 30", "a column or a value is expected, not '>'"),
         ("age and works", "'age' is no condition: compare it with something"),

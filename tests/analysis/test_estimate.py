@@ -36,6 +36,13 @@ def test_an_interval_without_ends_says_so():
     assert str(Estimate(value=math.nan, parts=Parts(noise=1.0), limits=UnknownLimits((0.0, 2.0)))) == "unknown (0 to 2)"
 
 
+def test_whole_numbers_have_no_decimals():
+    """The quantile of an integer, of which value and ends are integers."""
+    limits = UnknownLimits((59.0, 61.0))
+    assert str(Estimate(value=60.0, parts=Parts(noise=0.5), limits=limits)) == "60 ± 1"
+    assert str(Estimate(value=60.5, parts=Parts(noise=0.5), limits=limits)) == "60.5 (59.0 to 61.0)"
+
+
 def test_parts_add_up():
     estimate = Estimate.normal(1.0, noise=3.0, sampling=4.0, bias=0.5, target=Target.POPULATION, about="x", remark="r")
     assert estimate.standard_error == 5.0

@@ -99,7 +99,7 @@ def test_sample_of_points_and_of_all_rows(release, points):
     assert points.sample(500).num_rows == 500
     assert release.sample(release.table.num_rows).num_rows == release.table.num_rows
     assert release.sample(50, seed=1).equals(release.sample(50, seed=1))
-    with pytest.raises(ke.errors.ParameterError, match="positive number of rows"):
+    with pytest.raises(ke.errors.ParameterError, match="must be an integer from 1"):
         release.sample(0)
 
 

@@ -68,7 +68,20 @@ def test_names_that_work_have_intervals(release, name):
     assert isinstance(answer, Estimate | Groups | Questions) or name == "hist"
 
 
+def test_a_missing_label_is_a_key_error_too(release):
+    groups = release.mean("age", by="sex")
+    assert groups.get("mal") is None
+    assert "male" in groups
+
+
+def test_a_release_has_the_names_of_its_columns(release):
+    assert list(release) == release.columns
+    assert "age" in release
+    assert "agee" not in release
+
+
 def test_the_same_question_in_other_words(release):
+    assert repr(release.groupby(by="sex").mean("age")) == repr(release.mean("age", by="sex"))
     assert repr(release.median("age")) == repr(release.quantile("age", 0.5))
     assert repr(release.groupby(["sex", "employed"]).std("age")) == repr(
         release.by("sex", "employed").standard_deviation("age")
@@ -164,7 +177,7 @@ def test_probes_of_other_libraries_find_nothing(release):
     [
         (lambda r: r.mean(), r"mean: needs column: mean\(column\)\. release\.describe\(\) has a line"),
         (lambda r: r.mean(["age", "hours"]), "the name of one column, got list. One at a time"),
-        (lambda r: r.mean("age", "hours"), "got 2 things to ask about"),
+        (lambda r: r.mean("age", "hours"), "got 2 things without a name"),
         (lambda r: r.mean("age", bye="sex"), "Did you mean by"),
         (lambda r: r.ask.mean("age", by="sex"), r"release\.by\('sex'\)\.mean\(column\)"),
         (lambda r: r.mean("age", where=3), "where must be a condition in a text, .* got int"),
@@ -175,6 +188,19 @@ def test_probes_of_other_libraries_find_nothing(release):
         (lambda r: r.corr(), "needs first, second"),
         (lambda r: r.quantile("age", [0.25, 0.5]), "share must be one number from 0 to 1.*One at a time"),
         (lambda r: r.quantile("age", "0.5"), "share must be one number from 0 to 1.*got str"),
+        (lambda r: r.mean("age", by="sex")["mal"], r"There is no 'mal' by sex\. Did you mean male\? There are"),
+        (lambda r: r.crosstab("sex", "employed")["mal", "true"], "Did you mean male"),
+        (lambda r: r.regression("age ~ hours")["hour"], "Did you mean hours"),
+        (lambda r: r.logistic("employed ~ sex", by="sex")["mal"], "Did you mean male"),
+        (lambda r: r.describe()["agee"], "Did you mean age"),
+        (lambda r: r.ask.expectation("age"), "function must be a function of a row.* got str"),
+        (lambda r: r.mean("age") + "1", "combined with a number or an estimate, got str"),
+        (lambda r: r.sample(1.5), "count must be an integer"),
+        (lambda r: ke.plan(r.schema, privacy=(1, 1e-6)), r"plan: needs rows: plan\(schema, privacy, rows"),
+        (lambda r: ke.plan(r.schema, privacy=(1, 1e-6), rows="many"), "rows must be an integer"),
+        (lambda r: ke.release(r.rows, schema=r.schema, privacy=(1, 1e-6), seed="a"), "value must be an integer"),
+        (lambda r: ke.load("a", "b"), r"load: got 2 things without a name, and needs load\(path, limits\)"),
+        (lambda r: ke.LedgerFile.create("ledger"), r"create: needs cap"),
         (lambda r: ke.Privacy(1), r"needs names for its values: Privacy\(epsilon=…, delta=…\)"),
         (lambda r: ke.Privacy(epsilon="1", delta=1e-6), "must be numbers, got '1'"),
         (lambda r: ke.Privacy(eps=1, epsilon=1), "Did you mean epsilon"),

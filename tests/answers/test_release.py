@@ -48,7 +48,7 @@ def test_points_weights_and_table_agree(made: Release) -> None:
     assert made.table.column("x1").to_pylist() == made.points[:, 1].tolist()
     assert made.table.column("weight").to_pylist() == made.weights.tolist()
     assert made.forms.solution.distance == pytest.approx(_distance(made, made.points, made.weights), abs=1e-9)
-    assert repr(made) == f"Release({len(made.weights)} rows; {made.certificate.headline})"
+    assert repr(made) == f"Release({len(made.weights)} rows of 2 columns; {made.certificate.headline})"
 
 
 @EVERY_FORM

@@ -24,3 +24,12 @@ def test_people_get_a_table_and_what_it_means(bundle, run):
     assert "age × hours" in shown
     assert "usable group" in shown
     assert "quarter" not in run("answers", bundle, "--quiet").stdout
+
+
+def test_the_best_pairs_are_shown_first(bundle, run, monkeypatch):
+    monkeypatch.setattr("kernelease.cli.answers._PAIRS", 2)
+    shown = run("answers", bundle).stdout
+    assert "Shares of single columns are known to ±" in shown
+    assert "and 4 pairs that show less (--all-pairs lists them)" in shown
+    assert shown.count(" × ") == 2
+    assert run("answers", bundle, "--all-pairs").stdout.count(" × ") == 6

@@ -69,3 +69,31 @@ def test_a_value_of_the_wrong_type_is_a_usage_error(config, run):
 
 def test_a_missing_file(here, run):
     assert "nothing.toml can't be read" in run("--config", "nothing.toml", "schema", "json", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("relese",), "error: There is no command relese. Did you mean 'release'? `kernelease --help` lists"),
+        (("release", "a.csv"), "error: --schema is missing. `kernelease release --help` lists"),
+        (("release", "a.csv", "--epsilom", "1"), "There is no option --epsilom. Did you mean --epsilon?"),
+        (("plan", "--rows", "1,5"), "--rows must be a whole number"),
+        (("plan", "--rows", "5", "--epsilon", "0,5"), "--epsilon must be a number, with a point: 0.5 or 1e-6."),
+        (("release", "a.csv", "--epsilon"), "--epsilon needs a value after it."),
+        (("verify", ".", "b", "c"), "Too many words: b c. A text with spaces goes in quotes."),
+        (("verify", "nowhere"), "there is no file or folder nowhere. Check its name."),
+        (("verify", "https://example.org/a"), "error: https://example.org/a is on the web"),
+        (("--foo",), "error: There is no option --foo."),
+        (("query", ".", "mean", "age", "--of", "them"), "--of must be one of 'table', 'population', got 'them'."),
+        (("plan", "--rows", "0", "--schema", "a", "--epsilon", "1"), "--rows must be at least 1."),
+    ],
+)
+def test_a_wrong_call_is_one_line(words, told, run):
+    said = run(*words, code=2).stderr
+    assert told in said
+    assert said.count("\n") == 1
+
+
+def test_help_says_no_type_of_an_option_that_takes_none(run):
+    for words in (("--help",), ("query", "--help"), ("schema", "draft", "--help")):
+        assert "<bool>" not in run(*words).stdout

@@ -36,7 +36,7 @@ def test_noise_falls_with_epsilon(here, run):
 
 def test_the_table_and_the_plot(here, run):
     shown = run(*LARGE).stdout
-    for words in ("noise of a count", "hours × employed", "false alarms", "about", "██"):
+    for words in ("noise of a count", "hours × employed", "of the innocent", "about", "██"):
         assert words in shown
     assert run(*LARGE).stdout == shown
 

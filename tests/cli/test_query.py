@@ -10,6 +10,7 @@ from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
 from kernelease.bundle.saving import load
 from kernelease.cli.work.estimates import show
+from kernelease.cli.work.questions import read_question
 
 
 @pytest.fixture
@@ -61,9 +62,32 @@ QUESTIONS = {
 @pytest.mark.parametrize("words", QUESTIONS, ids=" ".join)
 def test_it_gives_the_library_s_numbers(bundle, release, run, words):
     (group,) = run.json("query", bundle, *words)["groups"]
-    same(group, QUESTIONS[words](release))
+    estimate = QUESTIONS[words](release)
+    same(group, estimate)
     assert group["group"] is None
-    assert str(QUESTIONS[words](release)) in run("query", bundle, *words).stdout
+    shown = run("query", bundle, *words).stdout
+    assert all(
+        part.rstrip(")") in shown for part in str(estimate).split(" (")
+    )  # value ± margin, or value (low to high)
+    assert "sampling" not in shown
+    assert "sampling" in run("query", bundle, *words, "--parts").stdout
+
+
+@pytest.mark.parametrize(
+    ("habit", "question"),
+    [
+        (("median", "age"), ("quantile", "age", "0.5")),
+        (("std", "age"), ("standard-deviation", "age")),
+        (("standard_deviation", "age"), ("standard-deviation", "age")),
+        (("var", "age"), ("variance", "age")),
+        (("value_counts", "sex"), ("histogram", "sex")),
+        (("corr", "age", "hours"), ("correlation", "age", "hours")),
+        (("share", "age > 30"), ("probability", "age > 30")),
+        (("average", "age"), ("mean", "age")),
+    ],
+)
+def test_questions_by_the_names_of_other_tools(habit, question):
+    assert read_question(habit[0], list(habit[1:])) == (question[0], list(question[1:]))
 
 
 def test_groups(bundle, release, run):
@@ -157,7 +181,7 @@ def test_what_was_not_measured_together_is_said(bundle, run):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (("median", "age"), "must be one of mean, count"),
+        (("medain", "age"), "must be one of mean, count"),
         (("mean",), "mean takes a column"),
         (("count", "age"), "count takes no operand"),
         (("crosstab", "sex"), "crosstab takes two columns"),
@@ -169,7 +193,7 @@ def test_what_was_not_measured_together_is_said(bundle, run):
         (("standardised-rate", "employed == true", "age > 40: much"), "weight is a number"),
         (("mean", "age", "--minus", "male"), "Say by which columns with --by"),
         (("mean", "age", "--by", "sex", "--minus", "male", "--over", "male"), "not both"),
-        (("mean", "age", "--by", "sex", "--minus", "men"), "There is no group 'men' by sex"),
+        (("mean", "age", "--by", "sex", "--minus", "men"), "There is no 'men' by sex"),
         (("quantile", "age", "2"), "between 0 and 1"),
         (("mean", "sex"), "has no mean"),
         (("mean", "agee"), "Did you mean age?"),

@@ -421,3 +421,39 @@ def test_there_are_few_parts_of_a_date() -> None:
     column = Date(name="start", min=datetime.date(2020, 1, 1), max=datetime.date(2030, 1, 1))
     with pytest.raises(ParameterError, match=r"there is no century\(…\); there are year, month"):
         Extracted(part="century", column=column)
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a = 3", "a == 3"),
+        ("sex <> 'Male'", "sex != 'Male'"),
+        ("a > 3 && works = TRUE || a < 0", "a > 3 and works == true or a < 0"),
+        ("a between -1 and 2 + 1 and works == true", "(a >= -1 and a <= 2 + 1) and works == true"),
+        ("a NOT BETWEEN 1 AND 3", "not (a >= 1 and a <= 3)"),
+        ("born >= 2024-03-01", "born >= '2024-03-01'"),
+        ("born IS NOT NULL AND sex IN ('Male')", "born is not null and sex in ('Male')"),
+        ("IF a = 1 THEN works = FALSE", "if a == 1 then works == false"),
+    ],
+)
+def test_as_other_languages_write_it(written, meant):
+    assert str(parse(written, COLUMNS)) == str(parse(meant, COLUMNS))
+
+
+def test_a_column_may_have_the_name_of_a_word():
+    odd = [Integer(name=name, min=0, max=9) for name in ("between", "AND")]
+    assert parse("between between 1 and 2 and AND = 3", odd).columns == ("between", "AND")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a between 1", "'and' is expected"),
+        ("3 between 1 and 5", "asked of a column"),
+        ("a between 1 or 2", "'and' is expected"),
+        ("born > 2024-03-01-01", "compared with dates"),
+    ],
+)
+def test_what_is_nearly_another_language(text, message):
+    with pytest.raises(ParameterError, match=message):
+        parse(text, COLUMNS)

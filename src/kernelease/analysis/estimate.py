@@ -7,6 +7,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from enum import StrEnum, unique
+from numbers import Real
 from typing import TypeAlias, final
 
 from kernelease.analysis.inference import (
@@ -325,7 +326,7 @@ class Estimate:
         if isinstance(other, Estimate):
             words = f"{self._named} + {other._named}"
             return self._paired(other, SumLimits, self.value + other.value, (1.0, 1.0), words)
-        return self._mapped("", lambda value: value + other, 1.0, f"{self._named} + {other:g}")
+        return self._mapped("", lambda value: value + other, 1.0, f"{self._named} + {_named(other)}")
 
     def __sub__(self, other: "Estimate | float") -> "Estimate":
         result, words = self + (-other), f"{self._named} − {_named(other)}"
@@ -456,6 +457,13 @@ class Estimate:
         """A number of the estimate's kind in words: a date where it is one."""
         return _number(number) if self.calendar is None else self.calendar.told(number)
 
+    def digits(self, level: float = CONFIDENCE) -> int:
+        """How many decimals to print: two digits of the margin, and none where value and both ends are whole."""
+        ends = (self.value, *self.interval(level))
+        if all(float(end).is_integer() for end in ends):
+            return 0
+        return _decimals(max(abs(end - self.value) for end in ends))
+
     def __float__(self) -> float:
         return float(self.value)
 
@@ -468,7 +476,7 @@ class Estimate:
         below, above = self.value - low, high - self.value
         if not (math.isfinite(below) and math.isfinite(above)):
             return f"{plain_number(self.value)} (not bounded)"
-        digits = _decimals(max(below, above))
+        digits = self.digits()
         value = f"{self.value:,.{digits}f}"
         if abs(below - above) <= 0.1 * max(below, above):
             return f"{value} ± {max(below, above):,.{digits}f}"
@@ -484,6 +492,9 @@ class Estimate:
 
 
 def _named(operand: "Estimate | float") -> str:
+    given: object = operand
+    if not isinstance(given, Estimate | Real):
+        raise ParameterError(f"An estimate must be combined with a number or an estimate, got {type(given).__name__}.")
     return operand._named if isinstance(operand, Estimate) else f"{operand:g}"
 
 

@@ -459,6 +459,14 @@ class Answers:
                 return item
         raise KeyError(names)
 
+    def best(self, pairs: int) -> "Answers":
+        """Every column, and so many pairs: those that show the smallest groups."""
+        ranked = sorted(
+            (item for item in self.items if len(item.columns) > 1),
+            key=lambda item: math.inf if item.smallest is None else item.smallest,
+        )
+        return replace(self, items=(*(item for item in self.items if len(item.columns) == 1), *ranked[:pairs]))
+
     @property
     def lines(self) -> list[tuple[str, str, str, str]]:
         """Columns, cells, noise of a count, smallest group; as text."""

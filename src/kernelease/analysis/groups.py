@@ -15,7 +15,7 @@ from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult
 from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stacked
 from kernelease.arrays import Floats
-from kernelease.errors import CapacityError, ParameterError
+from kernelease.errors import CapacityError, LabelError, ParameterError, nearest
 from kernelease.estimate.marginal import ConditionalMarginal
 from kernelease.table.expressions.logic import Condition
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 # Estimates by group, and in a cross-table.
 
 
+_MOST_TOLD = 20  # labels that a message lists. convention: a line or two
 FIELDS = ("value", "low", "high", "standard_error", "says_little")
 Label: TypeAlias = str | tuple[str, ...]
 """Of a group: the value of its column, or of each of several columns."""
@@ -45,6 +46,8 @@ class Groups(Mapping[Label, Estimate]):
     estimates: Mapping[Label, Estimate]
 
     def __getitem__(self, label: Label) -> Estimate:
+        if label not in self.estimates:
+            raise _no_label(label, self.estimates, f"by {joined(self.by)}")
         return self.estimates[label]
 
     def __iter__(self) -> Iterator[Label]:
@@ -62,10 +65,8 @@ class Groups(Mapping[Label, Estimate]):
         return self._beside(label, lambda one, base: one / base)
 
     def _beside(self, label: Label, combine: Callable[[Estimate, Estimate], Estimate]) -> "Groups":
-        if label not in self:
-            known = "; ".join(joined(one) for one in self)
-            raise ParameterError(f"There is no group {joined(label)!r} by {joined(self.by)}; there are {known}.")
-        return Groups(self.by, {one: combine(self[one], self[label]) for one in self if one != label})
+        base = self[label]
+        return Groups(self.by, {one: combine(self[one], base) for one in self if one != label})
 
     def to_pandas(self, level: float = CONFIDENCE) -> Any:
         """A data frame: the groups' columns, value, low, high, standard_error, says_little. Needs pandas."""
@@ -139,6 +140,9 @@ class EstimateTable:
 
     def __getitem__(self, place: tuple[str, str]) -> Estimate:
         row, column = place
+        for label, known in ((row, self.rows), (column, self.columns)):
+            if label not in known:
+                raise _no_label(label, known, f"in {self.title}")
         return self.estimates[self.rows.index(row)][self.columns.index(column)]
 
     def __str__(self) -> str:
@@ -155,6 +159,13 @@ class EstimateTable:
     def _repr_html_(self) -> str:
         rows: list[Line] = [[label, *line] for label, line in zip(self.rows, self.estimates, strict=True)]
         return html_table((self.title, *self.columns), rows)
+
+
+def _no_label(label: object, known: Iterable[Label], where: str) -> LabelError:
+    told = [joined(one) for one in known]
+    wanted = joined(label) if isinstance(label, str | tuple) else str(label)
+    listed = "; ".join(told[:_MOST_TOLD]) + ("; …" if len(told) > _MOST_TOLD else "")
+    return LabelError(f"There is no {wanted!r} {where}.{nearest(wanted, told)} There are {listed}.")
 
 
 def fields(estimate: Estimate, level: float) -> dict[str, Any]:
@@ -238,6 +249,8 @@ class Regression(Mapping[str, Estimate]):
     coefficients: Mapping[str, Estimate]
 
     def __getitem__(self, name: str) -> Estimate:
+        if name not in self.coefficients:
+            raise _no_label(name, self.coefficients, f"in {self.formula}")
         return self.coefficients[name]
 
     def __iter__(self) -> Iterator[str]:
@@ -304,6 +317,8 @@ class RegressionGroups(Mapping[Label, Regression]):
     models: Mapping[Label, Regression]
 
     def __getitem__(self, label: Label) -> Regression:
+        if label not in self.models:
+            raise _no_label(label, self.models, f"by {joined(self.by)}")
         return self.models[label]
 
     def __iter__(self) -> Iterator[Label]:

@@ -8,7 +8,7 @@ import re
 import secrets
 import warnings
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from kernelease.answers.habits import ROWS_ALONE
 from kernelease.answers.reading import Released, reading
-from kernelease.arrays import Floats, Integers
+from kernelease.arrays import Floats, Integers, check_integer
 from kernelease.errors import BundleError, ParameterError, UncertaintyWarning, nearest
 from kernelease.fit.points import thin
 from kernelease.seeds import PublicSeed
@@ -238,6 +238,7 @@ class Frames:
 
         As `to_pandas`, it warns that numbers computed from rows have no interval.
         """
+        check_integer("sample: count", count, 1, 2**62)
         warnings.warn(ROWS_ALONE, UncertaintyWarning, stacklevel=2)
         generator = PublicSeed(seed).generator("sample")
         view = reading(self)
@@ -255,6 +256,13 @@ class Frames:
         from kernelease.answers.vectors import Vectors
 
         return Vectors.of(self)
+
+    def __iter__(self: Released) -> Iterator[str]:
+        """The names of the columns, as pandas has it."""
+        return iter(self.rows.column_names)
+
+    def __contains__(self: Released, name: object) -> bool:
+        return name in self.rows.column_names
 
     def __getitem__(self: Released, names: str | tuple[str, ...] | list[str]) -> "RandomVariable":
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""

@@ -15,7 +15,7 @@ from typing import Any, ParamSpec, TypeVar, final
 
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import html_table
-from kernelease.errors import ParameterError, closest, nearest
+from kernelease.errors import LabelError, ParameterError, closest, misuse, nearest
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number
@@ -87,7 +87,7 @@ HABITS: Mapping[str, Habit] = {
     "var": _asks('release.ask.variance("age")', lambda ask: ask.variance),
     "value_counts": _asks('release.ask.histogram("ward")', lambda ask: ask.histogram),
     "corr": _asks('release.correlation("age", "days")', lambda ask: ask.correlation),
-    "groupby": _asks('release.by("sex")', lambda ask: lambda *by: ask.by(*_flat(by))),
+    "groupby": _asks('release.by("sex")', lambda ask: lambda by, *more: ask.by(*_flat(by, more))),
     "query": _asks('release.where("age > 30")', lambda ask: ask.where),
     "hist": _asks('release.plot("age")', lambda ask: ask.plot),
     "size": Habit(
@@ -145,6 +145,9 @@ MOVED: Mapping[str, str] = {
     "independence_test": "release.tests.independence",
     "weight_name": "release.measurements.domain.weight_name",
     "check": "release.agreement",
+    **{name: f"release.certificate.{name}" for name in ("epsilon", "delta", "mu", "headline", "words", "unit")},
+    "privacy": "release.certificate",
+    "name": "release.schema.name",
 }
 """What else is tried on a release, and where it is."""
 
@@ -175,9 +178,9 @@ def _ends(release: Any, name: str) -> Callable[[int], Any]:
     return in_words(rows, name)
 
 
-def _flat(by: tuple[Any, ...]) -> tuple[str, ...]:
+def _flat(by: Any, more: tuple[Any, ...]) -> tuple[str, ...]:
     """Columns, or one list of them, as pandas takes it."""
-    return tuple(by[0]) if len(by) == 1 and isinstance(by[0], list | tuple) else by
+    return (*by, *more) if isinstance(by, list | tuple) else (by, *more)
 
 
 def look_up(owner: object, name: str, ask: Callable[[], Any], questions: Iterable[str]) -> Any:
@@ -298,6 +301,9 @@ _EVERY = {  # what asks about all columns at once
 
 def _check_kind(name: str, parameter: str, value: object) -> None:
     several = isinstance(value, list | tuple | set)
+    if parameter == "function" and not callable(value):
+        told = 'a function of a row, as lambda row: row["age"] ** 2'
+        raise ParameterError(f"{name}: function must be {told}, got {type(value).__name__}.")
     if parameter in _NUMBERS and (several or isinstance(value, str | bytes)):
         each = f" One at a time: {{share: release.{name}(column, share) for share in …}}." if several else ""
         raise ParameterError(f"{name}: {parameter} must be {_NUMBERS[parameter]}, got {type(value).__name__}.{each}")
@@ -308,19 +314,14 @@ def _check_kind(name: str, parameter: str, value: object) -> None:
 
 
 def _misuse(name: str, signature: inspect.Signature, given: tuple[Any, ...], named: Mapping[str, Any]) -> str:
-    known = [one for one in signature.parameters if one != "self"]
-    takes = ", ".join(one for one in known if one not in _ROWS)
-    owner = 1 if "self" in signature.parameters else 0
-    strange = [one for one in named if one not in known]
-    if strange and strange[0] in _ROWS:
-        rows = f"{strange[0]}({named[strange[0]]!r})"
-        return f"{name}: must be told which rows are meant before it: release.{rows}.{name}({takes})."
+    strange = [one for one in named if one in _ROWS and one not in signature.parameters]
     if strange:
-        return f"{name}: there is no {strange[0]!r} in it.{nearest(strange[0], known)} It needs {name}({takes})."
-    if len(given) - owner > len(takes.split(", ")):
-        return f"{name}: got {len(given) - owner} things to ask about, and needs {name}({takes})."
+        rows = f"{strange[0]}({named[strange[0]]!r})"
+        takes = ", ".join(one for one in signature.parameters if one not in ("self", *_ROWS))
+        return f"{name}: must be told which rows are meant before it: release.{rows}.{name}({takes})."
+    owner = 1 if "self" in signature.parameters else 0
     every = f" {_EVERY[name]}." if name in _EVERY and not given[owner:] and not named else ""
-    return f"{name}: needs {takes}: {name}({takes}).{every}"
+    return misuse(name, signature, given, named, _ROWS) + every
 
 
 # --------------------
@@ -338,6 +339,8 @@ class Description:
     columns: Mapping[str, Mapping[str, str | Estimate]]
 
     def __getitem__(self, name: str) -> Mapping[str, str | Estimate]:
+        if name not in self.columns:
+            raise LabelError(f"There is no column {name!r} in this description.{nearest(name, self.columns)}")
         return self.columns[name]
 
     def __iter__(self) -> Any:

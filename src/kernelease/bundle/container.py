@@ -333,7 +333,7 @@ def check_target(path: str | Path, *, overwrite: bool = False) -> None:
         _refuse_replacing(target, overwrite)
     as_this_user = os.access in os.supports_effective_ids
     if not os.access(target.parent, os.W_OK | os.X_OK, effective_ids=as_this_user):
-        raise BundleError(f"The bundle {path} could not be written: its folder is missing or read-only.")
+        raise BundleError(f"The bundle {path} could not be written: its folder is missing or read-only. Make it first.")
 
 
 def try_target(path: str | Path, size: int) -> None:
@@ -568,10 +568,13 @@ def _check_end(file: IO[bytes], limits: Limits) -> None:
     file.seek(max(0, size - _END.size - _LOCATOR_BYTES))
     tail = file.read()
     if len(tail) < _END.size:
-        raise BundleError("The file is neither a folder nor a zip: not a bundle.")
+        raise BundleError("The file is neither a folder nor a zip: not a bundle. Give what `kernelease release` wrote.")
     signature, *disks, entries, directory, offset, comment = _END.unpack(tail[-_END.size :])
     if signature != b"PK\5\6" or comment != 0:
-        raise BundleError("The file is not a zip, is cut off, or has something after its end: not a bundle.")
+        raise BundleError(
+            "The file is not a zip, is cut off, or has something after its end: not a bundle. Give what `kernelease "
+            "release` wrote."
+        )
     _check_count(entries, limits)
     whole = disks == [0, 0, entries] and offset + directory == size - _END.size
     if not whole or directory > entries * _DIRECTORY_BYTES or tail.startswith(b"PK\6\7"):

@@ -48,6 +48,7 @@ from kernelease.errors import (
     ParameterError,
     ResourceError,
     SourceError,
+    in_words,
 )
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import own_kind
@@ -86,6 +87,7 @@ def save(
     return target
 
 
+@in_words
 def load(path: str | Path, *, limits: Limits | None = None) -> Any:
     """Open a release that `save` wrote. Refuses a bundle whose files do not match their sums."""
     files = checked_files(path, limits=limits)

@@ -60,7 +60,9 @@ def load_private_key(path: str | Path) -> Ed25519PrivateKey:
             f"{path} is encrypted: give an unencrypted key (openssl pkey -in FILE -out FILE2)."
         ) from error
     except (ValueError, UnsupportedAlgorithm) as error:
-        raise SigningError(f"{path} is not a private key in PEM form. `kernelease keys` makes one.") from error
+        raise SigningError(
+            f"{path} is not a private key in PEM form. Give signing_key.pem, which `kernelease keys make` wrote."
+        ) from error
     if not isinstance(key, Ed25519PrivateKey):
         raise SigningError(f"{path} must be an Ed25519 key, got {_kind(key)}.")
     return key

@@ -28,7 +28,7 @@ from kernelease.bundle.container import (
 )
 from kernelease.bundle.saving import documents, holds_rows, measurements_of, release_of
 from kernelease.certificate import Certificate, LedgerEntry, Measurements, described
-from kernelease.errors import BundleError, KerneleaseError
+from kernelease.errors import BundleError, KerneleaseError, in_words
 from kernelease.exact.encode import Encoder
 from kernelease.ledger_file import LedgerFile
 from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
@@ -124,6 +124,7 @@ def on_trust(found: Iterable[Finding], *, refit: bool) -> tuple[str, ...]:
     return (*ON_TRUST, *here, *(() if refit else (WITHOUT_REFIT,)))
 
 
+@in_words
 def verify(
     path: str | Path,
     *,

@@ -1,6 +1,7 @@
 """The `kernelease` command, its exit codes, and what becomes of errors and warnings."""
 
 import importlib
+import re
 import sys
 import warnings
 from collections.abc import Iterator, Mapping
@@ -15,6 +16,7 @@ from typer.main import get_command
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, KerneleaseError, ParameterError
 from kernelease.machine import require_memory
+from kernelease.strangers import web_refusal
 
 # --------------------
 # Exit codes, and what becomes of errors and warnings.
@@ -37,6 +39,51 @@ def notes(error: BaseException) -> list[str]:
     return list(getattr(error, "__notes__", []))
 
 
+UsageError: type[Exception] = typer.BadParameter.__bases__[0]  # of the click that Typer uses, its own or another's
+_USAGE = (  # what click says of a wrong call, and what is said here
+    (r"Missing (?:option|argument|parameter:?) '?([^'.]+)'?.*", r"\1 is missing."),
+    (r"No such option:? '?([^' ]+?)'?\.? \(Possible options: ([^,)]+).*\)", r"There is no option \1. Did you mean \2?"),
+    (r"No such option:? '?([^' ]+?)'?\.?( Did you mean .*\?)?", r"There is no option \1.\2"),
+    (r"No such command '(.*?)'\.(.*)", r"There is no command \1.\2"),
+    (r"Option '(.*)' requires an argument\.", r"\1 needs a value after it."),
+    (r"Got unexpected extra arguments?(?:\(s\))? \((.*)\)", r"Too many words: \1. A text with spaces goes in quotes."),
+    (r"Invalid value for '(.*?)': .*valid (?:number|float).*", r"\1 must be a number, with a point: 0.5 or 1e-6."),
+    (r"Invalid value for '(.*?)': .*valid integer.*", r"\1 must be a whole number, as 1000."),
+    (r"Invalid value for '(.*?)': .*(?:greater than or equal to|>=) ?(\d+).*", r"\1 must be at least \2."),
+    (r"Invalid value for '(.*?)': .*'(.*?)' is not one of (.*?)\.?", r"\1 must be one of \3, got '\2'."),
+    (r"Invalid value for '(.*?)': .*'(.*?)' does not exist\.", r"\1: there is no file or folder \2. Check its name."),
+    (r"Invalid value for '(.*?)': (.*)", r"\1: \2"),
+)
+
+
+def usage_in_words(message: str, command: str) -> str:
+    """A wrong call in one line: what is wrong with it, and where to look.
+
+    >>> usage_in_words("Missing option '--schema'.", "kernelease release")
+    '--schema is missing. `kernelease release --help` lists what there is.'
+    """
+    path = re.search(r"'([^']+)' does not exist", message)
+    if path and (refusal := web_refusal(path[1])):
+        return refusal
+    matches = ((re.fullmatch(said, message, re.DOTALL), told) for said, told in _USAGE)
+    told = next((found.expand(told) for found, told in matches if found), message)
+    return f"{told} `{command} --help` lists what there is."
+
+
+@contextmanager
+def _usage_in_words() -> Iterator[None]:
+    """Wrong calls become one line on stderr. That no word was given at all is none: help is shown then."""
+    try:
+        yield
+    except UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":
+            raise
+        path = getattr(getattr(error, "ctx", None), "command_path", "")
+        command = " ".join(["kernelease", *path.split()[1:]])  # however the program was started
+        typer.echo(f"error: {usage_in_words(error.format_message(), command)}", err=True)  # type: ignore[attr-defined]
+        raise typer.Exit(WRONG) from None
+
+
 class Commands(TyperGroup):
     """The root of all commands: errors that kernelease raises on purpose become one line on stderr and an exit code."""
 
@@ -44,7 +91,7 @@ class Commands(TyperGroup):
         """Run the command. What is not a `KerneleaseError` is a defect, and keeps its traceback; notes end it."""
         try:
             require_memory(LEAST_MEMORY, "run a command")
-            with _warnings_in_words():
+            with _warnings_in_words(), _usage_in_words():
                 return super().invoke(ctx)
         except KerneleaseError as error:
             typer.echo(" ".join([f"error: {error}", *notes(error)]), err=True)
@@ -107,9 +154,23 @@ def _load(name: str) -> Any:
     alone = typer.Typer(add_completion=False)
     if isinstance(found, typer.Typer):
         alone.add_typer(found, name=name)
-        return get_command(alone).commands[name]  # type: ignore[attr-defined]  # a group, for a Typer was added
+        return _readable(get_command(alone).commands[name])  # type: ignore[attr-defined]  # a group: a Typer was added
     alone.command(name)(found)
-    return get_command(alone)
+    return _readable(get_command(alone))
+
+
+def _readable(command: Any) -> Any:
+    """The command, with no word after an option that takes none: help would say `--json <bool>`."""
+    for one in (command, *getattr(command, "commands", {}).values()):
+        _clear(one.get_params(typer.Context(one)))
+    return command
+
+
+def _clear(params: list[Any]) -> list[Any]:
+    for param in params:
+        if getattr(param, "is_flag", False) and param.metavar is None:
+            param.metavar = ""
+    return params
 
 
 class Root(Commands):
@@ -121,6 +182,15 @@ class Root(Commands):
     def list_commands(self, ctx: Any) -> list[str]:
         """Their names, without loading them."""
         return list(self.commands)
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words that are left for a command."""
+        with _usage_in_words():
+            return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: Any) -> Any:
+        """Its options, as help shows them."""
+        return _clear(super().get_params(ctx))
 
 
 app = typer.Typer(cls=Root, no_args_is_help=True, add_completion=True, pretty_exceptions_enable=False)

@@ -16,9 +16,13 @@ def read_config(path: Path, group: Any) -> dict[str, Any]:
         text = read_text(path)
         data = parse_toml(text)
     except OSError as error:
-        raise ParameterError(f"The configuration file {path} can't be read: {error.strerror}.") from error
+        raise ParameterError(
+            f"The configuration file {path} can't be read: {error.strerror}. Check its name."
+        ) from error
     except ValueError as error:  # not TOML, not text, or more than is read
-        raise ParameterError(f"The configuration file {path} is not valid TOML: {error}.") from error
+        raise ParameterError(
+            f"The configuration file {path} is not valid TOML: {error}. Write name = value, one in a line."
+        ) from error
     return _File(path.name, text).defaults(data, group, ())
 
 

@@ -44,6 +44,9 @@ def query(
         Whose, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Whose.TABLE,
     level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="Also show what each error is made of: noise, sampling, bias.")
+    ] = False,
     as_json: Json = False,
     quiet: Quiet = False,
 ) -> None:
@@ -69,4 +72,4 @@ def query(
     answer = compare_groups(QUESTIONS[name].answer(asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
     fields |= {"target": of.value, "level": level, **record(answer, level)}
-    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level))
+    Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, parts=parts))

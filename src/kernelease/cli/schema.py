@@ -108,7 +108,7 @@ def _check_target(out: Path) -> None:
     if os.path.lexists(out):
         raise ParameterError(f"{out} already exists. Choose another name.")
     if not os.access(out.absolute().parent, os.W_OK | os.X_OK):
-        raise ParameterError(f"{out} can't be written: its folder is missing or read-only.")
+        raise ParameterError(f"{out} can't be written: its folder is missing or read-only. Make it first.")
 
 
 def _write(text: str, out: Path, *, private: bool) -> None:

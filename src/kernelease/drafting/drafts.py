@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from kernelease.analysis.comparisons.tables import as_table
 from kernelease.drafting.measured_domain import draft_schema
-from kernelease.errors import ParameterError, SchemaError
+from kernelease.errors import ParameterError, SchemaError, in_words
 from kernelease.sources.opening import open_source, read_public
 from kernelease.strangers import parse_json, read_text
 from kernelease.table.draft import draft as draft_columns
@@ -103,6 +103,7 @@ def _type(column: Mapping[str, Any]) -> pa.DataType | None:
 # `ke.draft` itself.
 
 
+@in_words
 def draft(
     data: Any = None,
     *,

@@ -18,6 +18,7 @@ from kernelease.arguments import SchemaLike, schema_of
 from kernelease.arrays import Integers
 from kernelease.drafting.findings import Finding, Level, Report, rough_share, share
 from kernelease.drafting.tally import Tally, column_findings, date_format, local_numerals
+from kernelease.errors import in_words
 from kernelease.sources.csv.file import CsvFile
 from kernelease.sources.csv.records import CellParser, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
@@ -523,6 +524,7 @@ def _text(value: object) -> str:
 MOST_LOOKED_AT = 2**20  # rows whose cells a release looks at by itself: damage of a format shows in fewer
 
 
+@in_words
 def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: float | None = None) -> Report:
     r"""What a release would make of the rows of a table, cell by cell, before any budget is spent.
 

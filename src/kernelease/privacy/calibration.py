@@ -170,9 +170,9 @@ def check_epsilon_delta(epsilon: float, delta: float) -> None:
     if not all(isinstance(one, Real) for one in given):
         raise ParameterError(f"epsilon and delta must be numbers, got {epsilon!r} and {delta!r}.")
     if not 0.0 < epsilon < math.inf:
-        raise ParameterError(f"epsilon must be positive and finite, got {epsilon!r}.")
+        raise ParameterError(f"epsilon must be positive and finite, got {epsilon!r}. From 0.1 to 10 is usual.")
     if not 0.0 <= delta < 1.0:
-        raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}.")
+        raise ParameterError(f"delta must be at least 0 and below 1, got {delta!r}. 1e-6 is usual.")
 
 
 def _check_delta(delta: float) -> None:

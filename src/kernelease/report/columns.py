@@ -305,30 +305,51 @@ def strength_record(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | 
 
 def worth(answers: Answers, pairs: list[dict[str, Any]]) -> dict[str, list[str]]:
     """What the release is good for, and what not: a few words each, from noisy numbers and their noise alone."""
-    singles = [item for item in answers.items if len(item.columns) == 1]
-    every = len(answers.items) - len(singles)
-    noises = [item.noise for item in singles if item.noise is not None]
+    every = len(_of(answers, 2))
     seen = sum(pair["association"] is not None and pair["association"]["seen"] for pair in pairs)
     good, bad = [], []
-    if noises:
-        good.append(f"shares of single columns to ± {_percent(_TWO_SIDED * max(noises) / answers.rows)}")
+    if (share := _share(answers)) is not None:
+        good.append(f"shares of single columns to ± {share}")
     if seen:
         good.append(f"relations between {seen:,} of {every:,} pairs of columns")
     elif every:
         bad.append("relations between columns: the noise hides them, or they were not measured")
-    limits = [sorted(one.smallest for one in some if one.smallest is not None) for some in (singles, _pairs(answers))]
-    if limits[0]:
-        bad.append(f"groups under {_about(limits[0][-1]):,} rows")
-    if limits[1] and seen:
-        bad.append(f"groups by two columns under {_about(limits[1][len(limits[1]) // 2]):,} rows")
+    alone, together = _smallest(answers)
+    if alone is not None:
+        bad.append(f"groups under {alone:,} rows")
+    if together is not None and seen:
+        bad.append(f"groups by two columns under {together:,} rows")
     return {"good": good, "bad": bad}
+
+
+def worth_in_words(answers: Answers) -> list[str]:
+    """The same from the noise alone, without a look at how strongly columns go together: a sentence or two."""
+    share, (alone, together) = _share(answers), _smallest(answers)
+    found = [] if share is None else [f"Shares of single columns are known to ± {share} or better."]
+    if alone is not None:
+        pairs = "" if together is None else f", groups by two columns under about {together:,}"
+        found.append(f"Groups under {alone:,} rows are too small to see{pairs}.")
+    return found
+
+
+def _share(answers: Answers) -> str | None:
+    """How far a share of a single column may be off, of the column with the most noise."""
+    noises = [item.noise for item in _of(answers, 1) if item.noise is not None]
+    return _percent(_TWO_SIDED * max(noises) / answers.rows) if noises else None
+
+
+def _smallest(answers: Answers) -> tuple[int | None, int | None]:
+    """The smallest group that every column can show, and that half of the pairs can."""
+    limits = [sorted(one.smallest for one in _of(answers, count) if one.smallest is not None) for count in (1, 2)]
+    alone, together = limits
+    return _about(alone[-1]) if alone else None, _about(together[len(together) // 2]) if together else None
 
 
 _TWO_SIDED = 1.96  # convention: standard errors of a 95 % interval
 
 
-def _pairs(answers: Answers) -> list[Answerable]:
-    return [item for item in answers.items if len(item.columns) == 2]
+def _of(answers: Answers, count: int) -> list[Answerable]:
+    return [item for item in answers.items if len(item.columns) == count]
 
 
 def _percent(share: float) -> str:

@@ -314,7 +314,7 @@ def check_page(out: str | Path, *, overwrite: bool = False) -> None:
     if Path(out).suffix.lower() not in _ENDINGS:
         raise BundleError(f"{out}: the name of a page must end in .html.")
     if not overwrite and os.path.lexists(out):
-        raise BundleError(f"{out} already exists. Choose another name, or ask to overwrite it.")
+        raise BundleError(f"{out} already exists. Choose another name, or give --overwrite (overwrite=True in Python).")
 
 
 def write_page(content: Mapping[str, Any], out: str | Path, *, overwrite: bool = False) -> Path:

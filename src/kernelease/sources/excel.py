@@ -43,7 +43,7 @@ class ExcelSheet(FileSource):
         except library.PasswordError:
             raise SourceError(f"{path} is protected by a password. Save it without one.") from None
         except (library.CalamineError, OSError):
-            raise SourceError(f"{path} is not a workbook that can be read.") from None
+            raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None
         header = tuple(_text(cell) or "" for cell in first)
         if not any(header):
             raise SourceError(f"{path} has an empty sheet. Its first line must name the columns.")

@@ -39,7 +39,9 @@ class ParquetFile(FileSource):
             _ = schema.names  # a damaged name shows when it is decoded
         except (OSError, UnicodeError, pa.ArrowException) as error:
             refuse_shortage(error)
-            raise SourceError(f"{path} is not a Parquet file that can be read.") from None
+            raise SourceError(
+                f"{path} is not a Parquet file that can be read. Check its name, or save it again."
+            ) from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
 
     def names(self) -> tuple[str, ...]:

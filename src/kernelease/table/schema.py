@@ -619,7 +619,8 @@ def _told_line(error: tomllib.TOMLDecodeError, text: str) -> str:
     """A message of the TOML parser, with its line in front."""
     message, _, place = str(error).rpartition(" (at ")
     line = re.match(r"line ([0-9]+)", place)
-    return f"line {line[1] if line else text.count(chr(10)) + 1}: is not valid TOML: {message}"
+    where = f"line {line[1] if line else text.count(chr(10)) + 1}: is not valid TOML: {message}"
+    return where if "=" in text else f"{where}. A schema is a TOML file, which `kernelease schema draft` makes"
 
 
 def _jsonable(value: Any) -> Any:

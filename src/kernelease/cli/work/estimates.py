@@ -1,5 +1,6 @@
 """Estimates as tables for people and as records for programs."""
 
+import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
@@ -67,16 +68,24 @@ def _finite(value: float) -> float | None:
     return float(value) if math.isfinite(value) else None
 
 
-def show(answer: "Answer", level: float) -> tuple[RenderableType, ...]:
-    """What is shown to people."""
+def show(answer: "Answer", level: float, *, parts: bool = False) -> tuple[RenderableType, ...]:
+    """What is shown to people; with `parts`, what the error is made of, too."""
     if isinstance(answer, EstimateTable):
         cells = [(label, *map(str, row)) for label, row in zip(answer.rows, answer.estimates, strict=True)]
         every = {f"{row}, {column}": answer[row, column] for row in answer.rows for column in answer.columns}
         return (grid((answer.title, *answer.columns), cells), *(line(text) for text in _remarks(every)))
+    if isinstance(answer, Estimate):
+        told = (answer.about, *_cells(answer, level), *(_parts(answer) if parts else ()))
+        weak = [line(text) for text in _remarks({"all": answer})]
+        return (grid(("", "estimate", *_header(level, parts)), [told]), *weak)
     estimates = {_label(named): one for named, one in _entries(answer)}
-    header = (_title(answer), "estimate", f"{100.0 * level:.4g} % interval", "noise", "sampling", "bias")
-    rows = [(label, *_cells(estimate, level)) for label, estimate in estimates.items()]
+    header = (_title(answer), "estimate", *_header(level, parts))
+    rows = [(label, *_cells(one, level), *(_parts(one) if parts else ())) for label, one in estimates.items()]
     return (grid(header, rows), *(line(text) for text in _remarks(estimates)))
+
+
+def _header(level: float, parts: bool) -> tuple[str, ...]:
+    return (f"{100.0 * level:.4g} % interval", *(_PARTS if parts else ()))
 
 
 def _label(named: Mapping[str, str | None]) -> str:
@@ -89,17 +98,27 @@ def _title(answer: "Answer") -> str:
     return answer.formula if isinstance(answer, Regression) else ""
 
 
-def _cells(estimate: Estimate, level: float) -> tuple[str, ...]:
+_PARTS = ("noise", "sampling", "bias")
+
+
+def _cells(estimate: Estimate, level: float) -> tuple[str, str]:
+    """The value, with its margin where both sides are alike, and the ends of the interval in as many digits."""
     low, high = estimate.interval(level)
-    parts = (estimate.parts.noise, estimate.parts.sampling, estimate.parts.bias)
-    ends = [_printed_number(end) if estimate.calendar is None else estimate.told(end) for end in (low, high)]
-    interval = f"{ends[0]} to {ends[1]}" if math.isfinite(high - low) else "not bounded"
+    if estimate.calendar is not None or not math.isfinite(estimate.value + high - low):
+        bounded = f"{estimate.told(low)} to {estimate.told(high)}" if math.isfinite(high - low) else "not bounded"
+        return estimate.told(estimate.value) if math.isfinite(estimate.value) else "unknown", bounded
+    digits = estimate.digits(level)
+    value, *ends = (f"{one:,.{digits}f}" for one in (estimate.value, low, high))
+    below, above = estimate.value - low, high - estimate.value
+    alike = abs(below - above) <= 0.1 * max(below, above)
+    return f"{value} ± {max(below, above):,.{digits}f}" if alike else value, " to ".join(ends)
+
+
+def _parts(estimate: Estimate) -> tuple[str, ...]:
+    """What the error is made of, of a date in days; what is only left of rounding is 0."""
     days = 1.0 if estimate.calendar is None else estimate.calendar.day
-    return str(estimate), interval, *(_printed_number(part / days) for part in parts)
-
-
-def _printed_number(value: float) -> str:
-    return number(_finite(value))
+    least = 1e-9 * max(abs(estimate.value), estimate.standard_error)
+    return tuple(number(_finite(0.0 if part <= least else part / days)) for part in dataclasses.astuple(estimate.parts))
 
 
 def _remarks(estimates: Mapping[str, Estimate]) -> list[str]:

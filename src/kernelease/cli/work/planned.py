@@ -13,10 +13,15 @@ from kernelease.report import sheet
 from kernelease.table.schema import Schema
 
 _NOISE: Final = ("cells", "noise of a count", "noise of a share")
-_BY_EPSILON: Final = ("epsilon", "share, column", "share, pair", "found at 1 %", "found at 5 %", "noise")
+_BY_EPSILON: Final = ("epsilon", "noise of a share", "of two columns", "found with 1 %", "with 5 % accused", "noise")
 PLANNED = "What a release would be like. No data were touched."
-_UNIT = "Standard deviations, in rows and as a share of them: what is smaller can't be seen in the release."
-_SCALE = "Bars: the noise of a pair (or column), on a scale of powers of ten."
+_UNIT = (
+    "Noise is a standard deviation, in rows and as a share of all rows. What is smaller can't be seen in the release."
+)
+_SCALE = (
+    "Found: in how many cases an attacker finds a given row who accuses 1 % or 5 % of the innocent. Bars: the noise of "
+    "a pair (or column), on a scale of powers of ten."
+)
 _PAIRS = 10  # shown of all pairs
 _BAR = 30  # characters of a bar, so that a line fits 80
 MOST_REHEARSED = 1_000_000  # rows: a rehearsal then ends within minutes
@@ -26,12 +31,14 @@ def plan_tables(expected: Plan, all_pairs: bool) -> list[RenderableType]:
     """The plan for people."""
     columns, pairs = _columns_and_pairs(expected)
     listed = pairs if all_pairs else pairs[:_PAIRS]
-    shown: list[RenderableType] = [facts(_facts(expected)), line(""), grid(("column", *_NOISE), map(_row, columns))]
+    said = [*map(line, (*expected.notices, *expected.advice)), line("")]
+    shown: list[RenderableType] = [*said, facts(_facts(expected)), line("")]
+    shown.append(grid(("column", *_NOISE), map(_row, columns)))
     if pairs:
         shown += [line(""), grid(("pair", *_NOISE), map(_row, listed))]
     if len(listed) < len(pairs):
         shown.append(line(f"and {len(pairs) - len(listed)} pairs with less noise (--all-pairs lists them)"))
-    return [*shown, line(""), _curve(expected.settings), line(""), *map(line, (*expected.notices, *expected.advice))]
+    return [*shown, line(_UNIT), line(""), _curve(expected.settings), line(_SCALE)]
 
 
 def plan_parts(expected: Plan) -> list[str]:
@@ -46,9 +53,13 @@ def plan_parts(expected: Plan) -> list[str]:
 
 
 def _columns_and_pairs(expected: Plan) -> tuple[list[Floor], list[Floor]]:
-    """The floors of single columns, and those of pairs, the noisiest first."""
-    columns = [floor for floor in expected.floors if len(floor.columns) == 1]
-    pairs = sorted((floor for floor in expected.floors if len(floor.columns) > 1), key=lambda floor: -floor.count)
+    """The floors of single columns, and those of pairs, the noisiest first: of each the one in the finest cells."""
+    finest: dict[tuple[str, ...], Floor] = {}
+    for floor in expected.floors:
+        if floor.columns not in finest or floor.cells > finest[floor.columns].cells:
+            finest[floor.columns] = floor
+    columns = [floor for floor in finest.values() if len(floor.columns) == 1]
+    pairs = sorted((floor for floor in finest.values() if len(floor.columns) > 1), key=lambda floor: -floor.count)
     return columns, pairs
 
 
@@ -83,7 +94,16 @@ def _round(value: float) -> str:
 
 
 def _row(floor: Floor) -> tuple[str, ...]:
-    return " × ".join(floor.columns), f"{floor.cells:,}", number(floor.count), number(floor.share)
+    return " × ".join(floor.columns), f"{floor.cells:,}", number(floor.count), _percent(floor.share)
+
+
+def _percent(share: float | None) -> str:
+    """A share in per cent, in three digits.
+
+    >>> _percent(0.002061), _percent(0.5), _percent(None)
+    ('0.206 %', '50 %', '-')
+    """
+    return "-" if share is None else f"{100.0 * share:.3g} %"
 
 
 def _curve(settings: tuple[Setting, ...]) -> RenderableType:
@@ -98,8 +118,8 @@ def _bars(settings: tuple[Setting, ...]) -> list[tuple[tuple[str, ...], float]]:
     low, high = math.log10(min(noise)), math.log10(max(noise))
     compared = []
     for setting, value in zip(settings, noise, strict=True):
-        found = (f"{rate:.1%}" for rate in setting.attacker.values())
-        cells = (f"{setting.epsilon:g}", number(setting.column), number(setting.pair), *found)
+        found = (f"{100.0 * rate:.1f} %" for rate in setting.attacker.values())
+        cells = (f"{setting.epsilon:g}", _percent(setting.column), _percent(setting.pair), *found)
         compared.append((cells, (math.log10(value) - low) / (high - low or 1.0)))
     return compared
 

@@ -172,6 +172,17 @@ QUESTIONS: dict[str, Question] = {
 _CALL = re.compile(r"\s*([\w-]+)\s*\((.*)\)\s*", re.DOTALL)
 
 
+_HABITS = {  # what other tools call it, and the operands that it has by itself
+    "median": ("quantile", ("0.5",)),
+    "average": ("mean", ()),
+    "share": ("probability", ()),
+    **dict.fromkeys(("std", "sd"), ("standard-deviation", ())),
+    "var": ("variance", ()),
+    **dict.fromkeys(("value-counts", "value_counts", "table"), ("histogram", ())),
+    "corr": ("correlation", ()),
+}
+
+
 def read_question(question: str, operands: list[str]) -> tuple[str, list[str]]:
     """The question and its operands, written as words or as a call."""
     call = _CALL.fullmatch(question)
@@ -179,10 +190,11 @@ def read_question(question: str, operands: list[str]) -> tuple[str, list[str]]:
         question = call[1]
         listed = question in QUESTIONS and QUESTIONS[question].listed
         operands = [part.strip() for part in call[2].split(",")] if listed else [call[2].strip()]
+    question, more = _HABITS.get(question, (question.replace("_", "-"), ()))
     names = tuple(QUESTIONS)
     if question not in names:
         raise ParameterError(f"query: must be one of {', '.join(names)}, got {question!r}.{nearest(question, names)}")
-    operands = [operand for operand in operands if operand]
+    operands = [operand for operand in (*operands, *more) if operand]
     known = QUESTIONS[question]
     if not known.least <= len(operands) <= known.most:
         raise ParameterError(f"query: {question} takes {known.example}; got {len(operands)} operands.")

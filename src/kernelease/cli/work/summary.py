@@ -160,9 +160,9 @@ def certificate_facts(certificate: Certificate) -> list[tuple[str, object]]:
 
 def attacker_words(rates: dict[float, float], one: str) -> str:
     """The best chance of an attacker to spot a given row, or person."""
-    return f"finds a given {one} at best in " + ", ".join(
-        f"{power:.1%} of cases at {rate:.0%} false alarms" for rate, power in rates.items()
-    )
+    first, *others = ((f"{100.0 * power:.1f} %", f"{100.0 * rate:g} %") for rate, power in rates.items())
+    more = "".join(f", in {power} if {rate} are" for power, rate in others)
+    return f"finds a given {one} in at most {first[0]} of cases if {first[1]} of the innocent are accused{more}"
 
 
 def attacker_fields(rates: dict[float, float]) -> dict[str, float]:

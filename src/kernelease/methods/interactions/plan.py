@@ -115,10 +115,12 @@ class Plan:
     promises: tuple["Promise", ...] = ()  # of the analyses that were promised
 
     def _repr_html_(self) -> str:
-        best = ", ".join(f"{power:.1%} at {rate:.0%} false alarms" for rate, power in self.attacker.items())
+        best = ", ".join(
+            f"{power:.1%} if {rate:.0%} of the innocent are accused" for rate, power in self.attacker.items()
+        )
         about = [
             (f"{self.one}s", f"{self.rows:,}"),
-            (f"attacker finds a given {self.one}", f"at best in {best}"),
+            (f"attacker finds a given {self.one}", f"in at most {best}"),
             ("noisy numbers", f"{self.numbers:,}"),
             ("time and memory", f"about {self.seconds:.0f} s of one core, {self.memory / 1e6:.0f} MB"),
         ]

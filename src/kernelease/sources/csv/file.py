@@ -124,7 +124,9 @@ class CsvFile(FileSource):
             with _stream(path) as stream:
                 names = format.names or _header(stream, path, format)
         except (OSError, EOFError):
-            raise SourceError(f"CSV file {path} can't be opened: it may not be read, or is damaged.") from None
+            raise SourceError(
+                f"CSV file {path} can't be opened: it may not be read, or is damaged. Save it again."
+            ) from None
         return cls(path=path, stamp=stamp, header=names, format=format, batch_rows=batch_rows)
 
     def names(self) -> tuple[str, ...]:
@@ -149,6 +151,8 @@ class CsvFile(FileSource):
         if other is not None:
             name = "a tab" if other == "\t" else f"{other!r}"
             said += f" Its first line is one cell with {name} in it: give --separator, or [source] separator."
+        if self.header[0].lstrip().lower().startswith(("<!doctype", "<html", "<?xml")):
+            said += " Its first line is that of a web page: download the table itself."
         if any(LOST in name for name in self.header):
             said += f" Its first line is not in {self.format.encoding}: give --encoding, or [source] encoding."
         return said

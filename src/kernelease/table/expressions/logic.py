@@ -15,6 +15,7 @@ from kernelease.errors import ParameterError, closest
 from kernelease.table.columns.column import Column
 from kernelease.table.expressions.terms import (
     END,
+    KEYWORDS,
     PARTS,
     SHOWN,
     Calculated,
@@ -258,6 +259,7 @@ _STRENGTH = {
     (Kind.KEYWORD, "or"): _OR,
     (Kind.KEYWORD, "and"): _AND,
     **{(Kind.KEYWORD, word): _TEST for word in ("is", "in", "not")},
+    (Kind.WORD, "between"): _TEST,  # no word of the language elsewhere: a column may have that name
     **{(Kind.SIGN, operator): _TEST for operator in OPERATORS},
     **{(Kind.SIGN, sign): _SUM for sign in "+-"},
     **{(Kind.SIGN, sign): _PRODUCT for sign in "*/"},
@@ -309,7 +311,7 @@ class _Parser:
     """Precedence climbing: a part, then whatever binds it more strongly than what stood before it."""
 
     def __init__(self, found: list[Token], columns: Mapping[str, Column]) -> None:
-        self._tokens = found[::-1]  # the next one is last
+        self._tokens = [_lowered(token, columns) for token in reversed(found)]  # the next one is last
         self._columns = columns
         self._depth = 0
         self._signs = 0
@@ -364,10 +366,17 @@ class _Parser:
             raise unreadable(f"{word!r} is asked of a column, not of {_told(left)}")
         if word == "is":
             return self._is(left)
+        if word == "not" and self._took(Kind.WORD, "between"):
+            return Negated(part=self._between(left))
         if word == "not":
             self._expect(Kind.KEYWORD, "in")
             return Negated(part=self._in(left))
-        return self._in(left)
+        return self._between(left) if word == "between" else self._in(left)
+
+    def _between(self, column: Column) -> Condition:
+        low = _compared(column, ">=", self._expression(_TEST))
+        self._expect(Kind.KEYWORD, "and")
+        return Joined(parts=(low, _compared(column, "<=", self._expression(_TEST))), every=True)
 
     def _joined(self, first: Part, word: str, strength: int) -> Condition:
         parts = [_condition(first), _condition(self._expression(strength))]
@@ -456,6 +465,13 @@ class _Parser:
     def _expect(self, kind: Kind, text: str) -> None:
         if not self._took(kind, text):
             raise unreadable(f"{text!r} is expected, not {self._next()}")
+
+
+def _lowered(token: Token, columns: Mapping[str, Column]) -> Token:
+    """AND for and, and so on, unless there is a column of that name."""
+    small = token.text.lower()
+    known = token.kind is not Kind.WORD or token.text in columns or small not in (*KEYWORDS, "between")
+    return token if known else Token(Kind.WORD if small == "between" else Kind.KEYWORD, small)
 
 
 def _condition(part: Part) -> Condition:

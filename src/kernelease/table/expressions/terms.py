@@ -25,7 +25,8 @@ KEYWORDS = frozenset({"and", "or", "not", "in", "is", "null", "true", "false", "
 
 _TOKEN = re.compile(  # possessive, so that no text takes longer than its length
     r"""\s*+(?:
-        (?P<sign><=|>=|==|!=|[<>(),+\-*/])
+        (?P<sign><=|>=|==|!=|<>|&&|\|\||[=<>(),+\-*/])
+      | (?P<date>[0-9]{4}-[0-9]{2}-[0-9]{2}(?:[T\ ][0-9]{2}:[0-9]{2}(?::[0-9]{2})?+)?+)(?![\w.\-])
       | (?P<number>(?:[0-9]++(?:\.[0-9]*+)?+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+)(?![\w.])
       | '(?P<text>[^']*+(?:''[^']*+)*+)'
       | "(?P<quoted>[^"]*+(?:""[^"]*+)*+)"
@@ -35,7 +36,9 @@ _TOKEN = re.compile(  # possessive, so that no text takes longer than its length
     re.VERBOSE,
 )
 _WORD = re.compile(r"[^\W\d]\w*+(?:[.\-]++\w++)*+")
-_EXAMPLE = "Write age > 30 and sex == 'Female', with and, or, not, in ('a', 'b'), is null; = is ==, <> is !=."
+_EXAMPLE = "Write age > 30 and sex == 'Female', with and, or, not, in ('a', 'b'), between 1 and 2, is null."
+_OTHER_SIGNS = {"=": "==", "<>": "!="}  # as SQL and others have them
+_JOINTS = {"&&": "and", "||": "or"}
 SHOWN = 40  # characters of a text that a message repeats
 
 
@@ -45,6 +48,7 @@ class Kind(StrEnum):
     """What a token is, by the groups of the pattern."""
 
     SIGN = "sign"
+    DATE = "date"
     NUMBER = "number"
     TEXT = "text"
     QUOTED = "quoted"
@@ -93,6 +97,10 @@ def _token(kind: Kind, text: str) -> Token:
         return Token(kind, text.replace("''", "'"))
     if kind is Kind.QUOTED:
         return Token(kind, text.replace('""', '"'))
+    if kind is Kind.DATE:
+        return Token(Kind.TEXT, text.replace(" ", "T"))
+    if kind is Kind.SIGN:
+        return Token(Kind.KEYWORD, _JOINTS[text]) if text in _JOINTS else Token(kind, _OTHER_SIGNS.get(text, text))
     return Token(Kind.KEYWORD if kind is Kind.WORD and text in KEYWORDS else kind, text)
 
 
