@@ -17,6 +17,7 @@ from kernelease.analysis.inference import UnknownLimits
         (31204.4, 12.3, "31,204 ± 24"),
         (5.0, 0.0, "5 ± 0"),
         (-3.0, 1.0, "-3.0 ± 2.0"),
+        (0.4, 0.0, "0.4 ± 0.0"),
     ],
 )
 def test_it_prints_two_digits_of_its_error(value, noise, told):
@@ -41,6 +42,8 @@ def test_whole_numbers_have_no_decimals():
     limits = UnknownLimits((59.0, 61.0))
     assert str(Estimate(value=60.0, parts=Parts(noise=0.5), limits=limits)) == "60 ± 1"
     assert str(Estimate(value=60.5, parts=Parts(noise=0.5), limits=limits)) == "60.5 (59.0 to 61.0)"
+    cents = UnknownLimits((3.52, 3.53))
+    assert str(Estimate(value=3.52, parts=Parts(noise=0.01), limits=cents)) == "3.52 (3.52 to 3.53)"
 
 
 def test_parts_add_up():

@@ -13,9 +13,9 @@ from kernelease.answers.release import Release
 from kernelease.bundle.saving import save
 from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.work.demonstration import SCHEMA, generated_table
-from kernelease.fit import NormalPoints
-from kernelease.kernels import Gaussian
-from kernelease.pipeline import measure
+from kernelease.fit import NormalPoints, PublicPoints
+from kernelease.kernels import Gaussian, Spectrum
+from kernelease.pipeline import measure, release
 from kernelease.table.columns import Boolean, Category, Date, Integer, Number
 
 ROWS = 3_000
@@ -154,3 +154,33 @@ def vectors() -> Release:
     method = Subspace(points=NormalPoints(dimension=2, scale=2.0), count=20)
     points, privacy = draw.normal(size=(500, 2)), Privacy(epsilon=2.0, delta=1e-6)
     return measure(points, kernel=Gaussian(lengthscale=1.0), method=method, privacy=privacy, seed=0).fit()
+
+
+def classes() -> Release:
+    """Vectors of norm 1 in three classes that lie apart."""
+    draw = np.random.default_rng(9)
+    names = np.array(["sport", "science", "law"], dtype=object)
+    code = draw.integers(0, 3, 2_000)
+    rows = 0.3 * draw.normal(size=(2_000, 12)) + 1.5 * np.eye(3, 12)[code]
+    privacy = Privacy(epsilon=2.0, delta=1e-6)
+    return release(rows, labels=names[code], classes=list(names), privacy=privacy, seed=0)
+
+
+def words() -> Release:
+    """Texts, which a kernel compares: rows that are no numbers."""
+    draw = np.random.default_rng(10)
+    known = np.array([["anna"], ["berta"], ["carla"], ["dora"]], dtype=object)
+    rows = known[draw.integers(0, 4, 300)]
+    method = Subspace(points=PublicPoints(points=known), count=4)
+    privacy = Privacy(epsilon=2.0, delta=1e-6)
+    return measure(rows, kernel=Spectrum(n=2), method=method, privacy=privacy, seed=0).fit()
+
+
+def tails(mean: float = 30.0) -> Release:
+    """A number most of whose declared range is empty."""
+    draw = np.random.default_rng(11)
+    cost = np.minimum(draw.exponential(mean, 4_000).astype(int), 10_000)
+    table = pa.table({"cost": cost, "paid": draw.random(4_000) < 0.5})
+    columns = (Integer(name="cost", min=0, max=10_000), Boolean(name="paid"))
+    schema = Schema(name="costs", columns=columns, neighbours="replace-one")
+    return measure(table, schema=schema, privacy=Privacy(epsilon=3.0, delta=1e-6), seed=0).fit()

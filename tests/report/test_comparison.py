@@ -63,6 +63,25 @@ def test_columns_that_are_declared_otherwise_are_named(years) -> None:
     assert {column["name"] for column in record["columns"]} == {"age", "education", "hours", "employed"}
 
 
+def test_numbers_whose_cells_were_laid_otherwise_are_compared_by_ranges() -> None:
+    """Both declare the cost alike; what was seen in each laid other cells. In the second table costs are doubled."""
+    first, second = releases.tails(), releases.tails(60.0)
+    laid = [one.measurements.laid.schema.column("cost").labels() for one in (first, second)]
+    assert laid[0] != laid[1]
+    record = comparison_record(first, second)
+    assert record["only"] == []
+    (cost,) = [column for column in record["columns"] if column["name"] == "cost"]
+    assert len(cost["values"]) >= 5
+    assert all(value["label"] for value in cost["values"])
+    assert any(value["moved"] for value in cost["values"])
+    for value in cost["values"]:  # the interval of the difference holds the difference of the values
+        difference, low, high = value["difference"]
+        assert low <= difference <= high
+        assert difference == pytest.approx(value["first"][0] - value["second"][0], abs=1e-6)
+    assert sum(value["first"][0] for value in cost["values"]) == pytest.approx(1.0, abs=0.05)
+    assert record["comparisons"] == sum(len(column["values"]) for column in record["columns"])
+
+
 def test_vectors_are_not_compared(years) -> None:
     with pytest.raises(ParameterError, match="counts of their columns"):
         comparison_record(years[0], releases.vectors())

@@ -15,7 +15,9 @@ from typer.testing import CliRunner
 from kernelease import Privacy
 from kernelease.analysis.estimate import Estimate
 from kernelease.answers.release import Release
+from kernelease.bundle.saving import save
 from kernelease.cli import app
+from kernelease.cli.work.demonstration import SCHEMA
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
 from tests.report.browser import Reader
@@ -24,6 +26,7 @@ pytestmark = pytest.mark.slow
 
 AXE = Path(__file__).parent / "axe" / "axe.min.js"
 PANELS = ("what", "columns", "pairs", "ask", "rows", "officer")
+VECTOR_PANELS = ("what", "points", "rows", "officer")
 BOXES = """(all) => all.map((one) => {
     const box = one.getBoundingClientRect();
     return [box.left, box.right, box.top, box.bottom];
@@ -96,6 +99,12 @@ def _answers(page, by: str) -> list[str]:
     return page.locator("#answer .estimate" if by else "#answer .big").all_inner_texts()
 
 
+def _printed(page, by: str) -> list[str]:
+    """What the command line prints, where the page says a share in percent."""
+    place = page.locator("#answer .estimate" if by else "#answer .big")
+    return place.evaluate_all("(all) => all.map((one) => one.dataset.printed)")
+
+
 def _copied(page, label: str) -> str:
     return page.locator("#lines .copyable", has_text=label).locator("code").inner_text()
 
@@ -125,7 +134,7 @@ def _far(page, expected: list[Estimate], by: str) -> float:
 
 def _alike(page, expected: list[Estimate], by: str) -> bool:
     """A hundred-thousandth of a margin is below every shown digit; texts differ where a digit is about to turn."""
-    texts = _answers(page, by)
+    texts = _printed(page, by)
     turned = [text for text, one in zip(texts, expected, strict=True) if text != str(one) and not one.says_little]
     return _far(page, expected, by) < 1e-4 and len(turned) <= 1
 
@@ -184,7 +193,7 @@ def test_commands_that_are_copied_work(page: Path, bundle: Path, reader: Reader)
             assert words[:3] == ["kernelease", "query", str(bundle)]
             result = CliRunner().invoke(app, words[1:])
             assert result.exit_code == 0, result.output
-            assert all(text.split()[0] in result.output for text in _answers(shown, question[3])), question
+            assert all(text.split()[0] in result.output for text in _printed(shown, question[3])), question
 
 
 def test_a_link_opens_the_same_answer(page: Path, reader: Reader) -> None:
@@ -215,6 +224,64 @@ def test_examples_are_about_columns_that_are_there(page: Path, reader: Reader) -
             examples.nth(place).click()
             assert shown.get_by_label("Condition", exact=True).input_value() == examples.nth(place).inner_text()
             assert shown.locator("#answer .big").count() == 1
+
+
+def test_shares_are_said_in_percent(page: Path, people, reader: Reader) -> None:
+    with reader.opened(page, "ask?what=probability&event=employed+%3D+true") as shown:
+        expected = people[0].probability("employed == true")
+        said = shown.inner_text("#answer .big")
+        assert float(said.split()[0]) == pytest.approx(100 * expected.value, abs=0.1)
+        assert "%" in said
+        assert shown.get_attribute("#answer .big", "data-printed") == str(expected)
+        assert "%" in shown.locator("#answer p").nth(1).inner_text()
+
+
+def test_columns_are_looked_up_and_put_into_the_condition(page: Path, reader: Reader) -> None:
+    with reader.opened(page, "ask") as shown:
+        assert shown.locator(".names li").count() == 0  # made when it is unfolded
+        shown.get_by_text("All columns and their values").click()
+        lines = shown.locator(".names li")
+        lines.nth(5).wait_for()
+        assert lines.count() == 6
+        assert "female, male" in lines.nth(1).inner_text()
+        assert "18 to 99" in lines.nth(0).inner_text()
+        shown.get_by_label("Condition", exact=True).fill("sex = 'male'")
+        lines.nth(4).get_by_role("button").click()
+        assert shown.get_by_label("Condition", exact=True).input_value().startswith("sex = 'male' and employed")
+        assert shown.locator("#answer .big").count() == 1
+
+
+def test_cards_lie_without_gaps(page: Path, reader: Reader) -> None:
+    """In each column of the page, the next card begins where the one above it ends, and no two overlap."""
+    with reader.opened(page, "columns") as shown:
+        for card in shown.locator("#column-cards article").all():
+            card.scroll_into_view_if_needed()
+            card.locator("svg.plot").wait_for()
+        shown.wait_for_timeout(200)  # their heights are told to the grid
+        places = shown.locator("#column-cards article").evaluate_all(BOXES)
+        for left in {place[0] for place in places}:
+            column = sorted(place[2:] for place in places if place[0] == left)
+            for (_, bottom), (top, _) in itertools.pairwise(column):
+                assert 0 <= top - bottom <= 28
+
+
+def _whole_numbers(texts: list[str]) -> list[float]:
+    return [float(text.replace(",", "")) for text in texts if text.replace(",", "").isdigit()]
+
+
+def test_pictures_keep_to_where_rows_are(tmp_path: Path, reader: Reader) -> None:
+    """Of a number whose declared range is a hundred times too wide, the picture shows the part that holds the rows; and
+    no share is above 100 %."""
+    with reader.opened(report_release(releases.tails(), tmp_path / "page.html"), "columns") as shown:
+        card = shown.locator("#column-0")
+        card.locator("svg.plot").wait_for()
+        assert "holds all values" in card.inner_text()
+        texts = card.locator("svg text").all_text_contents()
+        assert max(_whole_numbers(texts)) <= 1_000
+        assert max(float(text.split("\u00a0")[0]) for text in texts if text.endswith("%")) <= 100
+        card.get_by_role("button", name="all").click()
+        assert "holds all values" not in card.inner_text()
+        assert max(_whole_numbers(card.locator("svg text").all_text_contents())) >= 5_000
 
 
 @pytest.mark.parametrize("what", ["Command", "Python", "Link"])
@@ -525,15 +592,68 @@ def test_nothing_else_runs_or_is_fetched(page: Path, reader: Reader) -> None:
         reader.wrong.clear()
 
 
+def _barriers(page: Path, reader: Reader, *, checks: bool = True, **options: object) -> list[object]:
+    """What axe finds in every panel of a page, with whatever is folded unfolded."""
+    told: list[object] = []
+    with reader.opened(page, checks=checks, **options) as shown:
+        shown.evaluate(AXE.read_text())
+        tabs = shown.locator("[role=tab]")
+        for place in range(max(1, tabs.count())):
+            if tabs.count():
+                tabs.nth(place).click()
+            shown.evaluate(
+                "document.querySelectorAll('section.current details').forEach((one) => { one.open = true; })"
+            )
+            found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            told += [(place, one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
+    return told
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier(page: Path, scheme: str, reader: Reader) -> None:
-    with reader.opened(page, color_scheme=scheme) as shown:
+    assert _barriers(page, reader, color_scheme=scheme) == []
+
+
+@pytest.mark.parametrize("kind", ["vectors", "classes", "words", "wide", "compared", "owner", "changed"])
+def test_axe_finds_no_barrier_in_other_pages(kind: str, tiny: Path, tiny_table, tmp_path, reader) -> None:
+    path = tmp_path / f"{kind}-private.html"
+    if kind == "compared":
+        other = save(releases.tiny()[0], tmp_path / "other")
+        report_bundle(tiny, path, compare=other)
+    elif kind == "owner":
+        report_bundle(tiny, path, private=tiny_table[1])
+    elif kind == "changed":
+        changed = tmp_path / "changed"
+        shutil.copytree(tiny, changed)
+        (changed / "datasheet.md").write_text("# Other\n")
+        report_bundle(changed, path)
+    else:
+        made = releases.wide(24, 600) if kind == "wide" else getattr(releases, kind)()
+        report_release(made, path)
+    for scheme in ("light", "dark"):
+        assert _barriers(path, reader, color_scheme=scheme) == [], scheme
+
+
+def test_axe_finds_no_barrier_in_plans_and_budgets(tmp_path: Path, reader: Reader) -> None:
+    schema = tmp_path / "people.toml"
+    schema.write_text(SCHEMA, encoding="utf-8")
+    pages = [tmp_path / "plan.html", tmp_path / "budget.html"]
+    promise = ["--epsilon", "1", "--delta", "1e-6"]
+    run = CliRunner().invoke
+    run(app, ["plan", "--schema", str(schema), "--rows", "9000", *promise, "--html", str(pages[0])])
+    run(app, ["budget", "create", str(tmp_path / "ledger"), *promise, "--dataset", "people"])
+    run(app, ["budget", "show", str(tmp_path / "ledger"), "--html", str(pages[1])])
+    for path in pages:
+        assert _barriers(path, reader, checks=False) == [], path.name
+
+
+def test_axe_would_find_a_barrier(page: Path, reader: Reader) -> None:
+    """The broken twin: a button without a name."""
+    with reader.opened(page) as shown:
         shown.evaluate(AXE.read_text())
-        for panel in PANELS:
-            shown.locator(f"#tab-{panel}").click()
-            found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-            told = [(one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
-            assert told == [], panel
+        shown.evaluate("document.querySelector('main').append(document.createElement('button'))")
+        found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+        assert "button-name" in [one["id"] for one in found]
 
 
 def test_panels_are_reached_by_keys(page: Path, reader: Reader) -> None:
@@ -563,6 +683,10 @@ def test_paper_shows_the_promise_and_the_officer_s_part(page: Path, reader: Read
         shown.emulate_media(media="print")
         visible = [panel for panel in PANELS if shown.locator(f"#panel-{panel}").is_visible()]
         assert visible == ["what", "officer"]
+        assert "documents are as their checksums say" in shown.inner_text("#seals .paper")
+        heights = shown.locator(".steps tbody tr").evaluate_all("(all) => all.map((one) => one.offsetHeight)")
+        assert sum(height > 0 for height in heights) == 25
+        assert "certificate.json has all of them" in shown.inner_text("#panel-officer")
         assert shown.pdf(format="A4").startswith(b"%PDF")
 
 
@@ -576,10 +700,37 @@ def test_a_sample_is_saved_as_csv(page: Path, reader: Reader) -> None:
 
 
 def test_vectors_have_a_page_too(tmp_path: Path, reader: Reader) -> None:
-    with reader.opened(report_release(releases.vectors(), tmp_path / "page.html")) as shown:
-        for panel in PANELS:
+    """A picture of all points, which weigh; how exact it is, beside a fresh sample; no panel without a word to say."""
+    with reader.opened(report_release(releases.vectors(), tmp_path / "page.html"), "points") as shown:
+        assert shown.locator("[role=tab]").all_inner_texts() == ["What is this?", "Points", "Rows", "For the officer"]
+        assert shown.locator("#point-picture circle").count() == 20
+        assert "as exact as a sample of about" in shown.inner_text("#panel-points")
+        assert "real rows" in shown.inner_text("#worth")
+        assert shown.locator("#panel-points select").count() == 0  # of two numbers there is one picture
+        for panel in VECTOR_PANELS:
             shown.locator(f"#tab-{panel}").click()
             assert shown.locator(f"#panel-{panel} h2").first.is_visible()
+
+
+def test_vectors_with_classes_are_shown_by_class_and_axis(tmp_path: Path, reader: Reader) -> None:
+    with reader.opened(report_release(releases.classes(), tmp_path / "page.html"), "points") as shown:
+        every = shown.locator("#point-picture circle").count()
+        assert every == 1_000
+        places = shown.locator("#point-picture circle").first.get_attribute("cx")
+        shown.get_by_label("Across", exact=True).select_option(index=2)
+        assert shown.locator("#point-picture circle").first.get_attribute("cx") != places
+        shown.get_by_role("button", name="sport", exact=True).click()
+        assert 100 < shown.locator("#point-picture circle").count() < every
+        assert shown.get_by_role("button", name="sport", exact=True).get_attribute("aria-pressed") == "true"
+        rows = shown.locator("#panel-points table", has_text="in the synthetic rows").locator("tbody tr")
+        assert rows.locator("th").all_inner_texts() == ["sport", "science", "law"]
+        shares = [float(text.split()[0]) for text in rows.locator("td:nth-child(2)").all_inner_texts()]
+        assert sum(shares) == pytest.approx(100.0, abs=0.2)
+
+
+def test_the_rows_of_objects_have_no_picture(tmp_path: Path, reader: Reader) -> None:
+    with reader.opened(report_release(releases.words(), tmp_path / "page.html"), "points") as shown:
+        assert "no numbers" in shown.inner_text("#panel-points")
 
 
 def test_the_owner_s_page_says_private_on_every_panel(tiny: Path, tiny_table, tmp_path: Path, reader: Reader) -> None:

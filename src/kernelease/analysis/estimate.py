@@ -458,11 +458,10 @@ class Estimate:
         return _number(number) if self.calendar is None else self.calendar.told(number)
 
     def digits(self, level: float = CONFIDENCE) -> int:
-        """How many decimals to print: two digits of the margin, and none where value and both ends are whole."""
+        """How many decimals to print: two digits of the margin, and no more than value and both ends have."""
         ends = (self.value, *self.interval(level))
-        if all(float(end).is_integer() for end in ends):
-            return 0
-        return _decimals(max(abs(end - self.value) for end in ends))
+        own, margin = max(map(_own_decimals, ends)), max(abs(end - self.value) for end in ends)
+        return min(own, _decimals(margin)) if margin > 0.0 else own
 
     def __float__(self) -> float:
         return float(self.value)
@@ -543,6 +542,16 @@ def _decimals(margin: float) -> int:
     (2, 3, 0, 0, 0)
     """
     return min(12, max(0, 1 - math.floor(math.log10(margin)))) if margin > 0.0 else 0
+
+
+def _own_decimals(value: float) -> int:
+    """How many decimals a number has, as it is written.
+
+    >>> _own_decimals(60.0), _own_decimals(0.1 + 0.2), _own_decimals(1e-7)
+    (0, 1, 7)
+    """
+    text = f"{value:.12f}".rstrip("0")
+    return len(text.partition(".")[2])
 
 
 def _number(value: float) -> str:

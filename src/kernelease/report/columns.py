@@ -412,7 +412,8 @@ def _worst(
     """The furthest cells of each marginal: their atoms, or of leaves in groups the groups."""
     for marginal, (rows, counts), scores in found:
         shown = atom_cells(marginal, levels)
-        for cell in np.argsort(-np.abs(scores))[:MOST_SHOWN].tolist():
+        told = np.abs(scores) * (np.maximum(rows, counts) >= 0.5)  # where both say none, noise alone is below 0
+        for cell in np.argsort(-told)[:MOST_SHOWN].tolist():
             yield {
                 "columns": list(marginal.columns),
                 "atoms": [

@@ -18,11 +18,13 @@ from kernelease.measured.views import common_coarsening
 from kernelease.report.columns import figure, strength_record
 from kernelease.report.marginals import atom_cells, number, numbers, shown_marginals
 from kernelease.table.columns.column import Celled, Column
+from kernelease.table.expressions.terms import spell_name
 from kernelease.table.schema import Schema
 
 Share: TypeAlias = tuple[float, float]
 """An estimate and its standard error."""
 _BARS = 24  # convention: cells of a number that are compared one by one; more are joined to runs
+_RANGES = 10  # convention: ranges of a number whose cells differ, of which each is asked of both releases
 
 
 def comparison_record(first: Release, second: Release) -> dict[str, Any]:
@@ -31,7 +33,7 @@ def comparison_record(first: Release, second: Release) -> dict[str, Any]:
     The noises of two releases are independent, unless both are fits of the same measurements; the page says so then.
     """
     ours, theirs = (_counted(release)[0] for release in (first, second))
-    shared = [column for column in ours if column.name in theirs.names and _alike(column, theirs.column(column.name))]
+    shared = [column for column in ours if column.name in theirs.names and _related(first, second, column)]
     every = {*ours.names, *theirs.names} - {column.name for column in shared}
     columns = [record for column in shared for record in _column(first, second, ours, theirs, column)]
     comparisons = _marked(columns)
@@ -69,6 +71,12 @@ def _alike(one: Column, other: Column) -> bool:
     return one.tag == other.tag and one.nullable == other.nullable and one.labels() == other.labels()
 
 
+def _related(first: Release, second: Release, column: Column) -> bool:
+    """Whether both declare a column alike, though its cells may have been laid otherwise."""
+    declared = [one for one in (first.schema, second.schema) if one is not None and column.name in one.names]
+    return len(declared) == 2 and _alike(*(one.column(column.name) for one in declared))
+
+
 # --------------------
 # Columns: shares of each value, and of ranges of a number.
 
@@ -76,6 +84,10 @@ def _alike(one: Column, other: Column) -> bool:
 def _column(first: Release, second: Release, ours: Schema, theirs: Schema, column: Column) -> Iterator[dict[str, Any]]:
     """One record, or none where one of the two has no counts of the column."""
     place, other = ours.names.index(column.name), theirs.names.index(column.name)
+    if isinstance(column, Celled) and not _alike(column, theirs.columns[other]):
+        values = list(_ranges(first, second, column, theirs.columns[other]))
+        yield {"name": column.name, "place": place, "mean": _mean(first, second, column), "values": values}
+        return
     finest, theirs_too = _finest(first, place), _finest(second, other)
     if finest is None or theirs_too is None:
         return
@@ -85,6 +97,39 @@ def _column(first: Release, second: Release, ours: Schema, theirs: Schema, colum
         for bar in _bars(column, [cells, others])
     ]
     yield {"name": column.name, "place": place, "mean": _mean(first, second, column), "values": values}
+
+
+def _ranges(first: Release, second: Release, column: Celled, other: Column) -> Iterator[dict[str, Any]]:
+    """Shares of ranges of a number whose cells differ: each release is asked, and allows for the cells that it cuts.
+
+    Ranges begin where cells of the coarser one do, so that only the other one cuts cells.
+    """
+    coarser = column if not isinstance(other, Celled) or column.size <= other.size else other
+    lows, own, name = coarser.bounds()[0], column.bounds()[0], spell_name(column.name)
+    cuts = lows[:: max(1, math.ceil(len(lows) / _RANGES))]
+    for low, high in itertools.pairwise([*cuts, math.inf]):
+        begin, end = f"{low:.12g}", f"{high:.12g}"
+        atoms = np.flatnonzero((own >= low) & (own < high)).tolist() or [int(np.searchsorted(own, low)) - 1]
+        if math.isfinite(high):
+            yield _range(first, second, atoms, f"{begin} to {end}", f"{name} >= {begin} and {name} < {end}")
+        else:
+            yield _range(first, second, atoms, f"{begin} or more", f"{name} >= {begin}")
+    if column.nullable:
+        yield _range(first, second, [column.size - 1], "NULL", f"{name} is null")
+
+
+def _range(first: Release, second: Release, atoms: list[int], label: str, condition: str) -> dict[str, Any]:
+    """The share of a range in both releases, and their difference; the estimate itself says whether it stands out."""
+    one, other = first.probability(condition), second.probability(condition)
+    difference = one - other
+    return {
+        "atoms": atoms,
+        "label": label,
+        "first": figure(one)[:3],
+        "second": figure(other)[:3],
+        "difference": figure(difference)[:3],
+        "estimate": difference,
+    }
 
 
 def _finest(release: Release, place: int) -> tuple[MeasuredMarginal, Integers] | None:
@@ -120,10 +165,14 @@ def _marked(columns: list[dict[str, Any]]) -> int:
     intervals that hold 0 in 95 % of cases, many leave it out by noise alone.
     """
     values = [value for column in columns for value in column["values"]]
+    level = 1.0 - (1.0 - CONFIDENCE) / max(1, len(values))
     for value in values:
+        if "estimate" in value:
+            low, high = value.pop("estimate").interval(level)
+            value["moved"] = low > 0.0 or high < 0.0
+            continue
         error, laplace = value.pop("error"), value.pop("laplace")
-        factor = critical_value(1.0 - (1.0 - CONFIDENCE) / len(values), laplace=laplace)
-        value["moved"] = abs(value["difference"][0]) > factor * error
+        value["moved"] = abs(value["difference"][0]) > critical_value(level, laplace=laplace) * error
     return len(values)
 
 

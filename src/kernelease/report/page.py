@@ -31,6 +31,7 @@ from kernelease.report.columns import column_records, disagreements, mean_record
 from kernelease.report.comparison import comparison_record
 from kernelease.report.marginals import marginal_records, number
 from kernelease.report.owner import check_private_name, owner_record
+from kernelease.report.points import points_record, points_worth
 
 # --------------------
 # The guarantee: in words, as a curve of risk, step by step.
@@ -160,7 +161,7 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     """What the page says of a release; `bundle` is where it lies, for commands to copy."""
     known = release.measurements.measured.neighbours is Neighbours.REPLACE_ONE
     about: dict[str, Any] = {
-        "title": release.measurements.domain.name,
+        "title": "Vectors" if release.schema is None else release.measurements.domain.name,
         "bundle": bundle,
         "version": __version__,
         "rows": number(release.measurements.measured.rows),
@@ -181,7 +182,8 @@ def _of_table(release: Release) -> dict[str, Any]:
     """What only a declared table has; of vectors, and of features measured together, the lists are empty."""
     schema, measured = release.measurements.laid.schema, release.measurements.measured
     if schema is None:
-        return _EMPTY
+        points = points_record(release)
+        return _EMPTY | {"points": points, "worth": None if points is None else points_worth(points)}
     codes = Encoder(schema).encode(release.rows).astype(np.int64)
     if not isinstance(measured, NoisyBlocks):
         columns = column_records(release, schema, codes, None)

@@ -27,6 +27,7 @@ SCRIPTS = (  # in the order in which they are read: each uses what stands before
     "pairs.js",
     "filter.js",
     "ask.js",
+    "points.js",
     "rows.js",
     "officer.js",
     "owner.js",

@@ -6,7 +6,6 @@ const asked = { what: "probability", column: null, second: null, event: "", wher
 let askFields = null;
 
 function askPanel() {
-  if (DATA.columns.length === 0) return [el("h2", {}, "Ask"), el("p", {}, "This release is of vectors: ask it in Python."), copyable("Python", `kernelease.load(${pythonText(DATA.bundle)})`)];
   const names = DATA.columns.map((column, place) => [place, short(column.name)]);
   const numeric = names.filter(([place]) => DATA.columns[place].mean !== undefined), redo = (change) => (value) => { change(value); ask(); };
   const offered = STATISTICS.filter(([what]) => what !== "mean" || numeric.length > 0).filter(([what]) => what !== "crosstab" || names.length > 1);
@@ -26,9 +25,34 @@ function askPanel() {
     el("form", { class: "controls", onsubmit: (event) => event.preventDefault() }, Object.values(askFields).map(({ field }) => field)),
     el("p", { class: "hint" }, "Write conditions such as ", examples().flatMap((text, place) => [place === 0 ? null : ", ", el("button", { type: "button", class: "example", onclick: () => { setAsked({ what: "probability", event: text }); ask(); } }, text)]),
       ". Join them by and, or, not.", nullHint()),
+    columnList(),
     el("div", { id: "answer", "aria-live": "polite" }),
     el("div", { id: "lines" }),
   ];
+}
+
+/** Every column with what it holds, to look up and to put into the condition. */
+function columnList() {
+  const add = (text) => () => {
+    const { control } = asked.what === "probability" ? askFields.event : askFields.where, before = control.value.trim();
+    control.value = before === "" ? text : `${before} and ${text}`;
+    asked[asked.what === "probability" ? "event" : "where"] = control.value;
+    ask();
+  };
+  const list = el("ul", { class: "names" });
+  const details = el("details", { ontoggle: () => {
+    if (list.childElementCount > 0) return;
+    list.append(...DATA.columns.map((column) => el("li", {}, el("button", { type: "button", class: "example", onclick: add(exampleOf(column)) }, short(column.name, 40)), ` ${valuesText(column)}`)));
+  } }, el("summary", {}, "All columns and their values"), list);
+  return details;
+}
+
+/** What a column holds: its range, or its first values. */
+function valuesText(column) {
+  const known = valuesOf(column), missing = column.nullable ? ", or null" : "";
+  if (isCelled(column)) return `${boundText(column, known[0])} to ${boundText(column, known.at(-1))}${missing}`;
+  const texts = known.slice(0, 12).map((atom) => short(valueText(column, atom), 24));
+  return `${texts.join(", ")}${known.length > texts.length ? ` and ${known.length - texts.length} more` : ""}${missing}`;
 }
 
 function nullHint() {
@@ -140,24 +164,36 @@ function remarksOn(estimate) {
   return [estimate.little ? "Too small to tell: the interval is wider than the answer." : "", estimate.cut ? CUT : "", estimate.remark ?? ""].filter((text) => text !== "").join(" ");
 }
 
-/** An estimate with all its digits, for whoever reads the page by a program. */
-function digitsIn({ value, low, high }) {
-  return { "data-value": String(value), "data-low": String(low), "data-high": String(high) };
+/** An estimate with all its digits, and as the command line prints it, for whoever reads the page by a program. */
+function digitsIn({ value, low, high, text }) {
+  return { "data-value": String(value), "data-low": String(low), "data-high": String(high), "data-printed": text };
+}
+
+/** An estimate as people say it: a share in percent. */
+function saidOf(estimate, what) {
+  return what === "probability" && Number.isFinite(estimate.value) ? shareText(estimate) : estimate.text;
+}
+
+/** The ends of an interval, in percent where they are those of a share. */
+function endsOf({ value, low, high }, what) {
+  if (!Number.isFinite(low) || !Number.isFinite(high)) return "";
+  const digits = Math.min(3, decimals(100 * Math.max(value - low, high - value, 0) || 1));
+  return what === "probability" ? `${fixed(100 * low, digits)} to ${fixed(100 * high, digits)}${HARD}%` : `${brief(low)} to ${brief(high)}`;
 }
 
 function groupsShown(groups, by, what) {
   const rows = groups.map(({ label, atoms, estimate }) => ({ label, atoms, estimate: estimate ?? NOBODY }));
   if (by === null) {
-    const [{ estimate }] = rows, share = what === "probability" && Number.isFinite(estimate.value);
-    return el("div", { class: "answer" }, el("p", { class: "big", ...digitsIn(estimate) }, estimate.text),
-      el("p", {}, Number.isFinite(estimate.low) && Number.isFinite(estimate.high) ? `95 % interval: ${share ? `${brief(estimate.low)} to ${brief(estimate.high)}, that is ${percent(estimate.low)} to ${percent(estimate.high)}` : `${brief(estimate.low)} to ${brief(estimate.high)}`}` : ""),
+    const [{ estimate }] = rows, ends = endsOf(estimate, what);
+    return el("div", { class: "answer" }, el("p", { class: "big", ...digitsIn(estimate) }, saidOf(estimate, what)),
+      el("p", {}, ends === "" ? "" : `95 % interval: ${ends}`),
       el("p", { class: "remark" }, remarksOn(estimate)));
   }
   const column = DATA.columns[by], table = tableOf(`by ${short(column.name)}`, [short(column.name), "estimate", "95 % interval", ""],
-    rows.map(({ label, estimate }) => [named(label), el("span", { class: "estimate", ...digitsIn(estimate) }, estimate.text), `${brief(estimate.low)} to ${brief(estimate.high)}`, estimate.little ? "too small to tell" : ""]), (place) => place === 1 || place === 2);
+    rows.map(({ label, estimate }) => [named(label), el("span", { class: "estimate", ...digitsIn(estimate) }, saidOf(estimate, what)), endsOf(estimate, what), estimate.little ? "too small to tell" : ""]), (place) => place === 1 || place === 2);
   const notes = [...new Set(rows.map(({ estimate }) => (estimate.cut ? CUT : "")).concat(rows.map(({ estimate }) => estimate.remark ?? "")))].filter((text) => text !== "");
-  const entries = rows.map(({ label, atoms, estimate }) => ({ label, atoms, mark: NaN, ...estimate }));
-  const drawn = rows.length > 120 ? null : what === "mean" || what === "probability" ? dots(entries, 620, `${what} by ${short(column.name)}`)
+  const entries = rows.map(({ label, atoms, estimate }) => ({ label, atoms, mark: NaN, ...estimate, text: saidOf(estimate, what) }));
+  const drawn = rows.length > 120 ? null : what === "mean" || what === "probability" ? dots(entries, 620, `${what} by ${short(column.name)}`, what === "probability" ? shareTick : tickText)
     : distribution(column, entries.map((entry) => ({ ...entry, value: entry.value / DATA.rows, low: entry.low / DATA.rows, high: entry.high / DATA.rows })), 620, { marked: null, most: 40 });
   return el("div", { class: "answer" }, drawn === null ? null : el("div", { class: "figure" }, drawn), table, notes.map((text) => el("p", { class: "remark" }, text)));
 }

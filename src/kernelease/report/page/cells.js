@@ -88,26 +88,56 @@ function membersOf(groups) {
 const FINEST = 100; /* bars that a picture shows one by one */
 const COARSE = 48; /* bars of a column that has more cells */
 
-/** The atoms of each bar: as declared, or where these are many, in equal runs. Both ends, and NULL, stay by themselves. */
-function barsOf(column, fine = false) {
+/** The atoms of each bar: as declared, or where these are many, in equal runs. Both ends, and NULL, stay by themselves.
+
+    With a `trim`, all cells below and all above are a bar each. */
+function barsOf(column, fine = false, trim = null) {
   const atoms = Array.from({ length: column.size }, (_, atom) => atom);
-  if (fine || !isCelled(column) || atoms.length <= FINEST) return atoms.map((atom) => [atom]);
-  const last = column.low.length - 1, run = Math.ceil((last - 1) / COARSE), bars = [[0]];
-  for (let from = 1; from < last; from += run) bars.push(atoms.slice(from, Math.min(last, from + run)));
-  return [...bars, ...atoms.slice(last).map((atom) => [atom])];
+  if (fine || !isCelled(column) || (atoms.length <= FINEST && trim === null)) return atoms.map((atom) => [atom]);
+  const [first, last] = trim === null ? [1, column.low.length - 2] : [Math.max(1, trim[0]), Math.min(column.low.length - 2, trim[1])], run = Math.ceil((last - first + 1) / (last - first < FINEST ? FINEST : COARSE)), bars = first > 0 ? [atoms.slice(0, first)] : [];
+  for (let from = first; from <= last; from += run) bars.push(atoms.slice(from, Math.min(last + 1, from + run)));
+  const above = atoms.slice(last + 1, column.low.length);
+  return [...bars, ...(above.length === 0 ? [] : [above]), ...atoms.slice(column.low.length).map((atom) => [atom])];
+}
+
+const OUTSIDE = 0.001; /* of the rows, at either end of a picture, that may be drawn as one bar */
+
+/** The cells between which nearly all rows lie, where these take less than half of the axis; else null. */
+function trimOf(column) {
+  if (!isCelled(column) || column.low.length < 8 || column.synthetic === undefined) return null;
+  const shares = column.synthetic.slice(0, column.low.length), all = sum(shares) || 1, count = shares.length;
+  let [first, last, below, above] = [0, count - 1, 0, 0];
+  while (first < last && (below + shares[first]) / all <= OUTSIDE) below += shares[first++];
+  while (last > first && (above + shares[last]) / all <= OUTSIDE) above += shares[last--];
+  const reach = (one, other) => edgesOf(column, other)[1] - edgesOf(column, one)[0];
+  return last - first >= 4 && reach(first, last) < 0.5 * reach(0, count - 1) ? [first, last] : null;
+}
+
+/** What of an axis the middle nine tenths of the rows take, by where values lie on it. */
+function spreadOn(column, at, [first, last]) {
+  const shares = column.synthetic.slice(0, column.low.length), all = sum(shares) || 1, ends = [];
+  let below = 0;
+  shares.forEach((share, cell) => {
+    for (const part of [0.05, 0.95]) if (below / all < part && (below + share) / all >= part) ends.push(at(column.low[clip(cell, [first, last])]));
+    below += share;
+  });
+  return ends.length < 2 ? 0 : ends[1] - ends[0];
 }
 
 /** An axis of a column's values: where a value lies on it, from 0 to 1, which ends are points, and round ticks.
 
-    Cells that widen a lot with the value are drawn on a scale of logarithms. */
-function axisOf(column) {
+    Cells that widen a lot with the value are drawn on a scale of logarithms, where that spreads the rows more. */
+function axisOf(column, trim = null) {
   const count = column.low.length, widths = column.low.map((_, cell) => edgesOf(column, cell)).map(([low, high]) => high - low);
   const usual = [...widths].sort((one, other) => one - other)[Math.floor(count / 2)];
   const point = (cell) => count > 3 && widths[cell] < 0.5 * usual;
-  const [first, last] = [point(0) ? 1 : 0, count - 1 - (count > 1 && point(count - 1) ? 1 : 0)];
+  const ends = [point(0) ? 1 : 0, count - 1 - (count > 1 && point(count - 1) ? 1 : 0)];
+  const [first, last] = trim === null ? ends : [Math.max(trim[0], ends[0]), Math.min(trim[1], ends[1])];
   const [low, high] = [edgesOf(column, first)[0], edgesOf(column, last)[1]];
   const inner = widths.slice(first, last + 1), least = column.spacing ?? inner[0];
-  const log = low >= -least && high > 100 * least && Math.max(...inner) > 30 * Math.min(...inner);
+  const scaled = (from, to, place) => (value) => clip((place(value) - from) / (to - from || 1), [0, 1]), small = (value) => Math.log10(Math.max(value, least));
+  const [plainly, logarithmic] = column.synthetic === undefined ? [0, 1] : [spreadOn(column, scaled(low, high, (value) => value), [first, last]), spreadOn(column, scaled(small(low), small(high), small), [first, last])];
+  const log = low >= -least && high > 100 * least && Math.max(...inner) > 30 * Math.min(...inner) && plainly < 0.25 && logarithmic > 1.5 * plainly;
   const place = log ? (value) => Math.log10(Math.max(value, least)) : (value) => value;
   const [from, to] = [place(log ? Math.max(low, least) : low), place(high)];
   const at = (value) => Math.min(1, Math.max(0, (place(value) - from) / (to - from || 1)));
@@ -117,7 +147,7 @@ function axisOf(column) {
     if (column.type === "datetime") return dayTicks(low / (1000 * DAY), high / (1000 * DAY), most).map(({ at: day, text }) => ({ at: day * 1000 * DAY, text }));
     return ticksOf(low, high, most, column.type === "integer").map((value) => ({ at: value, text: tickText(value) }));
   };
-  return { at, ticks, log, points: { low: first === 1, high: last < count - 1 }, first, last };
+  return { at, ticks, log, points: { low: first > 0, high: last < count - 1 }, first, last };
 }
 
 /** Powers of ten between two of them. */

@@ -58,21 +58,23 @@ function tipOf(entry, marked) {
 }
 
 /** Cells as wide as they are, their area being the share. Points at the ends, and NULL, stand beside the axis. */
-function histogram(column, entries, width, { height = 190, marked = "synthetic rows", chosen = null, words = "" } = {}) {
-  const axis = axisOf(column), missing = entries.findIndex(({ atoms }) => isNull(column, atoms[0]));
+function histogram(column, entries, width, { height = 190, marked = "synthetic rows", chosen = null, words = "", trim = null } = {}) {
+  const axis = axisOf(column, trim), missing = entries.findIndex(({ atoms }) => isNull(column, atoms[0]));
   const [left, bottom, point, gap] = [44, 22, 7, 4], nullRoom = missing < 0 ? 0 : 44;
   const from = left + (axis.points.low ? point + gap : 0), to = width - 6 - nullRoom - (axis.points.high ? point + gap : 0);
   const x = (value) => from + axis.at(value) * (to - from);
   const places = entries.map(({ atoms }, place) => {
     if (place === missing) return [width - 6 - nullRoom / 2 - 9, width - 6 - nullRoom / 2 + 9];
     const [first, last] = [atoms[0], atoms.filter((atom) => !isNull(column, atom)).at(-1)];
-    if (axis.points.low && last === 0) return [left, left + point];
+    if (axis.points.low && last < axis.first) return [left, left + point];
     if (axis.points.high && first > axis.last) return [to + gap, to + gap + point];
     return [x(edgesOf(column, Math.max(first, axis.first))[0]), x(edgesOf(column, Math.min(last, axis.last))[1])];
   });
   const inside = entries.map((_, place) => place !== missing && places[place][0] >= from - 0.01 && places[place][1] <= to + 0.01);
   const widths = places.map(([start, end]) => Math.max(0.5, end - start)), usual = [...widths.filter((_, place) => inside[place])].sort((one, other) => one - other);
-  const typical = usual[Math.floor(usual.length / 2)] ?? point, even = usual.length === 0 || usual.at(-1) < 1.35 * usual[0];
+  const middling = usual[Math.floor(usual.length / 2)] ?? point, even = usual.length === 0 || usual.at(-1) < 1.35 * usual[0];
+  const dense = entries.map((entry, place) => (inside[place] && Number.isFinite(entry.value) ? entry.value / widths[place] : 0)), peak = dense.indexOf(Math.max(...dense, 0));
+  const typical = peak >= 0 && middling * dense[peak] > 1 ? widths[peak] : middling; /* so that no share is above 100 % */
   const scale = (place) => (inside[place] && !even ? typical / widths[place] : 1);
   const unit = even || axis.log ? "" : cellWidth(column, typical, places, entries, inside), top = unit === "" ? 10 : 24;
   const highs = entries.map((entry, place) => Math.max(Number.isFinite(entry.value) ? entry.high : 0, entry.mark || 0) * scale(place));
@@ -138,14 +140,14 @@ function leftOut(column, entries, most = MOST_BARS) {
 }
 
 /** Estimates with their intervals, one below the other. */
-function dots(entries, width, words) {
+function dots(entries, width, words, tick = tickText) {
   const clear = entries.filter(({ value, low, high }) => [value, low, high].every(Number.isFinite));
   if (clear.length === 0) return null;
   const [low, high] = [Math.min(...clear.map((entry) => entry.low)), Math.max(...clear.map((entry) => entry.high))];
   const texts = entries.map((entry) => short(entry.label ?? "", Math.max(8, Math.floor(width * 0.05))));
   const left = Math.min(width * 0.42, 14 + Math.max(...texts.map(roomOf))), [line, top] = [18, 4], height = top + line * entries.length + 22, floor = height - 20;
   const x = (value) => left + ((value - low) / (high - low || 1)) * (width - left - 18);
-  const ticks = apart(ticksOf(low, high, Math.max(2, Math.floor((width - left) / 70))).map((value) => ({ x: x(value), text: tickText(value) })));
+  const ticks = apart(ticksOf(low, high, Math.max(2, Math.floor((width - left) / 70))).map((value) => ({ x: x(value), text: tick(value) })));
   return picture(width, height, words, ticks.map(({ x: at }) => ruled(at, top, at, floor, "across")),
     entries.map((entry, row) => draw("g", {}, said(`${short(entry.label ?? "", 60)}: ${entry.text}`), written(left - 7, top + line * row + 13, texts[row], "end", "value"),
       clear.includes(entry) ? [ruled(x(entry.low), top + line * row + 9, x(entry.high), top + line * row + 9, "whisker"), draw("circle", { class: "dot", cx: x(entry.value), cy: top + line * row + 9, r: 4 })] : null)),

@@ -4,7 +4,6 @@ const ORDERS = [["declared", "as declared"], ["name", "by name"], ["relation", "
 const columnsView = { search: "", order: "declared", pinned: new Set(), cards: new Map() };
 
 function columnsPanel() {
-  if (DATA.columns.length === 0) return [el("h2", {}, "Columns"), el("p", {}, "This release is of vectors: it has no declared columns.")];
   const measured = DATA.marginals.length > 0, redo = (change) => (value) => { change(value); showColumns(); };
   return [
     el("h2", {}, "Columns"),
@@ -41,7 +40,20 @@ function showColumns() {
   for (const place of found) if (!cards.has(place)) cards.set(place, columnCard(DATA.columns[place], place));
   document.getElementById("column-cards").replaceChildren(...found.map((place) => cards.get(place)));
   document.getElementById("column-count").textContent = found.length === every.length ? `${every.length} columns` : `${found.length} of ${every.length} columns`;
+  laidOut(found.map((place) => cards.get(place)));
   found.forEach((place) => whenSeen(cards.get(place)));
+}
+
+/** Cards of several heights without gaps between them: each spans as many lines of the grid as it is high. */
+const LINE = 4, GAP = 20; /* pixels, as in the style sheet */
+const fitted = typeof ResizeObserver === "undefined" ? null : new ResizeObserver((changed) => {
+  for (const { target } of changed) target.style.gridRowEnd = `span ${Math.ceil((target.offsetHeight + GAP) / LINE)}`;
+});
+
+function laidOut(cards) {
+  if (fitted === null) return;
+  fitted.disconnect();
+  cards.forEach((card) => fitted.observe(card));
 }
 
 /** Draw a card once it is near the window. */
@@ -74,9 +86,9 @@ function columnCard(column, place) {
   card.draw = () => {
     card.drawn = true;
     card.classList.add("drawn");
-    const entries = entriesOf(place, barsOf(column, all)), rest = leftOut(column, entries);
-    figure.replaceChildren(distribution(column, entries, roomIn(figure), all ? { most: Infinity } : {}));
-    const many = isCelled(column) ? barsOf(column, true).length !== barsOf(column, false).length : rest > 0;
+    const trim = all ? null : trimOf(column), entries = entriesOf(place, barsOf(column, all, trim)), rest = leftOut(column, entries);
+    figure.replaceChildren(distribution(column, entries, roomIn(figure), all ? { most: Infinity } : { trim }), ...(trim === null ? [] : [el("p", { class: "hint" }, trimText(column, trim))]));
+    const many = isCelled(column) ? barsOf(column, true).length !== barsOf(column, false, trim).length : rest > 0;
     if (many && more.childElementCount === 0) {
       const toggle = el("button", { type: "button", class: "quiet", "aria-pressed": "false", onclick: () => {
         all = !all;
@@ -88,6 +100,12 @@ function columnCard(column, place) {
     if (facts.childElementCount === 0) facts.append(columnFacts(column, place));
   };
   return card;
+}
+
+/** What the bars at the ends of a trimmed picture hold. */
+function trimText(column, [first, last]) {
+  const ends = [first > 0 ? `below ${edgeText(column, [first])}` : null, last < column.low.length - 1 ? `from ${edgeText(column, [last + 1])} on` : null].filter(Boolean);
+  return `A bar at the end holds all values ${ends.join(", or ")}.`;
 }
 
 function columnFacts(column, place) {

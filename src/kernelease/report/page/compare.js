@@ -21,26 +21,26 @@ function comparePanel() {
     el("p", { class: "hint" }, `A difference is the first release less the second, in points of a percent. Each interval holds the true difference in 95 % of cases. “${MOVED}” is said where the noise does not explain it, even though ${whole(comparisons)} differences were looked at.`),
     el("p", { class: "key" }, sign("estimate", `${short(DATA.title, 40)}, with its 95 % interval`), sign("rows", short(title, 40))),
     el("div", { class: "cards broad" }, columns.map(compareCard)),
-    ...(pairs.length === 0 ? [] : [el("h3", {}, "Relations"), tableOf("Strength of relations in both releases", ["columns", "first", "second", ""],
+    ...(pairs.length === 0 ? [] : [el("h3", {}, "Relations"), tableOf("Strength of relations in both releases; apart: their intervals have nothing in common", ["columns", "first", "second", ""],
       pairs.slice(0, 60).map(({ names, first, second }) => [names.map((name) => short(name, 24)).join(" × "), associationText({ association: first }), associationText({ association: second }), apartText(first, second)]), (place) => place === 1 || place === 2)]),
   ];
 }
 
 /** Whether two intervals have nothing in common. */
 function apartText(first, second) {
-  return first !== null && second !== null && (first.low > second.high || second.low > first.high) ? MOVED : "";
+  return first !== null && second !== null && (first.low > second.high || second.low > first.high) ? "apart" : "";
 }
 
 function compareCard({ name, place, mean, values }) {
   const column = DATA.columns[place], figure = el("div", { class: "figure" }), most = 8;
   const told = [...values].sort((one, other) => other.moved - one.moved || Math.abs(other.difference[0] ?? 0) - Math.abs(one.difference[0] ?? 0)).slice(0, most);
   const left = el("div", {}, el("h3", {}, named(name)), figure, mean === null ? null : factsOf([["mean, first", figureOf(mean[0]).text], ["mean, second", figureOf(mean[1]).text], ["difference", figureOf(mean[2]).text]]));
-  const table = tableOf(values.length > most ? `The ${most} largest of ${values.length} differences` : "Differences of shares", ["", "difference", "first", "second"],
-    told.map(({ atoms, first, second, difference, moved }) => [short(labelOf(column, atoms), 28), [pointsText(figureOf(difference)), moved ? el("strong", { class: "moved" }, ` ${MOVED}`) : null], ...[first, second].map((one) => shareText(figureOf(one)))]), (at) => at > 0);
+  const table = tableOf(`${short(name, 40)}: ${values.length > most ? `the ${most} largest of ${values.length} differences` : "differences of shares"}`, ["", "difference", "first", "second"],
+    told.map(({ atoms, label, first, second, difference, moved }) => [short(label ?? labelOf(column, atoms), 28), [pointsText(figureOf(difference)), moved ? el("strong", { class: "moved" }, ` ${MOVED}`) : null], ...[first, second].map((one) => shareText(figureOf(one)))]), (at) => at > 0);
   const card = el("article", { class: "card beside" }, left, table);
   card.draw = () => {
     card.drawn = true;
-    const entries = values.map(({ atoms, first, second }) => ({ atoms, label: labelOf(column, atoms), ...figureOf(first), mark: figureOf(second).value }));
+    const entries = values.map(({ atoms, label, first, second }) => ({ atoms, label: label ?? labelOf(column, atoms), ...figureOf(first), mark: figureOf(second).value }));
     figure.replaceChildren(distribution(column, entries, roomIn(figure), { marked: "second release" }));
   };
   return card;

@@ -39,7 +39,7 @@ function tableOf(caption, header, rows, numeric = () => false, kind = null) {
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
     el("table", { class: [kind, rows.length <= 12 ? "short" : null].filter(Boolean).join(" ") || null },
       el("caption", {}, caption),
-      el("thead", {}, el("tr", {}, header.map((cell, place) => el("th", { scope: "col", class: side(place) }, cell)))),
+      el("thead", {}, el("tr", {}, header.map((cell, place) => (cell === "" ? el("td", {}) : el("th", { scope: "col", class: side(place) }, cell))))),
       el("tbody", {}, rows.map((row) => el("tr", {}, row.map((cell, place) =>
         place === 0 ? el("th", { scope: "row" }, cell) : el("td", { class: side(place) }, cell)))))));
 }

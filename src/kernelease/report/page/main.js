@@ -3,10 +3,12 @@
 const PANELS = [
   ...(DATA.comparison === undefined ? [] : [["compare", "Compared", comparePanel]]),
   ["what", "What is this?", overviewPanel],
-  ["columns", "Columns", columnsPanel],
-  ["pairs", "Pairs", pairsPanel],
-  ["ask", "Ask", askPanel],
-  ["rows", "Rows against answers", rowsPanel],
+  ...(DATA.columns.length === 0 ? [["points", "Points", pointsPanel], ["rows", "Rows", rowsPanel]] : [
+    ["columns", "Columns", columnsPanel],
+    ["pairs", "Pairs", pairsPanel],
+    ["ask", "Ask", askPanel],
+    ["rows", "Rows against answers", rowsPanel],
+  ]),
   ["officer", "For the officer", officerPanel],
   ...(DATA.owner === undefined ? [] : [["owner", "For the owner only", ownerPanel]]),
 ];
@@ -30,13 +32,14 @@ function fill(name) {
   if (panel.childElementCount > 0) return;
   panel.append(...(PRIVATE ? [el("p", { class: "private" }, "private: do not publish this page")] : []), ...make().flat(Infinity).filter((part) => part !== null));
   if (name === "what") showSeals();
-  if (name === "columns" && DATA.columns.length > 0) showColumns();
+  if (name === "columns") showColumns();
+  if (name === "points" && document.getElementById("point-picture") !== null) showPoints();
   if (name === "pairs" && DATA.pairs.length > 0) {
     showPairs();
     showPair(document.getElementById("pair"), pairsView.chosen);
     showFilter();
   }
-  if (name === "ask" && DATA.columns.length > 0) ask();
+  if (name === "ask") ask();
   if (name === "compare" || name === "owner") panel.querySelectorAll(".card").forEach(whenSeen);
 }
 

@@ -37,12 +37,17 @@ function decimals(margin) {
   return margin > 0 ? Math.min(12, Math.max(0, 1 - Math.floor(Math.log10(margin)))) : 0;
 }
 
+/** As many decimals as a number has by itself. */
+function ownDecimals(value) {
+  return (value.toFixed(12).replace(/0+$/, "").split(".")[1] ?? "").length;
+}
+
 /** A value and half the length of its interval, or both ends where these are not alike. */
 function estimateText(value, low, high) {
   const below = value - low, above = high - value;
   if (Number.isNaN(value)) return Number.isFinite(high - low) && low < high ? `unknown (${brief(low)} to ${brief(high)})` : "unknown";
   if (!Number.isFinite(below) || !Number.isFinite(above)) return `${brief(value)} (not bounded)`;
-  const margin = Math.max(below, above), digits = decimals(margin);
+  const margin = Math.max(below, above), own = Math.max(...[value, low, high].map(ownDecimals)), digits = margin > 0 ? Math.min(own, decimals(margin)) : own;
   if (Math.abs(below - above) <= 0.1 * margin) return `${fixed(value, digits)} ± ${fixed(margin, digits)}`;
   return `${fixed(value, digits)} (${fixed(low, digits)} to ${fixed(high, digits)})`;
 }

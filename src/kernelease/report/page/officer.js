@@ -27,7 +27,7 @@ function officerPanel() {
     boundsShown(),
     el("h3", {}, "Noise of each measurement"),
     stepsShown(),
-    el("h3", {}, "Data sheet"),
+    el("h3", { id: "sheet-title" }, "Data sheet"),
     datasheetShown(),
   ];
 }
@@ -65,7 +65,9 @@ function boundText(column, atom) {
 function stepsShown() {
   const detailed = DATA.steps.some((step) => step.length > 3);
   const rows = DATA.steps.map(([what, numbers, noise, share, round]) => [stepName(what), whole(numbers), brief(noise, 3), ...(detailed ? [percent(share, 2), String(round + 1)] : [])]);
-  return tableOf("Every measurement", ["what", "numbers", "noise (standard deviation)", ...(detailed ? ["share of the budget", "round"] : [])], rows, (place) => place > 0);
+  const table = tableOf("Every measurement", ["what", "numbers", "noise (standard deviation)", ...(detailed ? ["share of the budget", "round"] : [])], rows, (place) => place > 0);
+  table.classList.add("steps");
+  return [table, rows.length > 25 ? el("p", { class: "paper" }, `The first 25 of ${whole(rows.length)}: certificate.json has all of them.`) : null];
 }
 
 function stepName(what) {

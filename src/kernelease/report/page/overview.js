@@ -1,8 +1,8 @@
 /* What is this? */
 
 const RELATIONS = {
-  "replace-one": "tables that differ in one row, replaced by any other (replace-one)",
-  "add-remove": "tables of which one has one row more (add-remove)",
+  "replace-one": "tables that differ in one row, which is any other (replace-one)",
+  "add-remove": "tables that differ in one row, which is there or not (add-remove)",
 };
 
 function overviewPanel() {
@@ -11,8 +11,8 @@ function overviewPanel() {
     el("div", { class: "columns two" },
       el("div", {},
         el("h2", {}, "What is this?"),
-        el("p", { class: "lead" }, "A synthetic table, published in place of ", named(DATA.title, 60),
-          `, with the noisy ${DATA.columns.length === 0 ? "means" : "counts"} that it was made from. No row in it is a person.`),
+        el("p", { class: "lead" }, ...(DATA.columns.length === 0 ? ["Synthetic vectors, published in place of private ones, with the noisy means that they were made from."]
+          : ["A synthetic table, published in place of ", named(DATA.title, 60), ", with the noisy counts that it was made from."]), " No row in it is a person."),
         DATA.notices.map((notice) => el("p", { class: "notice bad" }, notice)),
         factsOf([
           ["Private table", `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],

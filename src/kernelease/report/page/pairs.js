@@ -13,7 +13,7 @@ function sortedPairs() {
 }
 
 function pairsPanel() {
-  if (DATA.pairs.length === 0) return [el("h2", {}, "Pairs"), el("p", {}, DATA.columns.length === 0 ? "This release is of vectors: it has no pairs of columns." : "No two columns were counted together: this release says nothing about relations between them.")];
+  if (DATA.pairs.length === 0) return [el("h2", {}, "Pairs"), el("p", {}, "No two columns were counted together: this release says nothing about relations between them.")];
   const seen = DATA.pairs.filter((pair) => pair.association?.seen).length;
   pairsView.chosen = sortedPairs()[0];
   return [
@@ -83,15 +83,32 @@ function showPair(place, pair) {
   else figure.append(...heatMap(marginal, pair, roomIn(figure, 460)));
 }
 
+/** Where each cell of a number or a date begins, to be written at its edge; null where cells are values of their own. */
+function edgeLabels(column, groups) {
+  const cells = membersOf(groups);
+  if (!isCelled(column) || cells.every((atoms) => atoms.length === 1 && column.low[atoms[0]] === column.high[atoms[0]])) return null;
+  const texts = cells.map((atoms) => (isNull(column, atoms[0]) ? "NULL" : edgeText(column, atoms)));
+  return texts.map((text, place) => (place > 0 && text === texts[place - 1] ? "" : text));
+}
+
+/** Where a cell begins, with as many digits as tell it from where it ends. */
+function edgeText(column, atoms) {
+  const low = column.low[atoms[0]];
+  if (["date", "datetime"].includes(column.type) || column.spacing !== null) return short(boundText(column, atoms[0]), 16);
+  return plain(Number(low.toFixed(digitsOf({ low: [low, low], high: [column.high[atoms.at(-1)], column.high[atoms.at(-1)]] }, 0))));
+}
+
 /** The estimated share of each cell: full where it stands out of the noise, empty where it does not. */
 function heatMap(marginal, pair, width) {
   const [first, second] = pair.columns.map((column) => DATA.columns[column]);
   const [down, across] = pair.columns.map((column, axis) => membersOf(marginal.groups[axis]).map((atoms) => ({ cell: marginal.groups[axis][atoms[0]], label: labelOf(DATA.columns[column], atoms), null: isNull(DATA.columns[column], atoms[0]) })));
   const error = (1.96 * pair.noise) / DATA.rows, share = (one, other) => Math.max(0, marginal.counts[one.cell * marginal.sizes[1] + other.cell] / DATA.rows);
   const most = Math.max(...down.flatMap((one) => across.map((other) => share(one, other))), 1e-12);
-  const texts = [down, across].map((list) => list.map(({ label }) => short(label, 16)));
+  const edges = pair.columns.map((column, axis) => edgeLabels(DATA.columns[column], marginal.groups[axis]));
+  const texts = [down, across].map((list, axis) => list.map(({ label }, place) => (edges[axis] === null ? short(label, 16) : edges[axis][place])));
   const left = Math.min(130, 14 + Math.max(...texts[0].map(roomOf))), line = clip(380 / down.length, [3, 24]), gaps = [down, across].map((list) => (list.at(-1).null ? 5 : 0));
-  const size = (width - left - 8 - gaps[1]) / across.length, flat = size > 8 + Math.max(...across.map(({ label }) => roomOf(short(label, 28))));
+  const size = (width - left - 8 - gaps[1]) / across.length, flat = edges[1] === null && size > 8 + Math.max(...across.map(({ label }) => roomOf(short(label, 28))));
+  const shift = edges.map((labels, axis) => (labels === null ? 0.5 : 0.04)), tall = (row) => (edges[0] === null || down[row].null ? y(row) + line / 2 : y(row) + 1);
   const below = flat ? 20 : Math.min(96, 16 + 0.72 * Math.max(...texts[1].map(roomOf))), height = 6 + line * down.length + gaps[0] + below;
   const x = (place) => left + size * place + (across[place].null ? gaps[1] : 0), y = (place) => 4 + line * place + (down[place].null ? gaps[0] : 0);
   const rects = down.flatMap((one, row) => across.map((other, column) => {
@@ -101,7 +118,7 @@ function heatMap(marginal, pair, width) {
   }));
   const every = (list, room) => Math.max(1, Math.ceil(room / list)), [skipDown, skipAcross] = [every(line, 13), every(size, 15)];
   return [picture(width, height, `${short(first.name)} by ${short(second.name)}: share of rows in each cell`, rects,
-    down.map((one, row) => (row % skipDown && !one.null ? null : written(left - 6, y(row) + line / 2 + 3.5, texts[0][row], "end"))),
-    flat ? across.map((one, column) => written(x(column) + size / 2, height - 6, short(one.label, 28))) : across.map((one, column) => (column % skipAcross && !one.null ? null : draw("text", { class: "tick", "text-anchor": "end", transform: `translate(${(x(column) + size / 2 + 3).toFixed(1)},${(height - below + 10).toFixed(1)}) rotate(-45)` }, texts[1][column])))),
+    down.map((one, row) => (row % skipDown && !one.null ? null : written(left - 6, tall(row) + 3.5, texts[0][row], "end"))),
+    flat ? across.map((one, column) => written(x(column) + size / 2, height - 6, short(one.label, 28))) : across.map((one, column) => (column % skipAcross && !one.null ? null : draw("text", { class: "tick", "text-anchor": "end", transform: `translate(${(x(column) + size * (one.null ? 0.5 : shift[1]) + 3).toFixed(1)},${(height - below + 10).toFixed(1)}) rotate(-45)` }, texts[1][column])))),
   el("p", { class: "key" }, sign("estimate", `up to ${percent(most, 1)} of rows in a cell`), sign("hollow", `less than the noise of a cell, ${percent(error, 2)}`))];
 }

@@ -1,6 +1,7 @@
 /* Where the synthetic rows part from the measurements, and what they look like. */
 
 function rowsPanel() {
+  if (DATA.columns.length === 0) return [el("h2", {}, "Rows"), ...sampleShown()];
   return [el("h2", {}, "Rows against answers"), ...disagreementsShown(), el("h3", {}, "A sample of the synthetic rows"), ...sampleShown()];
 }
 
@@ -26,7 +27,7 @@ function sampleShown() {
   const { names, rows } = DATA.sample;
   const save = el("button", { type: "button", onclick: () => download(`${fileName(DATA.title)}-sample.csv`, csvOf(names, rows)) }, `Download these ${rows.length} rows as CSV`);
   return [
-    el("p", {}, "No row here is a person. Each was drawn from a model of the noisy counts."),
+    el("p", {}, `No row here is a person. Each was drawn from a model of the noisy ${DATA.columns.length === 0 ? "means" : "counts"}.`),
     tableOf("Synthetic rows", names.map((name) => short(name, 20)), rows.slice(0, 50).map((row) => row.map((cell) => (cell === null ? "" : short(cell, 40))))),
     el("p", {}, save),
     copyable("All rows", `kernelease export ${shellWord(DATA.bundle)} --out rows.csv`),

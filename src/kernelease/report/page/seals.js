@@ -62,6 +62,8 @@ async function showSeals() {
   }
   const [documents, signature] = [await checkDocuments(), await checkSignature()];
   list.append(sealLine("Signature", signature), ...documents.map((one) => sealLine(one.name, one)));
+  const good = documents.filter((one) => one.state === "good").length, left = documents.filter((one) => one.state === "open").map((one) => one.name);
+  place.append(el("p", { class: "paper" }, `${whole(good)} documents are as their checksums say.${left.length === 0 ? "" : ` Not in this page: ${left.join(", ")}.`}`));
   const found = DATA.seals.findings.filter((one) => !one.holds);
   const broken = [signature, ...documents].some((one) => one.state === "bad");
   if (broken || found.length > 0) {
