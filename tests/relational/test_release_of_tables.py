@@ -204,14 +204,12 @@ def test_the_command_line(tmp_path) -> None:
     assert run(app, ["export", out, "--out", str(tmp_path / "files")]).exit_code == 0
     assert sorted(one.name for one in (tmp_path / "files").iterdir()) == ["homes.csv", "people.csv", "visits.csv"]
     assert run(app, ["fit", out, "--out", str(tmp_path / "again"), "--rows", "20"]).exit_code == 0
-    for command in (
-        ["query", out, "mean", "people.age"],
-        ["answers", out],
-        ["report", out, "--out", str(tmp_path / "r.html")],
-    ):
-        refused = run(app, command)
-        assert refused.exit_code == 2
-        assert "several tables" in refused.output
+    asked = run(app, ["query", out, "mean", "people.age", "--json"])
+    assert json.loads(asked.stdout)["groups"][0]["value"] == pytest.approx(ke.load(out).mean("people.age").value)
+    assert "people.age" in run(app, ["answers", out]).stdout
+    assert run(app, ["report", out, "--out", str(tmp_path / "r.html")]).exit_code == 0
+    private = ["report", out, "--out", str(tmp_path / "private.html"), "--private", str(tmp_path / "in")]
+    assert "holds several tables" in run(app, private).stderr
     shutil.rmtree(tmp_path / "in")
     missing = run(app, ["release", str(tmp_path / "in"), "--tables", *order, "--out", str(tmp_path / "o2")])
     assert missing.exit_code == 2

@@ -184,3 +184,36 @@ def tails(mean: float = 30.0) -> Release:
     columns = (Integer(name="cost", min=0, max=10_000), Boolean(name="paid"))
     schema = Schema(name="costs", columns=columns, neighbours="replace-one")
     return measure(table, schema=schema, privacy=Privacy(epsilon=3.0, delta=1e-6), seed=0).fit()
+
+
+def tables(folder: Path) -> Path:
+    """A bundle of households with their persons."""
+    draw = np.random.default_rng(12)
+    number = draw.integers(1, 4, 400)
+    owner = np.repeat(np.arange(400), number)
+    homes = pa.table({"home": np.arange(400), "region": draw.choice(["north", "south"], 400)})
+    persons = pa.table({"home": owner, "age": draw.integers(0, 90, len(owner)), "works": draw.random(len(owner)) < 0.6})
+    declared = """
+        [unit]
+        table = "homes"
+        [tables.homes]
+        key = "home"
+        [tables.homes.columns.region]
+        type = "category"
+        values = ["north", "south"]
+        [tables.persons]
+        parent = "homes"
+        foreign_key = "home"
+        max_rows = 4
+        [tables.persons.columns.age]
+        type = "integer"
+        min = 0
+        max = 99
+        cells = 20
+        [tables.persons.columns.works]
+        type = "boolean"
+    """
+    (folder / "homes.toml").write_text(declared, encoding="utf-8")
+    data, privacy = {"homes": homes, "persons": persons}, Privacy(epsilon=3.0, delta=1e-6)
+    release(data, schema=folder / "homes.toml", privacy=privacy, out=folder / "homes", fast=True)
+    return folder / "homes"

@@ -41,7 +41,7 @@ def test_axe_finds_no_barrier(page: Path, scheme: str, reader: Reader) -> None:
     assert _barriers(page, reader, color_scheme=scheme) == []
 
 
-@pytest.mark.parametrize("kind", ["vectors", "classes", "words", "wide", "compared", "owner", "changed"])
+@pytest.mark.parametrize("kind", ["vectors", "classes", "words", "wide", "compared", "owner", "changed", "tables"])
 def test_axe_finds_no_barrier_in_other_pages(kind: str, tiny: Path, tiny_table, tmp_path, reader) -> None:
     path = tmp_path / f"{kind}-private.html"
     if kind == "compared":
@@ -49,6 +49,8 @@ def test_axe_finds_no_barrier_in_other_pages(kind: str, tiny: Path, tiny_table, 
         report_bundle(tiny, path, compare=other)
     elif kind == "owner":
         report_bundle(tiny, path, private=tiny_table[1])
+    elif kind == "tables":
+        report_bundle(releases.tables(tmp_path), path)
     elif kind == "changed":
         changed = tmp_path / "changed"
         shutil.copytree(tiny, changed)

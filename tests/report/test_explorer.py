@@ -628,6 +628,25 @@ def test_vectors_with_classes_are_shown_by_class_and_axis(tmp_path: Path, reader
         assert sum(shares) == pytest.approx(100.0, abs=0.2)
 
 
+def test_several_tables_have_a_page_about_persons(tmp_path: Path, reader: Reader) -> None:
+    """Each household counts once; the lines to copy ask the bundle, and each table shows its own rows."""
+    bundle = releases.tables(tmp_path)
+    written, holds = report_bundle(bundle, tmp_path / "page.html")
+    assert holds
+    with reader.opened(written) as shown:
+        assert shown.inner_text("#title") == "homes and persons"
+        assert "Every home counts once here" in shown.inner_text("#panel-what")
+        assert "one home with all its persons" in shown.inner_text("#print")
+        shown.locator("#tab-rows").click()
+        assert shown.locator("#panel-rows h4 bdi").all_inner_texts() == ["homes", "persons"]
+        _ask(shown, "mean", "persons.age", "", "homes.region")
+        words = shlex.split(_copied(shown, "Command"))
+        result = CliRunner().invoke(app, words[1:])
+        assert result.exit_code == 0, result.output
+        assert all(text.split()[0] in result.output for text in _printed(shown, "homes.region"))
+        assert ".flat.mean(" in _copied(shown, "Python")
+
+
 def test_the_rows_of_objects_have_no_picture(tmp_path: Path, reader: Reader) -> None:
     with reader.opened(report_release(releases.words(), tmp_path / "page.html"), "points") as shown:
         assert "no numbers" in shown.inner_text("#panel-points")

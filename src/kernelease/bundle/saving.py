@@ -97,22 +97,9 @@ def load(path: str | Path, *, limits: Limits | None = None) -> Any:
 
 
 def load_table(path: str | Path, *, limits: Limits | None = None) -> "Release":
-    """Open a release of one table, or of vectors; one of several tables is refused with what to do instead."""
-    return _one_table(load(path, limits=limits))
-
-
-def table_release_of(files: dict[str, bytes]) -> "Release":
-    """The release of one table in the files of a bundle."""
-    return _one_table(release_of(files))
-
-
-def _one_table(release: "Release | TablesRelease") -> "Release":
-    if isinstance(release, TablesRelease):
-        raise BundleError(
-            "The bundle holds several tables. Write them as files with `kernelease export --out FOLDER`, or ask them "
-            "in Python: kernelease.load(…).flat has every question."
-        )
-    return release
+    """Open a release to ask it: of one table, or of vectors; of several tables, that of persons' paths."""
+    loaded: Release | TablesRelease = load(path, limits=limits)
+    return loaded.flat if isinstance(loaded, TablesRelease) else loaded
 
 
 def load_measurements(path: str | Path, *, limits: Limits | None = None) -> Measurements:

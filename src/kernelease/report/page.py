@@ -16,8 +16,9 @@ import pyarrow as pa
 
 from kernelease._version import __version__
 from kernelease.answers.release import Release
+from kernelease.answers.tables import TablesRelease
 from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
-from kernelease.bundle.saving import documents, holds_rows, table_release_of
+from kernelease.bundle.saving import documents, holds_rows, release_of
 from kernelease.bundle.signing import fingerprint, parse_public_key, short_fingerprint
 from kernelease.bundle.verify import Finding, findings, on_trust
 from kernelease.certificate import NOT_PROMISED, Certificate
@@ -201,15 +202,30 @@ def _of_table(release: Release) -> dict[str, Any]:
     }
 
 
+def tables_record(release: TablesRelease) -> dict[str, Any]:
+    """What the page says of several tables beside what it says of persons' paths: first rows of each, and how many."""
+    root = release.schema.root
+    about = [
+        {"name": name, "rows": len(table), **_written(table.rows.slice(0, SAMPLE // 4))}
+        for name, table in release.tables.items()
+    ]
+    return {"title": " and ".join(release.tables), "tables": about, "person": str(root.key)}
+
+
 def _sample(release: Release) -> dict[str, Any]:
     """Rows drawn by their weights from a fixed public seed, as text; NULL is None."""
     weights = np.maximum(release.weights, 0.0)
     count = min(SAMPLE, max(1, _SAMPLED // release.table.num_columns), release.table.num_rows)
     generator = np.random.default_rng(0)
     chosen = np.sort(generator.choice(len(weights), count, p=weights / weights.sum()))
-    rows = release.rows.take(pa.array(chosen))
+    told = _written(release.rows.take(pa.array(chosen)))
+    return {"names": told["names"], "rows": told["sample"]}
+
+
+def _written(rows: pa.Table) -> dict[str, Any]:
+    """The names of columns, and the cells of rows as text."""
     columns = [[_text(value) for value in column.to_pylist()] for column in rows.columns]
-    return {"names": rows.column_names, "rows": [list(row) for row in zip(*columns, strict=True)]}
+    return {"names": rows.column_names, "sample": [list(row) for row in zip(*columns, strict=True)]}
 
 
 def _text(value: object) -> str | None:
@@ -252,8 +268,11 @@ def report_bundle(
     files = read_bundle(bundle)
     if not holds_rows(files):
         raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
-    release = table_release_of(files)
+    loaded = release_of(files)
+    release = loaded.flat if isinstance(loaded, TablesRelease) else loaded
     content = sealed_contents(release, files, bundle=str(bundle), progress=progress)
+    if isinstance(loaded, TablesRelease):
+        content |= tables_record(loaded)
     holds = all(item["holds"] for item in content["seals"]["findings"])
     if compare is not None:
         progress.stage("comparing with the other release")
@@ -261,9 +280,15 @@ def report_bundle(
         if not holds_rows(others):
             raise BundleError(f"{compare}: holds measurements only. Make rows from them with `kernelease fit`.")
         held = all(item.holds for item in findings(dict(others)))
-        content["comparison"] = {**comparison_record(release, table_release_of(others)), "holds": held}
+        other = release_of(others)
+        flat = other.flat if isinstance(other, TablesRelease) else other
+        content["comparison"] = {**comparison_record(release, flat), "holds": held}
         holds = holds and held
     if private is not None:
+        if isinstance(loaded, TablesRelease):
+            raise BundleError(
+                f"{bundle}: holds several tables, and only one can be compared with. Leave out --private."
+            )
         progress.stage("comparing with the private table")
         content["owner"] = owner_record(release, private, query=query)
     return write_page(content, out, overwrite=overwrite), holds

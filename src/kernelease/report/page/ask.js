@@ -229,5 +229,5 @@ function pythonOf(question) {
   const { own, where, by } = wordsOf(question), words = own.map(pythonText);
   if (where !== null) words.push(`where=${pythonText(where)}`);
   if (by !== null) words.push(`by=${pythonText(by)}`);
-  return `kernelease.load(${pythonText(DATA.bundle)}).${question.what}(${words.join(", ")})`;
+  return `kernelease.load(${pythonText(DATA.bundle)})${DATA.tables === undefined ? "" : ".flat"}.${question.what}(${words.join(", ")})`;
 }

@@ -1,9 +1,6 @@
 /* What is this? */
 
-const RELATIONS = {
-  "replace-one": "tables that differ in one row, which is any other (replace-one)",
-  "add-remove": "tables that differ in one row, which is there or not (add-remove)",
-};
+const RELATIONS = { "replace-one": "which is any other (replace-one)", "add-remove": "which is there or not (add-remove)" };
 
 function overviewPanel() {
   const promise = DATA.promise;
@@ -12,11 +9,13 @@ function overviewPanel() {
       el("div", {},
         el("h2", {}, "What is this?"),
         el("p", { class: "lead" }, ...(DATA.columns.length === 0 ? ["Synthetic vectors, published in place of private ones, with the noisy means that they were made from."]
-          : ["A synthetic table, published in place of ", named(DATA.title, 60), ", with the noisy counts that it was made from."]), " No row in it is a person."),
+          : DATA.tables !== undefined ? [`Synthetic tables, published in place of ${DATA.tables.map(({ name }) => short(name)).join(" and ")}, with the noisy counts that they were made from.`] : ["A synthetic table, published in place of ", named(DATA.title, 60), ", with the noisy counts that it was made from."]), " No row in it is a person."),
+        DATA.tables === undefined ? null : el("p", {}, `Every ${short(DATA.person)} counts once here: its records share its weight. So a share or a mean of records is one over ${short(DATA.person)}s.`),
         DATA.notices.map((notice) => el("p", { class: "notice bad" }, notice)),
         factsOf([
-          ["Private table", `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],
-          ["Published", `${whole(DATA.synthetic_rows)} synthetic rows`],
+          DATA.tables !== undefined ? ["Published", DATA.tables.map(({ name, rows }) => `${whole(rows)} ${short(name)}`).join(", ")] : null,
+          [DATA.tables === undefined ? "Private table" : `Private ${short(DATA.person)}s`, `${whole(DATA.rows)} ${DATA.total === null ? "rows by a noisy count" : "rows"}${DATA.columns.length === 0 ? "" : `, ${DATA.columns.length} columns`}`],
+          DATA.tables !== undefined ? null : ["Published", `${whole(DATA.synthetic_rows)} synthetic rows`],
           ["Protects", shown(promise.unit)],
           ["Method", shown(promise.method)],
           ["Made with", `kernelease ${shown(promise.version)}`],
@@ -42,7 +41,7 @@ function worthSentence() {
 function smallPrint(promise) {
   if (!promise.private) return "The noise came from a seed.";
   const symbols = promise.delta === 0 ? `ε = ${brief(promise.epsilon)}, δ = 0` : `ε = ${brief(promise.epsilon)}, δ = ${brief(promise.delta)}`;
-  return `Differential privacy: ${symbols}, for ${RELATIONS[promise.neighbours] ?? promise.neighbours}.`;
+  return `Differential privacy: ${symbols}, for tables that differ in ${shown(promise.unit).replace(/^each /, "one ")}, ${RELATIONS[promise.neighbours] ?? promise.neighbours}.`;
 }
 
 /** The attacker's best test of a person, by how many false alarms the reader allows. */

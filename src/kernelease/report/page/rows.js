@@ -24,6 +24,7 @@ function cellName({ columns, atoms }) {
 }
 
 function sampleShown() {
+  if (DATA.tables !== undefined) return tablesShown();
   const { names, rows } = DATA.sample;
   const save = el("button", { type: "button", onclick: () => download(`${fileName(DATA.title)}-sample.csv`, csvOf(names, rows)) }, `Download these ${rows.length} rows as CSV`);
   return [
@@ -31,6 +32,16 @@ function sampleShown() {
     tableOf("Synthetic rows", names.map((name) => short(name, 20)), rows.slice(0, 50).map((row) => row.map((cell) => (cell === null ? "" : short(cell, 40))))),
     el("p", {}, save),
     copyable("All rows", `kernelease export ${shellWord(DATA.bundle)} --out rows.csv`),
+  ];
+}
+
+/** The first rows of each of several tables. */
+function tablesShown() {
+  return [
+    el("p", {}, "No row here is a person. Keys count from 1, and every reference is to a row that is there."),
+    ...DATA.tables.flatMap(({ name, rows, names, sample }) => [el("h4", {}, named(name), el("small", {}, ` ${whole(rows)} rows`)),
+      tableOf(`First rows of ${short(name, 40)}`, names.map((one) => short(one, 20)), sample.map((row) => row.map((cell) => (cell === null ? "" : short(cell, 40)))))]),
+    copyable("All rows", `kernelease export ${shellWord(DATA.bundle)} --out FOLDER`),
   ];
 }
 
