@@ -143,7 +143,7 @@ def test_a_first_quarter_of_an_hour(office: Path) -> None:
     assert "P0001" not in text  # an identifier is left out
     marked = [line for line in text.splitlines() if line.startswith(("min", "max", "values", "dates", "nulls"))]
     assert marked
-    assert all("keep only if it is public knowledge" in line for line in marked)
+    assert all("is it public?" in line for line in marked)
     assert "confirmed is false" in run("schema", "check", "visits.toml", code=2).stderr
     assert "confirmed is false" in run(*RELEASE, code=2).stderr
     run("check", "visits.csv", "--schema", "visits.toml", "--strict")

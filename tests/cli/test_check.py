@@ -71,7 +71,7 @@ def test_options_for_files_only(here, run):
         ("names\n", "FILL IN"),
         ("dictionary\nbook.csv\n", "max = 120"),
         ("public\npeople.csv\n", 'values = ["female", "male"]'),
-        ("look\n", "keep only if it is public knowledge"),
+        ("look\n", "is it public?"),
         ("bounds\nbooks\n0.5\n", "measured with noise"),
     ],
 )

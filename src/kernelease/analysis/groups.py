@@ -383,7 +383,7 @@ class RegressionGroups(Mapping[Label, Regression]):
 # Conditions that cut through cells: it is not known which rows of such a cell are meant.
 
 
-REMARK = "the condition cuts through a cell: whether its rows are meant is in the bias, to first order"
+REMARK = "the condition cuts through a counted cell: the interval allows for all or none of its rows, to first order"
 
 
 @final

@@ -95,16 +95,16 @@ _OTHER_ROWS = (
 _ROWS_APART = 2.0  # beside the noise: rows are whole, and so are the differences of their counts
 _LAST_DIGITS = 1e-9  # relative: how far mu may be off on another kind of machine
 ON_TRUST = (
-    "that noise was drawn as stated, and from the operating system: who invents all noisy numbers, or changes one that "
-    "no row depends on, can't be noticed",
-    "that the noisy numbers are those of the table, read as it is declared: its name, its unit, what became of "
-    "undeclared values and of rows without a unit",
-    "that the ledger was honest, and which entry this is",
-    "that what the publisher chose was not read off the private rows: names, bounds, categories, rules, kernel, public "
-    "rows, seeds, settings, epsilon and delta to their last digit, the kind of machine",
-    "what a file system keeps beside the files of a folder: times, owners, rights",
+    "that the noise was drawn as stated, by the operating system. Numbers that somebody made up would look the same, "
+    "and so would a changed number that no row depends on",
+    "that the numbers come from the table that is named, read as its schema says: its unit, its undeclared values, its "
+    "rows without a unit",
+    "that the ledger was kept honestly, and that this is the entry it says",
+    "that the publisher chose everything without the private rows: names, bounds, categories, rules, kernel, public "
+    "rows, seeds, settings, the last digits of epsilon and delta, the kind of machine",
+    "what the file system says about the files: times, owners, rights",
 )
-WITHOUT_REFIT = "without --refit: that rows, cells, points and stages follow from the noisy numbers"
+WITHOUT_REFIT = "that the rows, and the cells they are in, follow from the noisy numbers: --refit checks it"
 
 
 @final
@@ -208,7 +208,7 @@ def _machine(content: Content) -> Finding:
     named = dict.fromkeys([certificate.machine, *([] if settings is None else [settings.machine])])
     others = [f"{name!a}" for name in named if name != this_machine()]
     if not others:
-        detail = "made on this kind: what is computed again must be the same to the last bit"
+        detail = "made on a machine like this one: what is computed again must agree to the last bit"
         return Finding(check="machine", holds=True, detail=detail)
     return Finding(
         check="machine",
@@ -262,7 +262,9 @@ def _agreement(measurements: Measurements) -> Finding:
         odd = [what for what, one, other in stated if one != other]
     except _REFUSALS as error:
         return Finding(check="agreement", holds=False, detail=str(error))
-    detail = f"the documents disagree about {', '.join(odd)}" if odd else "what is stated twice is stated alike"
+    detail = (
+        f"the documents disagree about {', '.join(odd)}" if odd else "what is stated in two places is the same in both"
+    )
     return Finding(check="agreement", holds=not odd, detail=detail)
 
 
@@ -347,7 +349,7 @@ def _documents(files: dict[str, bytes], content: Content) -> Finding:
         return Finding(check="documents", holds=False, detail=f"they can't be written again: {error}")
     present = {name for name in files if name not in SEALS}
     odd = sorted(name for name in present | set(again) if again.get(name) != files.get(name))
-    detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each is what the others give"
+    detail = f"not what the other documents give: {', '.join(odd)}" if odd else "each follows from the others"
     return Finding(check="documents", holds=not odd, detail=detail)
 
 

@@ -517,17 +517,17 @@ class NoisyBlocks(Measured):
         pairs = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if apart)
         counted = sorted(block.deviation for block, apart in zip(self.blocks, together, strict=True) if not apart)
         told = (
-            f"{len(counted):,} tables of counts were measured. The noise of a single count has a standard "
-            f"deviation of {counted[0]:.3g} to {counted[-1]:.3g} rows, depending on the table: a count of the middle "
-            f"table is within {_TWO_SIDED * counted[len(counted) // 2]:.3g} rows of the truth in 95 % of cases.\n"
+            f"{len(counted):,} tables of counts were measured. A count is off by {counted[0]:.3g} to "
+            f"{counted[-1]:.3g} rows (standard deviation of its noise), depending on the table. In the middle table it "
+            f"is within {_TWO_SIDED * counted[len(counted) // 2]:.3g} rows of the truth in 95 % of cases.\n"
         )
         if pairs:
             told += (
-                f"{len(pairs):,} interactions were measured: counts of two columns, less what the two say alone. "
-                f"Their noise has a standard deviation of {pairs[0]:.3g} to {pairs[-1]:.3g} rows; a count of two "
-                "columns adds the noise of their own counts, divided by the number of cells they are spread over.\n"
+                f"{len(pairs):,} interactions were measured: how far the counts of two columns are from what each "
+                f"column says alone. They are off by {pairs[0]:.3g} to {pairs[-1]:.3g} rows. A count of two columns "
+                "has the noise of its interaction and a part of the noise of both columns.\n"
             )
-        return f"{told}Counts of several cells add their variances."
+        return f"{told}The noise of several cells adds up in variances."
 
 
 def estimated_rows(blocks: tuple[NoisyBlock, ...]) -> float:

@@ -28,8 +28,8 @@ class TablesDomain(Domain):
     def __post_init__(self) -> None:
         if self.tables.confirmed is False:
             raise SchemaError(
-                "[unit]: confirmed is false: this schema was drafted by looking at the private rows. Keep of it what "
-                "is public knowledge, change the rest, and write confirmed = true.",
+                "[unit]: confirmed is false: this schema was drafted by looking at the private rows. Keep what is "
+                "public knowledge, change the rest, then write confirmed = true.",
                 path=("unit", "confirmed"),
             )
 

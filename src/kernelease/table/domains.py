@@ -33,8 +33,8 @@ class TableDomain(Domain):
     def __post_init__(self) -> None:
         if self.declared.confirmed is False:
             raise SchemaError(
-                "[table]: confirmed is false: this schema was drafted by looking at the private rows. Keep of the "
-                "lines that are marked so what is public knowledge, change the others, and write confirmed = true.",
+                "[table]: confirmed is false: this schema was drafted by looking at the private rows. Go through the "
+                "marked lines: keep what is public knowledge, change the rest, then write confirmed = true.",
                 path=("table", "confirmed"),
             )
 

@@ -24,18 +24,18 @@ from kernelease.table.written import Written
 Lines: TypeAlias = tuple[tuple[str, Any, str], ...]
 """The lines of a column in a schema file: key, value, remark."""
 
-MARK = "from the private rows: keep only if it is public knowledge"
+MARK = "seen in private rows: is it public?"
 MOST_OUTSIDE = 0.2  # of a column's cells: where more may lie outside of measured bounds, they are left to the owner
 MOST_CATEGORIES = 256  # a public text column with more distinct values is drafted as free text
 
 _TO_FILL_IN = """\
-# A draft. Replace every FILL IN by what is publicly known about the table, from its documentation or from domain
-# knowledge: never by what the private rows happen to hold. docs/schema.md says what each key means. A column that
-# others say (computed = "a + b", determined_by = "a") costs nothing: declare it so.
+# A draft. Replace every FILL IN by what is publicly known: from documentation or common knowledge, never from the
+# private rows. docs/schema.md explains each key. A column that follows from others costs nothing: declare it as
+# computed = "a + b", or determined_by = "a".
 """
 _TO_DECIDE = """\
-# A draft from the private rows, and as private as they are. Decide line by line: keep what is public knowledge, and
-# change what is not. docs/schema.md says what each key means, docs/security.md what a line that is kept can reveal.
+# A draft from the private rows, and as private as they are. Go through the marked lines one by one: keep what is public
+# knowledge, change what is not. docs/schema.md explains each key, docs/security.md what a kept line can reveal.
 """
 _PREAMBLE = """\
 
@@ -48,13 +48,13 @@ _NO_UNIT = """\
 # max_rows_per_unit = 5     # and how many of them may count
 """
 _UNIT = """\
-# Its values repeat as those of persons with several rows do. If they name persons, keep these two lines: they protect
-# each person, and not each row alone. If they don't, remove both and declare the column below.
+# Its values repeat, as those of persons with several rows do. Do they name persons? Then keep these two lines, which
+# protect each person with all their rows. If not, remove both and declare the column below.
 unit = {unit}  # {mark}
 max_rows_per_unit = {most}  # {mark}
 """
 _TO_CONFIRM = """\
-confirmed = false           # true, once every line below that is marked is public knowledge, or was changed
+confirmed = false           # write true when every marked line below is public, or was changed
 """
 _BOUNDS: Lines = (
     ("min", FILL_IN, f"{FILL_IN}: the lowest value that is possible"),

@@ -41,7 +41,7 @@ async function checkSignature() {
     const by = DATA.seals.key === null ? "" : ` by key ${DATA.seals.key}`;
     return holds
       ? { state: "good", text: `Signed${by}. Compare the key with the publisher's: the bundle itself can't say whose it is.` }
-      : { state: "bad", text: "The signature is not one of these checksums." };
+      : { state: "bad", text: "The signature does not belong to these checksums." };
   } catch {
     return { state: "open", text: "This browser has no Ed25519, so the signature was not checked here. kernelease verify checks it." };
   }
