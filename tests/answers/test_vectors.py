@@ -5,9 +5,10 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers import Vectors
+from kernelease.answers import RatioEstimate, Vectors
 from kernelease.errors import ParameterError
 from kernelease.features.class_moments import unit_vectors
+from kernelease.methods.adaptive import averages_of
 
 NAMES = ("north", "south")
 CENTRES = np.array([[0.8, 0.0, 0.2], [-0.6, 0.3, 0.0]])
@@ -93,7 +94,7 @@ def test_the_density_of_a_subspace_is_within_its_interval_and_bias() -> None:
     assert ((low <= truth) & (truth <= high)).all()
     for ask in (vectors.mean, vectors.covariance):
         with pytest.raises(ParameterError, match="no classes"):
-            ask()
+            ask("north")
     with pytest.raises(ParameterError, match="no classes"):
         vectors.classify(places)
     with pytest.raises(ParameterError, match="no label"):
@@ -109,6 +110,144 @@ def test_what_can_not_be_answered_is_refused() -> None:
     empty = ke.release(X, labels=Y, classes=(*NAMES, "west"), privacy=PROMISE, noise=ke.SeededNoise(0)).vectors()
     with pytest.raises(ParameterError, match="too small beside the noise"):
         empty.mean("west")
+
+
+# --------------------
+# Vectors without classes: averages of Gaussians that were fitted.
+
+PLANE = ke.kernels.Gaussian(lengthscale=1.0)
+LAW = ke.fit.NormalPoints(dimension=2, scale=4.0)
+MIDDLES = np.array([[3.0, -2.0], [-2.0, 3.0], [0.0, 0.0]])
+
+
+def _plane(seed: int, count: int = 3000) -> np.ndarray:
+    generator = np.random.default_rng(seed)
+    return MIDDLES[generator.choice(3, size=count, p=[0.5, 0.3, 0.2])] + 0.4 * generator.standard_normal((count, 2))
+
+
+def _plane_vectors(rows: np.ndarray, seed: int, kernel: ke.kernels.Kernel = PLANE) -> Vectors:
+    method = ke.Adaptive(points=LAW, features=256, rank=96)
+    return ke.release(rows, kernel=kernel, method=method, privacy=PROMISE, noise=ke.SeededNoise(seed)).vectors()
+
+
+@pytest.mark.slow
+def test_errors_of_averages_are_those_that_are_stated() -> None:
+    """Fresh rows and fresh noise, 25 times: z-scores of mean, covariance, shares, conditional means have mean square 1.
+
+    Within 5·√(2/25) for numbers that may all move together; at least a tenth, so that an error is not merely too wide.
+    """
+    scores: dict[str, list[float]] = {}
+    for seed in range(25):
+        rows = _plane(seed)
+        vectors = _plane_vectors(rows, seed)
+        mean, covariance = vectors.mean(), vectors.covariance()
+        right = vectors.average(lambda x: (x[:, 0] > 1.0).astype(float))
+        clusters = vectors.clusters(3)
+        member = clusters.assign(rows)
+        shares = np.bincount(member, minlength=3) / len(rows)
+        heaviest = rows[member == 0].mean(axis=0)
+        near = ke.kernels.Gaussian(lengthscale=1.0).gram(rows[:, :1], np.array([[2.5]]))[:, 0]
+        band = vectors.expected(1, [[2.5]])
+        truth = near @ rows[:, 1] / near.sum()
+        spread = np.sqrt(band.variances[0] - 2 * truth * band.covariance + truth**2 * band.variances[1])
+        found = {
+            "mean": (mean.value - rows.mean(axis=0)) / mean.standard_error,
+            "covariance": (covariance.value - np.cov(rows.T, bias=True))[0, 1] / covariance.standard_error[0, 1],
+            "share": (right.value - (rows[:, 0] > 1.0).mean()) / right.standard_error,
+            "cluster": (clusters.shares.value - shares) / clusters.shares.standard_error,
+            "centre": (clusters.means.value[0] - heaviest) / clusters.means.standard_error[0],
+            "expected": (band.numerator - truth * band.denominator) / spread,
+        }
+        for name, score in found.items():
+            scores.setdefault(name, []).append(float(np.mean(np.square(score))))
+    for name, squares in scores.items():
+        assert 0.1 < np.mean(squares) < 1.0 + 5.0 * np.sqrt(2.0 / 25), name
+
+
+def test_principal_axes_lie_within_what_is_said_of_them() -> None:
+    """Two laws of noise: each true variance is in its interval, each true axis within its angle."""
+    rows = _plane(0)
+    for vectors, truth in ((_plane_vectors(rows, 1), rows), (_vectors(1), X)):
+        axes = vectors.axes(2)
+        values, columns = np.linalg.eigh(np.cov(truth.T, bias=True))
+        order = np.argsort(-values)[:2]
+        assert (axes.low <= values[order]).all()
+        assert (values[order] <= axes.high).all()
+        cosines = np.abs((axes.directions * columns[:, order].T).sum(axis=1))
+        assert (np.arccos(np.minimum(cosines, 1.0)) <= axes.angles).all()
+        assert axes.angles[0] < 0.5
+        assert axes.project(truth).shape == (len(truth), 2)
+        with pytest.raises(ParameterError, match="columns"):
+            axes.project(np.zeros((1, 7)))
+        with pytest.raises(ParameterError, match="count"):
+            vectors.axes(9)
+
+
+def test_a_regression_on_vectors_is_that_of_the_private_rows() -> None:
+    """The same ridge on the rows themselves, with the same penalty; z-scores over 25 laws of noise as above."""
+    places = unit_vectors(np.array([[1.0, 0.0, 0.0], [-1.0, 0.2, 0.0], [0.3, 0.9, 0.1]]))
+    design = np.column_stack([np.ones(len(X)), X])
+    scores = []
+    for seed in range(25):
+        vectors = _vectors(seed)
+        found = vectors.expected("north", places)
+        stage = vectors._measured.stages[0]
+        noise = stage.sigma * stage.feature_map.moments(stage.mean).errors[2] * np.sqrt(2.0)
+        penalty = np.diag([0.0, *[noise * np.sqrt(6.0)] * 3])
+        beta = np.linalg.solve(design.T @ design / len(X) + penalty, design.T @ (Y == "north") / len(X))
+        truth = np.column_stack([np.ones(3), places]) @ beta
+        scores.append(np.mean(((found.value - truth) / found.standard_error) ** 2))
+        numbers = vectors.expected({"north": 1.0, "south": 0.0}, places)
+        np.testing.assert_array_equal(numbers.value, found.value)
+    assert 0.1 < np.mean(scores) < 1.0 + 5.0 * np.sqrt(2.0 / 25)
+
+
+def test_clusters_of_vectors_with_classes_have_errors_that_hold() -> None:
+    """k-means finds both classes; private shares of its cells are within five standard errors and the model's part."""
+    vectors = _vectors(2)
+    clusters = vectors.clusters(2)
+    shares = np.bincount(clusters.assign(X), minlength=2) / len(X)
+    assert np.abs(clusters.shares.value - shares).max() < 5.0 * clusters.shares.standard_error.max() + 0.03
+    assert clusters.means.value.shape == (2, 3)
+
+
+def test_public_vectors_are_ranked_by_the_density_around_them() -> None:
+    rows = _plane(0)
+    public = np.array([[9.0, 9.0], [3.0, -2.0], [0.0, 0.0]])
+    places, density = _plane_vectors(rows, 0).nearest(public, 2)
+    assert places.tolist() == [1, 2]
+    assert density.value[0] > density.value[1]
+    places, density = _vectors().nearest(np.eye(3), 1, "north")
+    assert places.tolist() == [0]
+    everywhere = _vectors().density(np.eye(3))
+    assert (everywhere.value > density.value[0] * np.array([0.9, 0.0, 0.0])).all()
+
+
+def test_a_ratio_has_no_ends_where_its_denominator_may_be_0() -> None:
+    ratio = RatioEstimate(
+        numerator=np.array([1.0, 1.0, 1.0]),
+        denominator=np.array([2.0, 0.1, 0.0]),
+        variances=(np.full(3, 1e-4), np.full(3, 0.01)),
+        covariance=np.zeros(3),
+    )
+    low, high = ratio.interval()
+    assert low[0] < 0.5 < high[0]
+    assert np.isinf([low[1], high[1], low[2], high[2]]).all()
+    assert np.isinf(ratio.value[2])
+
+
+def test_what_needs_gaussians_is_refused_without() -> None:
+    rows = _plane(0, 300)
+    vectors = _plane_vectors(rows, 0, ke.kernels.Laplace(lengthscale=1.0))
+    for ask in (vectors.mean, vectors.axes, lambda: vectors.clusters(2), lambda: vectors.expected(0, [[1.0]])):
+        with pytest.raises(ParameterError, match="needs vectors with classes, or the Gaussians"):
+            ask()
+    with pytest.raises(ParameterError, match="not taken for Gaussians"):
+        averages_of(vectors._measured, PLANE)
+    with pytest.raises(ParameterError, match="the other 1 columns"):
+        _plane_vectors(rows, 0).expected(0, [[1.0, 2.0]])
+    with pytest.raises(ParameterError, match="'south' has none"):
+        _vectors().expected({"north": 1.0}, X[:1])
 
 
 def test_a_table_has_no_vectors() -> None:

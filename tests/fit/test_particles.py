@@ -237,11 +237,22 @@ def test_spread_points_are_closer_to_their_gaussians_than_random_ones() -> None:
     law = TRUTH.weights @ likelihood.features(TRUTH.centres, TRUTH.widths)
     generator = np.random.default_rng(4)
     errors = {}
-    for name, points in {"spread": TRUTH.spread(256, generator), "random": TRUTH.sample(256, generator)}.items():
-        mean = likelihood.features(points, np.zeros(len(points))).mean(axis=0)
+    random = TRUTH.sample(256, generator)
+    made = {"spread": TRUTH.spread(256, generator), "random": (random, np.full(len(random), 1.0 / len(random)))}
+    for name, (points, weights) in made.items():
+        mean = weights @ likelihood.features(points, np.zeros(len(points)))
         errors[name] = float(np.linalg.norm(mean - law))
-    assert np.isfinite(TRUTH.spread(1, generator)).all()
+    assert np.isfinite(TRUTH.spread(1, generator)[0]).all()
     assert errors["spread"] < 0.5 * errors["random"]
+
+
+def test_spread_points_have_the_moments_of_their_gaussians() -> None:
+    points, weights = TRUTH.spread(256, np.random.default_rng(4))
+    mean = TRUTH.weights @ TRUTH.centres
+    gaps = TRUTH.centres - mean
+    covariance = (gaps.T * TRUTH.weights) @ gaps + float(TRUTH.weights @ TRUTH.widths**2) * np.eye(2)
+    np.testing.assert_allclose(weights @ points, mean, atol=1e-12)
+    np.testing.assert_allclose(np.cov(points.T, aweights=weights, bias=True), covariance, atol=1e-12)
 
 
 def test_impossible_strengths_are_refused() -> None:

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from kernelease.answers.release import Release
     from kernelease.answers.replicates import Samples
     from kernelease.answers.supervised import Supervised
-    from kernelease.answers.vectors import VectorEstimate, Vectors
+    from kernelease.answers.vector_estimates import Clusters, PrincipalAxes, RatioEstimate, VectorEstimate
+    from kernelease.answers.vectors import Vectors
 else:
     __getattr__, __dir__ = front_door(
         __name__,
@@ -24,15 +25,19 @@ else:
             "release": "Release",
             "replicates": "Samples",
             "supervised": "Supervised",
-            "vectors": "VectorEstimate Vectors",
+            "vector_estimates": "Clusters PrincipalAxes RatioEstimate VectorEstimate",
+            "vectors": "Vectors",
         },
     )
 
 __all__ = [
+    "Clusters",
     "Comparisons",
     "Description",
     "Forms",
+    "PrincipalAxes",
     "Questions",
+    "RatioEstimate",
     "Release",
     "Samples",
     "Supervised",

@@ -1,44 +1,46 @@
 """The vectors of a release: rows, classes and weights, and what was measured about them, with its errors.
 
 Rows are drawn; answers here come from the noisy numbers themselves. Errors are those of the noise, which is known: what
-an answer says is about the private table, not about the law that its rows came from.
+an answer says is about the private table, not about the law that its rows came from. Averages over vectors without
+classes are those of the Gaussians that were fitted to the noisy numbers: their error has what is not known of the
+Gaussians, and by what rows differ from their law by chance. It has not that the law may be another
+(docs/proofs/vector-answers.md).
 """
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, final
+from typing import Any, Protocol, final
 
 import numpy as np
-from scipy.special import ndtri
 
 from kernelease.answers.reading import Released
-from kernelease.arrays import Floats, Rows, as_rows
+from kernelease.answers.vector_estimates import (
+    Clusters,
+    PrincipalAxes,
+    RatioEstimate,
+    VectorEstimate,
+    k_means,
+    largest_noise,
+    nearest_centre,
+)
+from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.features.class_moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.class_law import ClassLaw, law_of
+from kernelease.fit.class_law import ClassLaw, cleaned, law_of, standing_out
+from kernelease.fit.gaussians.averages import Averages
 from kernelease.kernels.dot_product import LabelledSphere
+from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.numeric import Gaussian
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
+from kernelease.methods.adaptive import averages_of
 from kernelease.table.domains import LABEL
 
-_LEVEL = 0.95  # of intervals. convention
+_DRAWS = 100  # of noise, by which its largest eigenvalue is told. convention
+_REPLICATES = 16  # of noise, by which clusters of vectors with classes have errors. limit: of time
 
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VectorEstimate:
-    """Estimates, of the shape of their standard errors; `bias` is the most by which each may be off beside noise."""
-
-    value: Floats
-    standard_error: Floats
-    bias: Floats = field(default_factory=lambda: np.zeros(()))
-
-    def interval(self, level: float = _LEVEL) -> tuple[Floats, Floats]:
-        """Lower and upper ends that hold the true number, each with this probability."""
-        if not 0.0 < level < 1.0:
-            raise ParameterError(f"interval: level must lie between 0 and 1, got {level!r}.")
-        reach = float(ndtri(0.5 + 0.5 * level)) * self.standard_error + self.bias
-        return self.value - reach, self.value + reach
+Function = Callable[[Floats], Any]
 
 
 @final
@@ -50,7 +52,8 @@ class Vectors:
     weights: Floats
     labels: Rows | None
     _measured: NoisyEmbeddings
-    _kernel: object
+    _kernel: Kernel
+    _known: dict[str, Averages] = field(default_factory=dict, repr=False, compare=False)
 
     @classmethod
     def of(cls, release: Released) -> "Vectors":
@@ -70,24 +73,58 @@ class Vectors:
             rows=rows, weights=release.weights, labels=labels, _measured=release.measurements.measured, _kernel=kernel
         )
 
-    # What was measured about classes.
+    # Moments.
 
     def mean(self, label: object = None) -> VectorEstimate:
-        """The mean of a class, or of all that have one: (d,)."""
-        share, sums, _, errors = self._class(label)
-        value = sums / share
-        return VectorEstimate(value=value, standard_error=np.hypot(errors[1], value * errors[0]) / share)
+        """The mean of all vectors, or of those of a class: (d,)."""
+        return self._moments(label).mean
 
     def covariance(self, label: object = None) -> VectorEstimate:
-        """The covariance of a class, or of all that have one: (d, d). Its eigenvalues may be negative: it has noise."""
-        share, sums, seconds, errors = self._class(label)
-        mean, second = sums / share, seconds / share
-        own = np.where(np.eye(len(mean), dtype=bool), errors[2], errors[2] * SQUARE / PRODUCT)
-        through_mean = errors[1] * np.hypot.outer(mean, mean)
-        through_share = errors[0] * (second - 2.0 * np.outer(mean, mean))
-        error = np.sqrt(own**2 + through_mean**2 + through_share**2) / share
-        noise = float(errors[1] / share) ** 2
-        return VectorEstimate(value=second - np.outer(mean, mean) + noise * np.eye(len(mean)), standard_error=error)
+        """The covariance of all vectors, or of a class: (d, d). It has noise: its eigenvalues may be negative."""
+        return self._moments(label).covariance()
+
+    def axes(self, count: int = 2, label: object = None) -> PrincipalAxes:
+        """The directions in which vectors vary most, with intervals for their variances and angles."""
+        moments = self._moments(label)
+        check_integer("axes: count", count, 1, len(moments.mean.value))
+        noise = moments.noise(_DRAWS, np.random.default_rng(0))
+        covariance = moments.covariance()
+        return PrincipalAxes.of(covariance.value, moments.variances(), largest_noise(noise), count)
+
+    def average(self, function: Function) -> VectorEstimate:
+        """The average of a function over private vectors that have no classes: f maps (n, d) to (n,) or (n, q)."""
+        averages = self._averages("average")
+        values = np.asarray(function(averages.points * self._scale), dtype=np.float64)
+        value, covariance = averages.estimate(values.reshape(len(values), -1))
+        errors = np.sqrt(np.maximum(np.diagonal(covariance), 0.0))
+        shape = values.shape[1:]
+        return VectorEstimate(value=value.reshape(shape), standard_error=errors.reshape(shape))
+
+    # Groups.
+
+    def clusters(self, count: int, seed: int = 0) -> Clusters:
+        """Vectors in so many groups: k-means over the released rows, and what private rows are in each."""
+        check_integer("clusters: count", count, 1, len(self.rows))
+        centres = k_means(self.rows, self.weights, count, np.random.default_rng(seed))
+        if isinstance(self._kernel, LabelledSphere):
+            return self._drawn_clusters(centres, seed)
+        averages = self._averages("clusters")
+        points = averages.points * self._scale
+        member = np.eye(len(centres))[nearest_centre(points, centres)]
+        sums = (member[:, :, None] * (points[:, None, :] - centres)).reshape(len(points), -1)
+        value, covariance = averages.estimate(np.hstack([member, sums]))
+        return _clusters(centres, value, covariance)
+
+    def _drawn_clusters(self, centres: Floats, seed: int) -> Clusters:
+        """The same, with errors told by noise that is drawn again: laws of classes are no linear functions of it."""
+        generator = np.random.default_rng(seed)
+        found = [_cells(self.rows, self.weights, centres)]
+        for _ in range(_REPLICATES):
+            more = tuple(s.sigma * generator.standard_normal(len(s.mean)) for s in self._measured.stages)
+            law = law_of(self._measured.stages, more)
+            rows, _ = law.sample(len(self.rows), np.random.default_rng(seed))
+            found.append(_cells(rows, np.full(len(rows), 1.0 / len(rows)), centres))
+        return _clusters(centres, found[0], np.cov(np.array(found[1:]), rowvar=False))
 
     def classify(self, vectors: Any) -> Rows:
         """The class that each vector has most probably, by the Gaussians of the classes: (n, d) → (n,)."""
@@ -102,28 +139,105 @@ class Vectors:
         masses = np.exp(logs - logs.max(axis=1, keepdims=True))
         return np.asarray(masses / masses.sum(axis=1, keepdims=True), dtype=np.float64)
 
+    # What is expected, given a place.
+
+    def expected(self, of: Any, given: Any) -> VectorEstimate | RatioEstimate:
+        """E[Y | X = x] for each row x of `given`, with a band.
+
+        Of vectors without classes, `of` is the place of a column and `given` has the others, (n, d − 1): the average of
+        that column over private rows, each with the weight k(x, ·) of the kernel (Nadaraya and Watson). Of vectors with
+        classes, `of` is a label, or a number for every class, and `given` has whole vectors, (n, d): the ridge
+        regression of that number on the vector, with a penalty as large as the noise, over private rows.
+        """
+        if isinstance(self._kernel, LabelledSphere):
+            return self._regression(of, self._units(given))
+        averages = self._averages("expected")
+        kernel, points = self._kernel, averages.points * self._scale
+        check_integer("expected: of", of, 0, points.shape[1] - 1)
+        others = np.delete(np.arange(points.shape[1]), of)
+        places = finite_numbers(as_rows(given))
+        if places.shape[1] != len(others) or len(others) == 0:
+            raise ParameterError(f"expected: given must have the other {len(others)} columns, got {places.shape[1]}.")
+        assert isinstance(kernel, Gaussian)
+        near = Gaussian(lengthscale=tuple(self._scale[others])).gram(points[:, others], places)
+        value, covariance = averages.estimate(np.hstack([near * points[:, [of]], near]))
+        n = len(places)
+        variances = np.diagonal(covariance)
+        return RatioEstimate(
+            numerator=value[:n],
+            denominator=value[n:],
+            variances=(variances[:n], variances[n:]),
+            covariance=np.diagonal(covariance[:n, n:]),
+        )
+
+    def _regression(self, of: Any, vectors: Floats) -> VectorEstimate:
+        """β = (A + λI)⁻¹b with A = E[x̃·x̃ᵀ], b = E[y·x̃], x̃ = (1, x); errors to first order in the noise of A and b."""
+        stage = self._stage_of_all_columns("expected", of_each=False)
+        feature_map = stage.feature_map
+        assert isinstance(feature_map, ClassMoments)
+        found, numbers = feature_map.moments(stage.mean), self._numbers(of)
+        e0, e1, e2 = (stage.sigma * error for error in found.errors)
+        e2 *= math.sqrt(feature_map.tables)
+        d = vectors.shape[1]
+        sums = np.column_stack([found.shares, found.means])  # (C, 1 + d)
+        whole = np.empty((1 + d, 1 + d))
+        whole[0], whole[:, 0] = sums.sum(axis=0), sums.sum(axis=0)
+        whole[1:, 1:] = found.seconds.sum(axis=0)
+        penalty = standing_out(d, e2) * np.append(0.0, np.ones(d))
+        beta = np.linalg.solve(whole + np.diag(penalty), numbers @ sums)
+        places = np.column_stack([np.ones(len(vectors)), vectors])
+        u = np.linalg.solve(whole + np.diag(penalty), places.T).T  # (n, 1 + d)
+        first, rest = beta[0], beta[1:]
+        variance = np.zeros(len(vectors))
+        for number in numbers:
+            variance += (u[:, 0] * (number - first)) ** 2 * e0**2
+            variance += ((u[:, 1:] * (number - first) - u[:, :1] * rest) ** 2).sum(axis=1) * e1**2
+        same = ((u[:, 1:] * rest) ** 2).sum(axis=1)
+        pairs = (u[:, 1:] ** 2).sum(axis=1) * float(rest @ rest) + (u[:, 1:] @ rest) ** 2 - 2.0 * same
+        variance += same * e2**2 + pairs * (e2 * SQUARE / PRODUCT) ** 2
+        return VectorEstimate(value=places @ beta, standard_error=np.sqrt(variance))
+
     # The private kernel density.
 
     def density(self, vectors: Any, label: object = None) -> VectorEstimate:
         """The mean of k(x, ·) over the private rows at each x: the kernel's density estimate (n, d) → (n,).
 
-        Of vectors with classes, it is that of the rows of one class, as a share of all rows. Where coordinates in a
-        subspace were measured, `bias` is what lies outside of it at most.
+        Of vectors with classes, it is that of the rows of one class, or of all, as a share of all rows. Where
+        coordinates in a subspace were measured, `bias` is what lies outside of it at most.
         """
-        noisy, points = self._measured.embedding, as_rows(vectors)
         if isinstance(self._kernel, LabelledSphere):
-            points = np.column_stack([self._units(vectors), np.full(len(points), self._code(label))])
-            noisy = self._every_class("density")
-        elif not isinstance(noisy.feature_map, Nystrom) or label is not None:
+            return self._class_density(self._units(vectors), label)
+        noisy, points = self._measured.embedding, as_rows(vectors)
+        if not isinstance(noisy.feature_map, Nystrom) or label is not None:
             raise ParameterError("density: needs moments of classes, or coordinates in a subspace and no label.")
         features = noisy.feature_map.evaluate(points)
         norms = np.linalg.norm(features, axis=1)
-        outside = np.zeros(len(points))
-        if isinstance(noisy.feature_map, Nystrom):
-            kernel = noisy.feature_map.kernel
-            left = kernel.diagonal(kernel.admit(points)) - norms**2
-            outside = np.sqrt(np.maximum(left, 0.0) * kernel.bound)
+        kernel = noisy.feature_map.kernel
+        left = kernel.diagonal(kernel.admit(points)) - norms**2
+        outside = np.sqrt(np.maximum(left, 0.0) * kernel.bound)
         return VectorEstimate(value=features @ noisy.mean, standard_error=noisy.sigma * norms, bias=outside)
+
+    def _class_density(self, vectors: Floats, label: object) -> VectorEstimate:
+        noisy = self._stage_of_all_columns("density", of_each=label is not None)
+        codes = range(len(self._sphere.classes)) if label is None else (self._code(label),)
+        features = np.zeros((len(vectors), noisy.feature_map.dimension))
+        for code in codes:
+            features += noisy.feature_map.evaluate(np.column_stack([vectors, np.full(len(vectors), code)]))
+        assert isinstance(noisy.feature_map, ClassMoments)
+        if noisy.feature_map.pooled:  # one matrix of second moments, which every class has added to
+            features[:, len(codes) * (1 + vectors.shape[1]) :] /= len(codes)
+        errors = noisy.sigma * np.linalg.norm(features, axis=1)
+        return VectorEstimate(value=features @ noisy.mean, standard_error=errors)
+
+    def nearest(self, public: Any, count: int = 10, label: object = None) -> tuple[Integers, VectorEstimate]:
+        """Those of some public vectors around which private rows lie most densely: their places, and the density."""
+        check_integer("nearest: count", count, 1, 2**62)
+        density = self.density(public, label)
+        order = np.argsort(-density.value, kind="stable")[:count]
+        bias = density.bias if density.bias.ndim == 0 else density.bias[order]
+        return order, VectorEstimate(
+            value=density.value[order], standard_error=density.standard_error[order], bias=bias
+        )
 
     # What it is read from.
 
@@ -138,6 +252,56 @@ class Vectors:
         _ = self._sphere
         return law_of(self._measured.stages)
 
+    @property
+    def _scale(self) -> Floats:
+        """The lengthscale of each column: (d,)."""
+        assert isinstance(self._kernel, Gaussian)
+        lengthscale = np.asarray(self._kernel.lengthscale, dtype=np.float64)
+        return np.broadcast_to(lengthscale, (self._measured.width,))
+
+    def _averages(self, what: str) -> Averages:
+        """Those of the fitted Gaussians, made once."""
+        if not isinstance(self._kernel, Gaussian) or self._measured.law is None:
+            raise ParameterError(
+                f"{what}: needs vectors with classes, or the Gaussians that Adaptive fits where the kernel is Gaussian "
+                "and no rows are published. `release.ask.expectation` answers for any embedding."
+            )
+        if "averages" not in self._known:
+            self._known["averages"] = averages_of(self._measured, self._kernel)
+        return self._known["averages"]
+
+    def _moments(self, label: object) -> "_Moments":
+        if not isinstance(self._kernel, LabelledSphere):
+            if label is not None:
+                raise ParameterError("This release has no classes: give labels when it is made.")
+            return _OfLaw.of(self._averages("mean, covariance and axes"), self._scale)
+        return self._class_moments(label)
+
+    def _class_moments(self, label: object) -> "_OfClass":
+        """Share, sums and second moments of a class or of all, per row, and the errors of each."""
+        stage = self._stage_of_all_columns("covariance", of_each=label is not None)
+        feature_map = stage.feature_map
+        assert isinstance(feature_map, ClassMoments)
+        found = feature_map.moments(stage.mean)
+        chosen = slice(None) if label is None else slice(self._code(label), self._code(label) + 1)
+        share, sums, seconds = (part[chosen].sum(axis=0) for part in (found.shares, found.means, found.seconds))
+        numbers = (len(found.shares[chosen]), len(found.shares[chosen]), len(found.seconds[chosen]))
+        e0, e1, e2 = (e * stage.sigma * math.sqrt(n) for e, n in zip(found.errors, numbers, strict=True))
+        if share < 2.0 * e0:
+            raise ParameterError("The class is too small beside the noise: its mean can't be told.")
+        return _OfClass(share=float(share), sums=sums, seconds=seconds, errors=(e0, e1, e2))
+
+    def _stage_of_all_columns(self, what: str, *, of_each: bool) -> NoisyEmbedding:
+        """The stage that holds second moments in all columns, of each class or of all together."""
+        _ = self._sphere
+        stage = self._measured.stages[0]
+        assert isinstance(stage.feature_map, ClassMoments)
+        if of_each and stage.feature_map.pooled:
+            raise ParameterError(
+                f"{what}: second moments of each class were measured along a few directions only. Ask the rows."
+            )
+        return stage
+
     def _units(self, vectors: Any) -> Floats:
         cells = as_rows(vectors)
         if cells.shape[1] != self._sphere.dimension:
@@ -150,26 +314,152 @@ class Vectors:
                 return code
         raise ParameterError(f"label must be one of the declared classes, got {label!r}.")
 
-    def _every_class(self, what: str) -> NoisyEmbedding:
-        """The stage that holds second moments of every class in all columns."""
-        stage = self._measured.embedding
-        if not isinstance(stage.feature_map, ClassMoments) or stage.feature_map.projection is not None:
-            raise ParameterError(
-                f"{what}: second moments of each class were measured along a few directions only. Ask the rows."
-            )
-        return stage
+    def _numbers(self, of: Any) -> Floats:
+        """A number for every class: 1 for one label and 0 for the others, or as given."""
+        classes = self._sphere.classes
+        if not isinstance(of, Mapping):
+            return np.asarray(np.eye(len(classes))[self._code(of)], dtype=np.float64)
+        missing = [name for name in classes if name not in of]
+        if missing:
+            raise ParameterError(f"expected: of must have a number for every class; {missing[0]!r} has none.")
+        return np.array([float(of[name]) for name in classes])
 
-    def _class(self, label: object) -> tuple[float, Floats, Floats, tuple[float, float, float]]:
-        """Share, sums and second moments of a class or of all, per row, and the errors of each."""
-        _ = self._sphere
-        stage = self._every_class("mean, covariance")
-        feature_map = stage.feature_map
-        assert isinstance(feature_map, ClassMoments)
-        found = feature_map.moments(stage.mean)
-        chosen = slice(None) if label is None else slice(self._code(label), self._code(label) + 1)
-        scale = stage.sigma * math.sqrt(len(found.shares[chosen]))
-        share, sums, seconds = (part[chosen].sum(axis=0) for part in (found.shares, found.means, found.seconds))
-        errors = (found.errors[0] * scale, found.errors[1] * scale, found.errors[2] * scale)
-        if share < 2.0 * errors[0]:
-            raise ParameterError("The class is too small beside the noise: its mean can't be told.")
-        return float(share), sums, seconds, errors
+
+# --------------------
+# Moments of a class, as they were measured, and of Gaussians: with noise that can be drawn again.
+
+
+class _Moments(Protocol):
+    """A mean and a covariance with errors."""
+
+    @property
+    def mean(self) -> VectorEstimate:
+        """(d,)."""
+
+    def covariance(self) -> VectorEstimate:
+        """(d, d)."""
+
+    def variances(self) -> Floats:
+        """The best guesses of the covariance's eigenvalues, in ascending order: (d,)."""
+
+    def noise(self, count: int, generator: np.random.Generator) -> Floats:
+        """What the covariance may be off by: (count, d, d)."""
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfClass:
+    """Share, sums and second moments, per row, and the errors of each."""
+
+    share: float
+    sums: Floats
+    seconds: Floats
+    errors: tuple[float, float, float]
+
+    @property
+    def mean(self) -> VectorEstimate:
+        value = self.sums / self.share
+        error = np.hypot(self.errors[1], value * self.errors[0]) / self.share
+        return VectorEstimate(value=value, standard_error=error)
+
+    @property
+    def _own_errors(self) -> Floats:
+        """Of second moments: (d, d)."""
+        diagonal = np.eye(len(self.sums), dtype=bool)
+        return np.where(diagonal, self.errors[2], self.errors[2] * SQUARE / PRODUCT)
+
+    @property
+    def _through_share(self) -> Floats:
+        mean = self.sums / self.share
+        return self.errors[0] * (self.seconds / self.share - 2.0 * np.outer(mean, mean))
+
+    def covariance(self) -> VectorEstimate:
+        mean = self.sums / self.share
+        through_mean = self.errors[1] * np.hypot.outer(mean, mean)
+        error = np.sqrt(self._own_errors**2 + through_mean**2 + self._through_share**2) / self.share
+        noise = float(self.errors[1] / self.share) ** 2
+        value = self.seconds / self.share - np.outer(mean, mean) + noise * np.eye(len(mean))
+        return VectorEstimate(value=value, standard_error=error)
+
+    def variances(self) -> Floats:
+        values = np.linalg.eigvalsh(cleaned(self.covariance().value, self.errors[2] / self.share))
+        return np.asarray(np.maximum(values, 0.0), dtype=np.float64)
+
+    def noise(self, count: int, generator: np.random.Generator) -> Floats:
+        size, mean = len(self.sums), self.sums / self.share
+        result = np.empty((count, size, size))
+        for each in result:
+            upper = np.triu(generator.standard_normal((size, size)) * self._own_errors)
+            shift = np.outer(mean, self.errors[1] * generator.standard_normal(size))
+            whole = np.triu(upper) + np.triu(upper, 1).T - shift - shift.T
+            each[...] = (whole - generator.standard_normal() * self._through_share) / self.share
+        return result
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OfLaw:
+    """Averages of x − m and of the products of its columns, m the mean of the law, and their covariance."""
+
+    mean: VectorEstimate
+    seconds: Floats  # (d, d)
+    errors: Floats  # of the products in the upper triangle: (d(d + 1)/2, d(d + 1)/2)
+
+    @classmethod
+    def of(cls, averages: Averages, scale: Floats) -> "_OfLaw":
+        points = averages.points * scale
+        middle = averages.weights @ points
+        gaps, d = points - middle, points.shape[1]
+        rows, columns = np.triu_indices(d)
+        value, covariance = averages.estimate(np.hstack([gaps, gaps[:, rows] * gaps[:, columns]]))
+        shift, products = value[:d], value[d:]
+        seconds = np.empty((d, d))
+        seconds[rows, columns] = seconds[columns, rows] = products
+        mean = VectorEstimate(value=middle + shift, standard_error=np.sqrt(np.diagonal(covariance)[:d]))
+        return cls(mean=mean, seconds=seconds - np.outer(shift, shift), errors=covariance[d:, d:])
+
+    def covariance(self) -> VectorEstimate:
+        d = len(self.seconds)
+        error = np.empty((d, d))
+        rows, columns = np.triu_indices(d)
+        error[rows, columns] = error[columns, rows] = np.sqrt(np.diagonal(self.errors))
+        return VectorEstimate(value=self.seconds, standard_error=error)
+
+    def variances(self) -> Floats:
+        return np.asarray(np.maximum(np.linalg.eigvalsh(self.seconds), 0.0), dtype=np.float64)
+
+    def noise(self, count: int, generator: np.random.Generator) -> Floats:
+        d = len(self.seconds)
+        values, axes = np.linalg.eigh(self.errors)
+        drawn = generator.standard_normal((count, len(values))) * np.sqrt(np.maximum(values, 0.0)) @ axes.T
+        rows, columns = np.triu_indices(d)
+        result = np.empty((count, d, d))
+        result[:, rows, columns] = result[:, columns, rows] = drawn
+        return result
+
+
+# --------------------
+# Clusters.
+
+
+def _clusters(centres: Floats, value: Floats, covariance: Floats) -> Clusters:
+    """From shares of cells and sums of gaps to their centres, per row: (k + k·d,) and their covariance."""
+    k, d = centres.shape
+    shares, gaps = value[:k], value[k:].reshape(k, d)
+    variances = np.diagonal(covariance)
+    members = np.maximum(shares, 1e-300)[:, None]
+    shift = gaps / members
+    crossed = np.array([[covariance[i, k + i * d + j] for j in range(d)] for i in range(k)])
+    spread = variances[k:].reshape(k, d) - 2.0 * shift * crossed + shift**2 * variances[:k, None]
+    return Clusters(
+        centres=centres,
+        shares=VectorEstimate(value=shares, standard_error=np.sqrt(np.maximum(variances[:k], 0.0))),
+        means=VectorEstimate(value=centres + shift, standard_error=np.sqrt(np.maximum(spread, 0.0)) / members),
+    )
+
+
+def _cells(rows: Floats, weights: Floats, centres: Floats) -> Floats:
+    """Shares of cells, and sums of gaps to their centres: (k + k·d,)."""
+    member = np.eye(len(centres))[nearest_centre(rows, centres)] * weights[:, None]
+    shares = member.sum(axis=0)
+    return np.concatenate([shares, (member.T @ rows - shares[:, None] * centres).ravel()])

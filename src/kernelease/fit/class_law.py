@@ -87,26 +87,32 @@ class ClassLaw:
         return result
 
 
-def law_of(stages: tuple[NoisyEmbedding, ...]) -> ClassLaw:
-    """The law that noisy moments describe: of one stage, or of one of all columns and one of a few directions."""
+def law_of(stages: tuple[NoisyEmbedding, ...], more: tuple[Floats, ...] | None = None) -> ClassLaw:
+    """The law that noisy moments describe: of one stage, or of one of all columns and one of a few directions.
+
+    `more` is added to the noisy mean of each stage: noise, to see what it does.
+    """
     maps = [_moments_map(stage) for stage in stages]
-    moments = [feature_map.moments(stage.mean) for feature_map, stage in zip(maps, stages, strict=True)]
+    means = (
+        [stage.mean for stage in stages] if more is None else [s.mean + m for s, m in zip(stages, more, strict=True)]
+    )
+    moments = [feature_map.moments(mean) for feature_map, mean in zip(maps, means, strict=True)]
     errors = np.array([[stage.sigma * each for each in m.errors] for m, stage in zip(moments, stages, strict=True)])
     shares, share_error = _combined([m.shares for m in moments], errors[:, 0])
     sums, sum_error = _combined([m.means for m in moments], errors[:, 1])
     members = np.maximum(shares, share_error)
-    means, mean_errors = sums / members[:, None], sum_error / members
-    means = means / np.maximum(1.0, np.linalg.norm(means, axis=1, keepdims=True))
+    centres, mean_errors = sums / members[:, None], sum_error / members
+    centres = centres / np.maximum(1.0, np.linalg.norm(centres, axis=1, keepdims=True))
     weights = np.maximum(shares, 0.0)
     weights = weights / weights.sum() if weights.any() else np.full(len(shares), 1.0 / len(shares))
 
     first, seconds = maps[0], moments[0].seconds
-    total, dimension = max(float(shares.sum()), share_error), means.shape[1]
-    between = (means.T * weights) @ means - float(weights @ mean_errors**2) * np.eye(dimension)
+    total, dimension = max(float(shares.sum()), share_error), centres.shape[1]
+    between = (centres.T * weights) @ centres - float(weights @ mean_errors**2) * np.eye(dimension)
     noise = errors[0, 2] * math.sqrt(first.tables)
     pooled = cleaned(seconds.sum(axis=0) / total - between, noise / total)
     last, directions = moments[-1], maps[-1].directions
-    turned = means if directions is None else means @ directions.T
+    turned = centres if directions is None else centres @ directions.T
     expected = pooled if directions is None else directions @ pooled @ directions.T
     differences = np.zeros((len(shares), *expected.shape))
     if len(last.seconds) == len(shares):
@@ -116,7 +122,7 @@ def law_of(stages: tuple[NoisyEmbedding, ...]) -> ClassLaw:
             differences[code] = cleaned(own - expected, errors[-1, 2] / members[code])
     return ClassLaw(
         shares=weights,
-        means=means,
+        means=centres,
         pooled=pooled,
         differences=differences,
         directions=directions,

@@ -1,21 +1,24 @@
 """Weights near a public guess: maximum entropy, with a strength that the noise itself decides."""
 
-from collections.abc import Iterator
+import math
 from dataclasses import dataclass
 from typing import final
 
 import numpy as np
 import scipy
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import solve_triangular
+from scipy.linalg.lapack import dtrtri
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 
 _STEPS = 120  # of the dual's descent. convention: none near is worse
-_PATIENCE = 4  # strengths worse than the best so far, in a row, end it. convention: none near is worse
+_PATIENCE = 16.0  # strengths that are worse than the best over such a range end it. convention: none near is worse
 _DESCENT = 4.0  # from one strength to the next, below the natural one. convention: none near is worse
-_VISIBLE = 0.02  # of the weakest strength: weaker directions stand still. convention: none near is worse
+_VISIBLE = 0.02  # of a strength: weaker directions stand still at it. convention: none near is worse
+_POWERS = 8  # of an iteration that finds the largest variance. limit: of time, it need not be exact
+_DENSE = 512  # directions that are all found at once. limit: of time, a tenth of a second
 
 
 @final
@@ -60,25 +63,28 @@ class Tilting(Kind):
     def solve(self, features: Floats, target: Floats, base: Floats) -> Tilted:
         """The weights of least estimated error, among the base itself and all strengths: (M, J), (J,), (M,)."""
         frame = _Frame.of(features, target, base)
-        problem = frame.seen(_VISIBLE * self.weakest)
-        best, worse = problem.untilted(), 0
-        for trial in problem.path(self.weakest, self.ratio):
-            best, worse = (trial, 0) if trial.risk < best.risk else (best, worse + 1)
-            if worse == _PATIENCE:
-                break
-        return frame.judged(best)
+        strength = max(self.weakest, frame.largest_variance())
+        problem = frame.seen(_VISIBLE * strength)
+        trial, best = problem.start(), frame.judged(base, math.inf, 0.0)
+        waited = 1.0
+        while strength >= self.weakest and waited < _PATIENCE:
+            if problem.least > _VISIBLE * strength:
+                wider = frame.seen(_VISIBLE * strength, near=problem.basis)
+                trial, problem = trial.turned(problem, wider), wider
+            trial = problem.descend(trial, strength)
+            tilted = frame.judged(trial.weights, strength, problem.freedom(trial, strength))
+            best, waited = (tilted, 1.0) if tilted.risk < best.risk else (best, waited * self.ratio)
+            strength /= self.ratio
+        return best
 
     def descend(self, features: Floats, target: Floats, base: Floats, *, natural: float, doubt: float = 0.0) -> Tilted:
         """The weights at the natural strength, or at weaker ones while they surpass it: (M, J), (J,), (M,)."""
         frame = _Frame.of(features, target, base)
         strength = max(natural, self.weakest)
-        problem = frame.seen(_VISIBLE * max(self.weakest, strength / _DESCENT))  # serves the first two strengths
-        best = frame.judged(problem.above(_VISIBLE * strength).at(strength))
+        best = frame.at(strength)
         while strength > self.weakest:
             strength = max(self.weakest, strength / _DESCENT)
-            if problem.least > _VISIBLE * strength:
-                problem = frame.seen(_VISIBLE * strength)
-            weaker = frame.judged(problem.at(strength))
+            weaker = frame.at(strength)
             if not weaker.surpasses(best, doubt):
                 break
             best = weaker
@@ -87,105 +93,139 @@ class Tilting(Kind):
 
 def matched(features: Floats, target: Floats, base: Floats, *, strength: float) -> Floats:
     """Weights near the base whose mean is close to a target without noise: (M, J), (J,), (M,) → (M,)."""
-    return _Frame.of(features, target, base).seen(_VISIBLE * strength).solved(strength)
+    problem = _Frame.of(features, target, base).seen(_VISIBLE * strength)
+    return problem.descend(problem.start(), strength).weights
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Weights at one strength, judged by the directions that they can move."""
+    """The dual variables at one strength, their weights, and the covariance of the features under these."""
 
-    weights: Floats
-    strength: float
-    risk: float
-    freedom: float
+    dual: Floats  # (n,)
+    weights: Floats  # (M,)
+    covariance: Floats  # (n, n)
+
+    def turned(self, here: "_Problem", there: "_Problem") -> "_Trial":
+        """The same as other directions see it."""
+        dual = (here.basis @ self.dual) @ there.basis
+        return _Trial(dual, self.weights, there.covariance(self.weights))
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Features and target as seen from the base's mean, with the base's covariance."""
+    """Features and target as seen from the base's mean."""
 
     mean: Floats  # (J,)
     features: Floats  # (M, J), centred
     target: Floats  # (J,), likewise
-    log_base: Floats  # (M,)
-    covariance: Floats  # (J, J)
+    base: Floats  # (M,)
 
     @classmethod
     def of(cls, features: Floats, target: Floats, base: Floats) -> "_Frame":
         mean = base @ features
-        centred = features - mean
-        log_base = np.log(np.maximum(base, np.finfo(float).tiny))
-        return cls(mean, centred, target - mean, log_base, (centred.T * base) @ centred)
+        return cls(mean, features - mean, target - mean, base)
 
-    def seen(self, least: float) -> "_Problem":
+    @property
+    def weighted(self) -> Floats:
+        """Features times the roots of their weights: the covariance under the base is that matrix' square."""
+        return self.features * np.sqrt(self.base)[:, None]
+
+    def largest_variance(self) -> float:
+        """Of all directions under the base, from below, by power iteration."""
+        weighted = self.weighted
+        direction = np.sqrt((weighted**2).sum(axis=0))
+        size = float(np.linalg.norm(direction))
+        for _ in range(_POWERS):
+            if size == 0.0:
+                break
+            direction = (weighted @ (direction / size)) @ weighted
+            size = float(np.linalg.norm(direction))
+        return size
+
+    def seen(self, least: float, near: Floats | None = None) -> "_Problem":
         """The directions whose variance under the base is above `least`, which alone the weights can move."""
-        largest = float(np.trace(self.covariance))
-        variances, basis = eigh(self.covariance, subset_by_value=(max(least, 1e-12 * largest), np.inf))
-        return _Problem(self.features @ basis, self.target @ basis, self.log_base, variances, least)
+        weighted = self.weighted
+        largest = float((weighted**2).sum())
+        variances, basis = leading(weighted, max(least, 1e-12 * largest), near)
+        log_base = np.log(np.maximum(self.base, np.finfo(float).tiny))
+        return _Problem(basis, self.features @ basis, self.target @ basis, log_base, variances, least)
 
-    def judged(self, trial: _Trial) -> Tilted:
+    def at(self, strength: float) -> Tilted:
+        """The fit at one strength, from the base."""
+        problem = self.seen(_VISIBLE * strength)
+        trial = problem.descend(problem.start(), strength)
+        return self.judged(trial.weights, strength, problem.freedom(trial, strength))
+
+    def judged(self, weights: Floats, strength: float, freedom: float) -> Tilted:
         """The result with an estimate of the error in all directions, also those that the weights can't move."""
-        moved = trial.weights @ self.features
+        moved = weights @ self.features
         residual = self.target - moved
         return Tilted(
-            weights=trial.weights,
-            strength=trial.strength,
-            risk=float(residual @ residual) - len(residual) + 2.0 * trial.freedom,
-            freedom=trial.freedom,
+            weights=weights,
+            strength=strength,
+            risk=float(residual @ residual) - len(residual) + 2.0 * freedom,
+            freedom=freedom,
             fitted=self.mean + moved,
         )
+
+
+def leading(matrix: Floats, least: float, near: Floats | None = None) -> tuple[Floats, Floats]:
+    """Eigenvalues of AᵀA above `least`, in ascending order, and their directions: (M, J) → (n,), (J, n).
+
+    Where there are many columns, by iterating a subspace that grows until it holds all of them; those within a few
+    percent of `least` may be left out. `near` are directions to start from: (J, m).
+    """
+    columns = matrix.shape[1]
+    size = 64 if near is None else max(64, 2 * near.shape[1])
+    if columns > _DENSE:
+        generator = np.random.default_rng(0)
+        basis = np.empty((columns, 0)) if near is None else near
+        while 3 * size < 2 * min(matrix.shape):
+            fresh = generator.standard_normal((columns, size - basis.shape[1]))
+            basis = np.hstack([basis, fresh])
+            for _ in range(2):
+                basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
+            inside = matrix @ basis
+            variances, turn = np.linalg.eigh(inside.T @ inside)
+            basis = basis @ turn
+            kept = variances > least
+            if 4 * int(kept.sum()) < 3 * size:
+                return variances[kept], basis[:, kept]
+            size *= 2
+    variances, axes = np.linalg.eigh(matrix.T @ matrix)
+    kept = variances > least
+    return variances[kept], axes[:, kept]
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class _Problem:
-    """The dual problem in the eigenbasis of the base's covariance, where it is well scaled."""
+    """The dual problem in leading directions of the base's covariance, where it is well scaled."""
 
+    basis: Floats  # (J, n)
     features: Floats  # (M, n)
     target: Floats  # (n,)
     log_base: Floats  # (M,)
     variances: Floats  # (n,), in ascending order
     least: float  # smaller ones were left out
 
-    def above(self, least: float) -> "_Problem":
-        """The directions whose variance is above `least`, of these."""
-        seen = self.variances > least
-        return _Problem(self.features[:, seen], self.target[seen], self.log_base, self.variances[seen], least)
-
-    def untilted(self) -> _Trial:
+    def start(self) -> _Trial:
         """The base, as it is."""
-        weights = np.exp(self.log_base)
-        risk = float(self.target @ self.target) - len(self.target)
-        return _Trial(weights, np.inf, risk, 0.0)
+        return _Trial(np.zeros(len(self.variances)), np.exp(self.log_base), np.diag(self.variances))
 
-    def solved(self, strength: float) -> Floats:
-        """The weights at one strength, from the base: (M,)."""
-        return self.weights(self.dual(strength, np.zeros(len(self.variances)), np.diag(self.variances)), strength)
-
-    def at(self, strength: float) -> _Trial:
-        """The fit at one strength, from the base."""
+    def descend(self, start: _Trial, strength: float) -> _Trial:
+        """The weights at one strength, from those of a greater one."""
         if len(self.variances) == 0:
-            return self.untilted()
-        weights = self.solved(strength)
-        return self._tried(strength, weights, self.covariance(weights))
+            return start
+        dual = self._dual(strength, start)
+        weights = self._weights(dual, strength)
+        return _Trial(dual, weights, self.covariance(weights))
 
-    def path(self, weakest: float, ratio: float) -> Iterator[_Trial]:
-        if len(self.variances) == 0:
-            return
-        dual, covariance = np.zeros(len(self.variances)), np.diag(self.variances)
-        strength = max(weakest, float(self.variances[-1]))
-        while strength >= weakest:
-            dual = self.dual(strength, dual, covariance)
-            weights = self.weights(dual, strength)
-            covariance = self.covariance(weights)
-            yield self._tried(strength, weights, covariance)
-            strength /= ratio
-
-    def dual(self, strength: float, start: Floats, covariance: Floats) -> Floats:
-        """u at one strength, from that of a greater one and the covariance there: (n,)."""
-        factor = np.linalg.cholesky(_stiffness(covariance, strength))  # in these coordinates the Hessian is nearly I
+    def _dual(self, strength: float, start: _Trial) -> Floats:
+        """u at one strength: (n,)."""
+        factor = np.linalg.cholesky(_stiffness(start.covariance, strength))  # the Hessian is nearly I in these
 
         def value_and_gradient(scaled: Floats) -> tuple[float, Floats]:
             dual = solve_triangular(factor, scaled, lower=True, trans="T")
@@ -199,12 +239,12 @@ class _Problem:
 
         options = {"maxiter": _STEPS, "maxcor": 20, "ftol": 1e-12, "gtol": 1e-4}
         found = scipy.optimize.minimize(
-            value_and_gradient, factor.T @ start, jac=True, method="L-BFGS-B", options=options
+            value_and_gradient, factor.T @ start.dual, jac=True, method="L-BFGS-B", options=options
         )
         solution: Floats = solve_triangular(factor, found.x, lower=True, trans="T")
         return solution
 
-    def weights(self, dual: Floats, strength: float) -> Floats:
+    def _weights(self, dual: Floats, strength: float) -> Floats:
         exponents = self.log_base + self.features @ (dual / strength)
         masses: Floats = np.exp(exponents - exponents.max())
         masses /= masses.sum()
@@ -216,12 +256,13 @@ class _Problem:
         covariance: Floats = (self.features.T * weights) @ self.features - np.outer(mean, mean)
         return covariance
 
-    def _tried(self, strength: float, weights: Floats, covariance: Floats) -> _Trial:
-        fitted = weights @ self.features
-        freedom = len(fitted) - 0.5 * float(np.trace(np.linalg.inv(_stiffness(covariance, strength))))
-        residual = self.target - fitted
-        risk = float(residual @ residual) - len(fitted) + 2.0 * freedom
-        return _Trial(weights, strength, risk, freedom)
+    def freedom(self, trial: _Trial, strength: float) -> float:
+        """The number of directions that follow the noise, Σ c/(c + λ/2) over the eigenvalues c of the covariance."""
+        if len(self.variances) == 0:
+            return 0.0
+        factor = np.linalg.cholesky(_stiffness(trial.covariance, strength))
+        inverse, _ = dtrtri(factor.T, lower=0)
+        return len(factor) - 0.5 * float((inverse**2).sum())
 
 
 def _stiffness(covariance: Floats, strength: float) -> Floats:

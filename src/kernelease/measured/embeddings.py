@@ -165,19 +165,30 @@ class Gaussians(Kind):
         spread = np.hypot(self.widths[members], jitter)[:, None]
         return self.centres[members] + spread * generator.standard_normal((len(members), self.centres.shape[1]))
 
-    def spread(self, count: int, generator: np.random.Generator) -> Floats:
-        """Points of the mixture, about `count` in numbers ∝ weight, more even than random ones: (m, d).
+    def spread(self, count: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """Points of the mixture, about `count` in numbers ∝ weight, more even than random ones: (m, d), (m,).
 
-        Each Gaussian has points of a scrambled Sobol sequence, whose mean features are closer to the Gaussian's own.
+        Each Gaussian has points of a scrambled Sobol sequence, shifted and turned so that their mean and covariance are
+        the Gaussian's own where they are enough for that. The second array is the weight of each, with sum 1.
         """
-        numbers = np.maximum(1, np.rint(self.weights / self.weights.sum() * count)).astype(np.int64)
+        shares = self.weights / self.weights.sum()
+        numbers = np.maximum(1, np.rint(shares * count)).astype(np.int64)
         dimension = self.centres.shape[1]
         parts = []
         for centre, width, number in zip(self.centres, self.widths, numbers, strict=True):
             sequence = scipy.stats.qmc.Sobol(dimension, rng=generator)
             even = sequence.random_base2(math.ceil(math.log2(number)))[:number]
-            parts.append(centre + width * ndtri(np.clip(even, _TAIL, 1.0 - _TAIL)))
-        return np.concatenate(parts)
+            parts.append(centre + width * _standardised(ndtri(np.clip(even, _TAIL, 1.0 - _TAIL))))
+        return np.concatenate(parts), np.repeat(shares / numbers, numbers)
+
+
+def _standardised(points: Floats) -> Floats:
+    """Points of mean 0 and covariance I near these, if there are more than twice as many as columns: (m, d)."""
+    if len(points) <= 2 * points.shape[1]:
+        return points
+    centred = points - points.mean(axis=0)
+    lower = np.linalg.cholesky(centred.T @ centred / len(points))
+    return np.asarray(np.linalg.solve(lower, centred.T).T, dtype=np.float64)
 
 
 def cross(dimension: int) -> Floats:

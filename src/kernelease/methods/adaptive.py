@@ -12,6 +12,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
+from kernelease.fit.gaussians.averages import Averages
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import SIGNIFICANCE, Growing, LevenbergMarquardt, SlidingFrankWolfe
 from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
@@ -81,6 +82,7 @@ class Stages:
     """What stage one gets of the budget, how much it measures, at which multiples of the lengthscale; all rounds.
 
     `cells` of one lengthscale make up the public law's space; `gaussians` have a closed form in the kernel's subspaces.
+    Gaussians of 3 % of the rows are hidden in the noise of stage one where it is `blind`.
     """
 
     share: float
@@ -90,6 +92,7 @@ class Stages:
     rounds: int
     cells: float
     gaussians: bool
+    blind: bool
     choices: tuple[Choice, ...] = ()
 
     @property
@@ -103,15 +106,22 @@ class Stages:
         return 2048 if self.cells <= CELLS_FILLED else 16384
 
     @property
+    def search(self) -> float:
+        """What the best of n places explains by chance: the largest square of n noises is about 2 ln n."""
+        return 2.0 * math.log(min(self.cells, self.search_draws))
+
+    @property
     def first_cloud(self) -> CloudSizes:
         """Points near the mass are what counts; public draws look for more where they come near most places.
 
-        Where no Gaussians explain it, the points themselves have to.
+        Where no Gaussians explain it, the points themselves have to; where stage one shows all mass, fewer look for it.
         """
         if not self.gaussians:
             return CloudSizes(near=1024, far=256, peaks=256, around=0, draws=256)
         if self.cells <= CELLS_FILLED:
             return CloudSizes(near=768, far=256, peaks=256, around=0, draws=256)
+        if not self.blind:
+            return CloudSizes(near=640, far=192, peaks=128, around=0, draws=64)
         if self.cells > CELLS_NEAR:
             return CloudSizes(near=512, far=256, peaks=512, around=0, draws=128)
         return CloudSizes(near=512, far=256, peaks=512, around=0, draws=1024)
@@ -151,6 +161,7 @@ def plan_stages(
         rounds=looks,
         cells=cells,
         gaussians=gaussians,
+        blind=blind,
     )
     return replace(
         stages,
@@ -270,7 +281,7 @@ class Explorer:
         optimiser = LevenbergMarquardt(
             lengthscale=1.0, widest=2.0 * max(self.stages.widths), likeness=_LIKENESS, steps=25
         )
-        return Growing(optimiser=optimiser).grow(likelihood, places, start).gaussians
+        return Growing(optimiser=optimiser, search=self.stages.search).grow(likelihood, places, start).gaussians
 
     def cloud(self, likelihood: Likelihood, gaussians: Gaussians, *, first: bool) -> Floats:
         """Points around the Gaussians, at weak peaks that may be something, and first from the public law: (m, d).
@@ -284,8 +295,10 @@ class Explorer:
         peaks = solver.missing(
             likelihood, gaussians, self._draw, self.generator, width=_PEAK_WIDTH, significance=0.0, count=sizes.peaks
         )
-        near = gaussians.sample(sizes.near, self.generator, jitter=_NEAR)
-        far = gaussians.sample(sizes.far, self.generator, jitter=_FAR)
+        # A light Gaussian has as many parameters as a heavy one; but where it may be noise, it has fewer points.
+        known = gaussians if self.stages.blind else gaussians.weighted(np.ones(len(gaussians)))
+        near = known.sample(sizes.near, self.generator, jitter=_NEAR)
+        far = known.sample(sizes.far, self.generator, jitter=_FAR)
         around = peaks[: sizes.around] + _NEAR * self.generator.standard_normal(peaks[: sizes.around].shape)
         return np.concatenate([gaussians.centres, near, far, peaks, around, self._draw(sizes.draws)])
 
@@ -308,6 +321,15 @@ def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] 
     )
 
 
+def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
+    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public."""
+    if measured.law is None:
+        raise ParameterError("averages: these embeddings were not taken for Gaussians.")
+    likelihood = subspace_likelihood(measured.embedding, kernel.lengthscale)
+    generator = PublicSeed(0).generator("adaptive: averages")
+    return Averages.of(likelihood, measured.law, measured.rows, likeness=_LIKENESS, generator=generator)
+
+
 # --------------------
 # The method itself.
 
@@ -325,6 +347,7 @@ _RELEASED = 2048  # points drawn from the Gaussians, whose weights are fitted. c
 # Strength, per point drawn, with which weights keep to the Gaussians' mean. convention: none near is worse
 _MATCHING = 0.5
 _DOUBT = 2.0  # standard deviations of an estimate, to speak against natural weights. convention: about 95 %
+_SOME = 512  # candidates by which a misfit is judged. limit: of time, a tenth of a second
 _DRAWS = "adaptive: public points"
 
 
@@ -421,9 +444,7 @@ class Adaptive(Method):
         around = None
         if measured.law is not None:
             around = self._around(measured.law, noisy, basis, seed)
-            if around[1].risk < around[1].freedom + math.sqrt(
-                0.5 * basis.dimension
-            ):  # as if the Gaussians were the law
+            if not self._unexplained(around[1], target, candidates, basis, noisy.sigma):
                 return around
         features = basis.evaluate(candidates) / noisy.sigma
         base = np.full(len(candidates), 1.0 / len(candidates))
@@ -435,6 +456,21 @@ class Adaptive(Method):
         free = replace(self.tilting, ratio=self.tilting.ratio**2).solve(features, target, base)  # only in case
         return (candidates, free) if free.surpasses(around[1], _DOUBT) else around
 
+    def _unexplained(self, around: Tilted, target: Floats, candidates: Rows, basis: Nystrom, sigma: float) -> bool:
+        """Whether the Gaussians leave more than noise: in all coordinates, or where candidates could have weight.
+
+        Noise e of variance 1 has ‖e‖² = n ± √(2n), and eᵀCe = tr C ± √(2 tr C²) for the candidates' covariance C.
+        """
+        residual = target - around.fitted
+        if around.risk > around.freedom + _DOUBT * math.sqrt(2.0 * len(residual)):
+            return True
+        some = candidates[:: max(1, len(candidates) // _SOME)]
+        features = basis.evaluate(some) / sigma
+        features -= features.mean(axis=0)
+        gram = features @ features.T
+        excess = float(((features @ residual) ** 2).sum() - np.trace(gram))
+        return excess > _DOUBT * math.sqrt(2.0 * float((gram**2).sum()))
+
     def _around(
         self, gaussians: Gaussians, noisy: NoisyEmbedding, basis: Nystrom, seed: PublicSeed
     ) -> tuple[Rows, Tilted]:
@@ -442,13 +478,12 @@ class Adaptive(Method):
         kernel = basis.kernel
         if not isinstance(kernel, ShiftInvariant):
             raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
-        drawn = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
+        drawn, own = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
         points = kernel.admit(drawn * kernel.lengthscale)
         features = basis.evaluate(points) / noisy.sigma
         likelihood = subspace_likelihood(noisy, kernel.lengthscale)
         law = likelihood.target - likelihood.residual(gaussians)
-        equal = np.full(len(points), 1.0 / len(points))
-        base = matched(features, law, equal, strength=_MATCHING * len(points))
+        base = matched(features, law, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
         followed = float(gaussians.parameters)
         return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
