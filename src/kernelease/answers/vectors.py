@@ -215,7 +215,9 @@ class Vectors:
         kernel = noisy.feature_map.kernel
         left = kernel.diagonal(kernel.admit(points)) - norms**2
         outside = np.sqrt(np.maximum(left, 0.0) * kernel.bound)
-        return VectorEstimate(value=features @ noisy.mean, standard_error=noisy.sigma * norms, bias=outside)
+        value = features @ noisy.mean
+        errors = np.hypot(noisy.sigma * norms, value * noisy.count_error)
+        return VectorEstimate(value=value, standard_error=errors, bias=outside)
 
     def _class_density(self, vectors: Floats, label: object) -> VectorEstimate:
         noisy = self._stage_of_all_columns("density", of_each=label is not None)
@@ -226,8 +228,9 @@ class Vectors:
         assert isinstance(noisy.feature_map, ClassMoments)
         if noisy.feature_map.pooled:  # one matrix of second moments, which every class has added to
             features[:, len(codes) * (1 + vectors.shape[1]) :] /= len(codes)
-        errors = noisy.sigma * np.linalg.norm(features, axis=1)
-        return VectorEstimate(value=features @ noisy.mean, standard_error=errors)
+        value = features @ noisy.mean
+        errors = np.hypot(noisy.sigma * np.linalg.norm(features, axis=1), value * noisy.count_error)
+        return VectorEstimate(value=value, standard_error=errors)
 
     def nearest(self, public: Any, count: int = 10, label: object = None) -> tuple[Integers, VectorEstimate]:
         """Those of some public vectors around which private rows lie most densely: their places, and the density."""

@@ -17,7 +17,8 @@ def query(
             help="mean COLUMN, count, probability CONDITION, quantile COLUMN SHARE, standard-deviation COLUMN, "
             "histogram COLUMN, survival COLUMN TIMES, gini COLUMN, entropy COLUMN, crosstab A B, correlation A B, "
             "regression, logistic or poisson FORMULA, trend COLUMN OVER, odds-ratio, risk-ratio or risk-difference "
-            "EVENT EXPOSURE, standardised-rate EVENT STRATA.",
+            "EVENT EXPOSURE, standardised-rate EVENT STRATA; of vectors mean COLUMN, covariance A B, density NUMBERS, "
+            "axes COUNT, clusters COUNT, expected COLUMN NUMBERS.",
         ),
     ],
     operands: Annotated[

@@ -64,6 +64,13 @@ class NoisyEmbedding(Kind):
         return self.measurement.standard_deviation * self.feature_map.step / self.rows
 
     @property
+    def count_error(self) -> float:
+        """Standard deviation of the noise in `rows`, over `rows`: 0 where N is public."""
+        if self.neighbours is Neighbours.REPLACE_ONE:
+            return 0.0
+        return self.measurement.standard_deviation / (count_increment(self.feature_map) * self.rows)
+
+    @property
     def noise_floor(self) -> float:
         """√E‖noise‖²: how far μ̃ is from the true mean embedding, and how close a good fit should come to μ̃."""
         return self.sigma * math.sqrt(self.feature_map.dimension)

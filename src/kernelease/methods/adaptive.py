@@ -327,7 +327,10 @@ def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
         raise ParameterError("averages: these embeddings were not taken for Gaussians.")
     likelihood = subspace_likelihood(measured.embedding, kernel.lengthscale)
     generator = PublicSeed(0).generator("adaptive: averages")
-    return Averages.of(likelihood, measured.law, measured.rows, likeness=_LIKENESS, generator=generator)
+    noisy = measured.embedding
+    return Averages.of(
+        likelihood, measured.law, noisy.rows, count_error=noisy.count_error, likeness=_LIKENESS, generator=generator
+    )
 
 
 # --------------------

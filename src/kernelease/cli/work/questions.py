@@ -73,10 +73,11 @@ def _stratum(text: str) -> tuple[str, float]:
     condition, _, weight = text.rpartition(":")
     if not condition.strip():
         raise ParameterError(f"query: a stratum is a condition and its weight, like 'age < 40: 0.6'; got {text!r}.")
-    return condition.strip(), _number(weight, "a stratum's weight")
+    return condition.strip(), read_number(weight, "a stratum's weight")
 
 
-def _number(text: str, what: str) -> float:
+def read_number(text: str, what: str) -> float:
+    """A finite number, as it was typed."""
     try:
         number = float(text)
     except ValueError:
@@ -96,20 +97,35 @@ def _method(name: str) -> Callable[[Asking], Answer]:
     return answer
 
 
+def _mean(asked: Asking) -> Answer:
+    return _of_vectors("mean")(asked) if asked.release.schema is None else _method("mean")(asked)
+
+
+def _of_vectors(name: str) -> Callable[[Asking], Answer]:
+    """A question to a release of vectors."""
+
+    def answer(asked: Asking) -> Answer:
+        from kernelease.cli.work.vectors import vector_answer  # tables are asked without it
+
+        return vector_answer(name, asked)
+
+    return answer
+
+
 def _quantile(asked: Asking) -> Answer:
     column, share = asked.about
-    found: Answer = asked.rows.quantile(column, _number(share, "the share of a quantile"))
+    found: Answer = asked.rows.quantile(column, read_number(share, "the share of a quantile"))
     return found
 
 
 def _survival(asked: Asking) -> Answer:
     column, *times = asked.about
-    return asked.rows.survival(column, [_number(time, "a time") for time in times])
+    return asked.rows.survival(column, [read_number(time, "a time") for time in times])
 
 
 _EXPOSED = 'an event and an exposure, two conditions: {} "ill == true" "sex == \'F\'"'
 QUESTIONS: dict[str, Question] = {
-    "mean": Question(least=1, most=1, example="a column: mean age", answer=_method("mean")),
+    "mean": Question(least=1, most=1, example="a column: mean age", answer=_mean),
     "count": Question(least=0, most=0, example='no operand: count --where "age > 30"', answer=_method("count")),
     "probability": Question(
         least=1, most=1, example='a condition: probability "age > 30"', answer=_method("probability")
@@ -160,6 +176,20 @@ QUESTIONS: dict[str, Question] = {
         most=MANY,
         example='an event, and strata with weights: standardised-rate "ill == true" "age < 40: 0.6" "age >= 40: 0.4"',
         answer=_standardised_rate,
+    ),
+    "covariance": Question(
+        least=2, most=2, example="two columns of vectors: covariance x0 x1", answer=_of_vectors("covariance")
+    ),
+    "density": Question(
+        least=1, most=MANY, example="a place among vectors: density 0.5 -1.2", answer=_of_vectors("density")
+    ),
+    "axes": Question(least=1, most=1, example="a number of principal axes: axes 2", answer=_of_vectors("axes")),
+    "clusters": Question(least=1, most=1, example="a number of clusters: clusters 3", answer=_of_vectors("clusters")),
+    "expected": Question(
+        least=2,
+        most=MANY,
+        example="a column of vectors, or a class, and the other numbers: expected x1 0.5",
+        answer=_of_vectors("expected"),
     ),
 }
 """By name, in the order in which they are listed."""

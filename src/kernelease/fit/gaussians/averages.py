@@ -47,15 +47,22 @@ class Averages:
         law: Gaussians,
         rows: float,
         *,
+        count_error: float,
         likeness: float,
         generator: np.random.Generator,
     ) -> "Averages":
-        """Of a law that was fitted to what a subspace says; `likeness` is how far log-variances were expected apart."""
+        """Of a law that was fitted to what a subspace says.
+
+        `likeness` is how far log-variances were expected apart, `count_error` what is not known of the number of rows,
+        by which all coordinates were divided, over that number.
+        """
         points, weights = law.spread(POINTS, generator)
         raw = likelihood.features(points, np.zeros(len(points)))
         raw -= weights @ raw
         covariance = (raw.T * weights) @ raw
-        lower = np.linalg.cholesky(np.eye(len(covariance)) + covariance / rows)
+        fitted = likelihood.target - likelihood.residual(law)
+        covariance = covariance / rows + count_error**2 * np.outer(fitted, fitted)
+        lower = np.linalg.cholesky(np.eye(len(covariance)) + covariance)
         moves, scores = _moves(likelihood, law), _scores(law, points)
         whole = np.vstack([raw, moves, likelihood.residual(law)[None]])
         turned = solve_triangular(lower, whole.T, lower=True).T
