@@ -37,17 +37,13 @@ def test_skewed_rows_are_within_three_standard_errors_of_the_best_estimates(seed
     assert max(apart(measured.fit()).values()) < LIMIT
 
 
-STRAYING = {"fire": 4}  # of 12 numbers: what one column tells of another is read off after means were met
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["stroke", "fire"])
 @pytest.mark.filterwarnings("ignore:Synthetic rows do not hold")
 def test_so_are_rows_of_public_tables(name: str) -> None:
     """Fitted in a first look, which strays from what was measured farther than a whole fit."""
     away = apart(_fitted(_measured(name, 1)))
-    beyond = {what: z for what, z in away.items() if z >= LIMIT}
-    assert len(beyond) <= STRAYING.get(name, 0), beyond
+    assert max(away.values()) < LIMIT, {what: z for what, z in away.items() if z >= LIMIT}
 
 
 def _strayed(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +59,7 @@ def _strayed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(rounds, "kept", lambda mixture, bounds: mixture)
+    monkeypatch.setattr(rounds, "kept", lambda mixture, bounds, compounds: mixture)
 
 
 @pytest.mark.parametrize("forgets", [False, True])

@@ -1,5 +1,6 @@
 """Maps between columns, and combinations that never occur, as noisy counts of pairs show them."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -7,7 +8,19 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.fit.mixtures.maps import LONG, Maps, Pair, closer_look, maps_of, most_closer_numbers
+from kernelease.fit.mixtures.maps import (
+    LONG,
+    Compounds,
+    Maps,
+    Pair,
+    closer_look,
+    maps_of,
+    most_closer_numbers,
+    parted,
+)
+from kernelease.fit.mixtures.mixture import Mixture, sharpened
+from kernelease.fit.mixtures.one_way import OneWay
+from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.table.schema import Schema
 
@@ -65,7 +78,7 @@ def test_rows_keep_to_maps_and_to_chains_in_their_order() -> None:
 def test_combinations_that_never_occur_are_parted_and_others_stay() -> None:
     counts = np.array([[8_000.0, 0.0, 0.0], [0.0, 1_500.0, 500.0]])
     pair = _pair(counts, 10.0)
-    assert pair.never().tolist() == [[False, True, True], [True, False, False]]
+    assert pair.never.tolist() == [[False, True, True], [True, False, False]]
     g = np.random.default_rng(0)
     rows = np.stack([np.repeat([0, 1], 5_000), g.integers(0, 3, 10_000)])
     made = Maps(maps=(), parted=(pair,)).applied(rows, g)
@@ -76,7 +89,7 @@ def test_combinations_that_never_occur_are_parted_and_others_stay() -> None:
 
 
 def test_what_noise_may_hide_is_not_taken_as_never() -> None:
-    assert not _pair([[80.0, 0.0], [0.0, 20.0]], 10.0).never().any()
+    assert not _pair([[80.0, 0.0], [0.0, 20.0]], 10.0).never.any()
 
 
 def test_long_columns_of_as_many_values_are_looked_at_closer_and_read_off() -> None:
@@ -106,3 +119,111 @@ def test_closer_looks_are_bounded_before_anything_is_counted() -> None:
     assert most_closer_numbers((300, 300, 10)) == 90_000
     assert most_closer_numbers((4_000, 4_000)) == 0
     assert most_closer_numbers((LONG, LONG)) == 0
+
+
+# --------------------
+# Compounds: columns that are determined, as one with the column that tells them.
+
+
+def _one_way(shares: Any, variance: float = 1e-6) -> OneWay:
+    own = np.asarray(shares, dtype=np.float64)
+    return OneWay(shares=own, variance=variance, distribution=own / own.sum())
+
+
+def _compounds(loose: float = 0.0) -> tuple[Compounds, list[OneWay], np.ndarray]:
+    """A map of 12 values to 4 and a column beside it; `loose` of the rows of the first of the 4 are of the last."""
+    counts, onto = _map(12, 4, 12_000.0)
+    shares = counts.sum(axis=0) / counts.sum()
+    moved = shares + loose * np.array([-1.0, 0.0, 0.0, 1.0])
+    columns = [_one_way(np.full(12, 1 / 12)), _one_way([0.5, 0.5]), _one_way(moved)]
+    return Compounds.of((12, 2, 4), [_pair(counts, 1.0, (0, 2))], columns), columns, onto
+
+
+def test_a_column_that_is_told_becomes_one_with_the_column_that_tells_it() -> None:
+    compounds, columns, onto = _compounds()
+    assert compounds.any
+    assert (compounds.own, compounds.sizes, compounds.origins) == ((0, 1), (12, 2), (0, 1, 0))
+    assert [compounds.told(column) for column in range(3)] == [False, False, True]
+    rows = np.random.default_rng(0).integers(0, 2, (2, 100))
+    made = compounds.read_off(rows, {}, np.random.default_rng(0))
+    assert np.array_equal(made[:2], rows)
+    assert np.array_equal(made[2], onto[rows[0]])
+    assert compounds.together((0, 2))
+    assert not compounds.together((1, 2))
+    pair = compounds.pair(_pair(np.ones((4, 2)), 1.0, (2, 1)))
+    assert pair.columns == (0, 1)
+    assert np.array_equal(pair.groups[0], onto)
+    assert len(compounds.one_ways(columns)) == 2
+
+
+def test_a_value_that_none_leads_to_is_an_atom_beside_the_one_it_is_seen_with() -> None:
+    counts = np.zeros((6, 3))
+    counts[:, 0] = 1_000.0
+    counts[3:, :2] = counts[3:, 1::-1]
+    counts[4, 2] = 30.0
+    columns = [_one_way(np.full(6, 1 / 6), 1e-4), _one_way([0.495, 0.495, 0.01], 1e-4)]
+    compounds = Compounds.of((6, 3), [_pair(counts, 1.0)], columns)
+    assert compounds.sizes == (7,)
+    assert (compounds.atoms[0][-1], compounds.atoms[1][-1]) == (4, 2)
+    (whole,) = compounds.one_ways(columns)
+    assert 0.003 < whole.distribution[-1] < 0.01  # between what the two columns say
+
+
+def test_rows_are_off_a_map_where_single_columns_say_so_and_no_others() -> None:
+    assert not _compounds()[0].loose
+    compounds, columns, onto = _compounds(loose=0.02)
+    assert compounds.loose == {2}
+    assert not compounds.on_map(2)
+    rows = np.stack([np.arange(12_000) % 12, np.zeros(12_000, dtype=np.int64)])
+    made = compounds.read_off(rows, {2: columns[2].distribution}, np.random.default_rng(0))
+    off = made[2] != onto[rows[0]]
+    assert np.mean(off) == pytest.approx(0.02, abs=0.001)
+    assert set(onto[rows[0]][off]) == {0}
+    assert set(made[2][off]) == {3}
+
+
+def test_what_is_never_together_is_exchanged_so_that_columns_keep_what_they_have() -> None:
+    counts = np.array([[4_000.0, 0.0, 2_000.0], [0.0, 3_000.0, 1_000.0]])
+    pair = _pair(counts, 10.0)
+    g = np.random.default_rng(0)
+    rows = np.stack([np.repeat([0, 1], [6_000, 4_000]), np.repeat([0, 2, 1, 2], [4_000, 2_000, 3_000, 1_000])])
+    some = g.choice(10_000, 400, replace=False)
+    rows[1, some] = g.permutation(rows[1, some])
+    assert pair.wrong(rows).size
+    made = parted(rows, [pair], g)
+    assert not pair.wrong(made).size
+    assert all(
+        np.array_equal(np.bincount(after), np.bincount(before)) for after, before in zip(made, rows, strict=True)
+    )
+
+
+def test_a_map_is_judged_by_values_that_stand_out_of_the_noise() -> None:
+    """Of 600 light values the largest of ten noisy counts is noise, and would seem to be on any map."""
+    g = np.random.default_rng(0)
+    counts = np.zeros((640, 10))
+    counts[:40] = 1_000.0 * np.eye(10)[np.arange(40) % 10]
+    counts[:40] = 0.9 * counts[:40] + 10.0
+    counts[40:] = 5.0
+    noisy = counts + g.normal(0.0, 50.0, counts.shape)
+    pair = Pair(
+        columns=(0, 1),
+        groups=(np.arange(640), np.arange(10)),
+        counts=noisy,
+        alone=(counts.sum(axis=1), counts.sum(axis=0)),
+        sigma=50.0,
+    )
+    assert pair.off_map() is None
+
+
+def test_a_sharpened_mixture_has_next_to_none_of_what_never_occurs_and_the_same_columns() -> None:
+    blur = 0.8 * np.eye(5)[np.arange(40) % 5] + 0.04  # components that are rows on the diagonal, and some of all else
+    mixture = Mixture(weights=np.full(40, 1 / 40), columns=(blur,) * 3, chi_squared=1.0, outcome=Outcome.NOISE_FLOOR)
+    counts = np.full((5, 5), 500.0)
+    counts[0, 3:] = counts[4, :2] = 0.0
+    pair = _pair(counts, 1.0)
+    before = mixture.pair(0, 1)[pair.never].sum()
+    after = sharpened(dataclasses.replace(mixture, apart=(pair,)))
+    assert after.pair(0, 1)[pair.never].sum() < 0.1 * before
+    for column in range(3):
+        assert np.abs(after.marginal(column) - mixture.marginal(column)).sum() < 0.02
+    assert sharpened(mixture) is mixture

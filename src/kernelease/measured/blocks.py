@@ -270,6 +270,15 @@ def refined(groups: Sequence[Integers]) -> Integers:
     return found
 
 
+def refines(fine: Integers, coarse: Integers) -> bool:
+    """Whether no cell of the one has atoms of two cells of the other.
+
+    >>> refines(np.array([0, 1, 2]), np.array([0, 0, 1])), refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (True, False)
+    """
+    return len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == int(fine.max()) + 1
+
+
 def within(cells: Integers, group: Integers) -> Integers:
     """The group of each of a column's cells, from those of its atoms."""
     result = np.zeros(int(cells.max()) + 1, dtype=np.int64)

@@ -24,6 +24,7 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, pair_cells, with_share
+from kernelease.methods.interactions.rounds import FITTING, fit_workload
 from kernelease.methods.interactions.singles import Noise, width
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Privacy
@@ -103,8 +104,9 @@ class Bags(Method):
         """The public step: free, and repeatable with another solver."""
         if not isinstance(measured, NoisyBags):
             raise ParameterError("Bags: can only fit noisy counts of several tables.")
-        fitted = self.interactions.fit(measured.paths, seed, progress)
-        return FittedBags(mixture=fitted.mixture, measured=measured)
+        progress.expect(fit_workload(measured.paths, self.interactions.solver).after())
+        mixture = self.interactions.solver.solve(measured.paths, seed, progress, stage=FITTING)
+        return FittedBags(mixture=mixture, measured=measured)
 
     def notices(self, measured: Measured, schema: Schema | None, privacy: Privacy) -> tuple[str, ...]:
         """Those of the paths."""

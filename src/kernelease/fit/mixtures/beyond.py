@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.one_way import OneWay
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, refines, within
 from kernelease.measured.offsets import Levels
 
 # --------------------
@@ -83,6 +83,10 @@ class Detail:
             deviation=noisy.deviation / rows,
             block=noisy.block,
         )
+
+    def within(self, cells: Sequence[Integers]) -> bool:
+        """Whether all of its fine cells are parts of cells, given those of all columns."""
+        return all(refines(fine, cells[column]) for fine, column in zip(self.fine, self.columns, strict=True))
 
     def turned(self) -> "Detail":
         """The same with its columns in the other order."""
@@ -266,7 +270,7 @@ class Unheld:
         there = np.zeros(self.noisy.block.grid)
         np.add.at(there, inside, expected)
         ratios = self._wanted(there) / np.maximum(there, _TINY)
-        return _raked(expected * ratios[inside], expected)
+        return raked(expected * ratios[inside], expected)
 
     def misfit(self, rows: Integers) -> Misfit:
         """How far rows of atoms, (columns, n), are from the block, whose counts they hold to within a row at best."""
@@ -317,7 +321,7 @@ def moved(
     return result
 
 
-def _raked(table: Floats, like: Floats) -> Floats:
+def raked(table: Floats, like: Floats) -> Floats:
     """The table nearest to this one, by Kullback and Leibler, with single columns as the other has them."""
     for _ in range(_UNHELD_TURNS):
         for axis in range(table.ndim):

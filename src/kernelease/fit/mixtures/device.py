@@ -40,9 +40,7 @@ class _Rows:
     @classmethod
     def of(cls, term: Term, width: int) -> "_Rows":
         if isinstance(term, Singles):
-            return cls._placed(
-                np.full((MOST_COLUMNS - 1, 1), width - 1), slice(0, len(term.target)), width, term, term.trust
-            )
+            return cls._placed(np.full((MOST_COLUMNS - 1, 1), width - 1), term.place, width, term, term.trust)
         if isinstance(term, Pairs):
             cells = len(term.target)
             members = np.full((MOST_COLUMNS - 1, cells), width - 1)

@@ -12,7 +12,9 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import in_detail, moved
+from kernelease.fit.mixtures.maps import parted
 from kernelease.fit.mixtures.terms import Single
+from kernelease.measured.blocks import refines
 
 if TYPE_CHECKING:
     from kernelease.fit.mixtures.mixture import Mixture
@@ -56,7 +58,7 @@ def swapped(
         return rows
     told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
     cells = _watched(mixture, told_apart)
-    anywhere = all(map(_refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
+    anywhere = all(map(refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
     tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells, anywhere=anywhere)]
     if anywhere and mixture.sets:
@@ -207,9 +209,14 @@ class _Pairs:
         places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
         for pair in mixture.unheld_pairs:
             own = [cells[column] for column in pair.columns]
-            if all(map(_refines, own, pair.groups)):
+            if all(map(refines, own, pair.groups)):
                 one, other = (places[column] for column in pair.columns)
                 expected[one, other] = pair.toward(expected[one, other].astype(np.float64), own)
+                expected[other, one] = expected[one, other].T
+        for apart in mixture.apart:
+            if apart.seen_in(cells):
+                one, other = (places[column] for column in apart.columns)
+                expected[one, other] = apart.expected(expected[one, other].astype(np.float64), cells)
                 expected[other, one] = expected[one, other].T
         excess = _Excess.of(_pair_counts(table, places), expected)
         drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
@@ -350,15 +357,6 @@ def _even(distribution: Floats, count: int) -> Integers:
     return np.unique(np.floor(below / below[-1] * (count - 1)), return_inverse=True)[1].astype(np.int64)
 
 
-def _refines(fine: Integers, coarse: Integers) -> bool:
-    """Whether no cell of the one has atoms of two cells of the other.
-
-    >>> _refines(np.array([0, 1, 2]), np.array([0, 0, 1])), _refines(np.array([0, 0, 1]), np.array([0, 1, 1]))
-    (True, False)
-    """
-    return len(set(zip(fine.tolist(), coarse.tolist(), strict=True))) == int(fine.max()) + 1
-
-
 # --------------------
 # Drawing rows: each component gets a rounded, not a random, number of them.
 
@@ -381,6 +379,7 @@ def draw_rows(mixture: "Mixture", count: int, generator: np.random.Generator, *,
     rows = _with_unheld(rows, mixture, generator)
     if mixture.details:
         rows = in_detail(rows, mixture.details, mixture.cells, generator)
+    rows = parted(rows, mixture.apart, generator)
     for column, leaves in enumerate(mixture.leaves):
         if leaves is not None:
             rows[column] = leaves.drawn(rows[column], generator)

@@ -1,8 +1,9 @@
 """Columns that others determine, and combinations that never occur, as noisy counts of pairs show them beyond doubt.
 
 A mixture of products can't hold a map: with few components it spreads every value of the one column over several of
-the other. So rows are drawn from the mixture, and a column that is determined is read off the column that tells it.
-Where a pair is no map, values that the counts put beyond doubt as never together are parted again. All of it follows
+the other. So columns that are determined become one with the column that tells them, a *compound*: the fit has that
+one alone, what was measured of the others is said of it, and rows read the others off it. Where a pair is no map,
+rows of values that the counts put beyond doubt as never together exchange them with other rows. All of it follows
 from noisy counts: it is public, and free.
 """
 
@@ -11,6 +12,7 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -18,8 +20,9 @@ import scipy
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.one_way import OneWay, one_ways
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.fit.mixtures.beyond import raked
+from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, refines, within
 from kernelease.measured.offsets import levels_of
 
 OFF = 0.01  # convention: of all rows, those off a map that is one: half or twice as much makes no table worse
@@ -33,15 +36,20 @@ NEVER = 0.1
 # convention: standard deviations of a sum of squares from which on two columns depend on each other beyond doubt:
 # half or twice as much makes no table worse
 DEPENDENT = 6.0
+HEAVY = 4.0  # convention: standard deviations of a value's count: noise never hides what goes with it
 LONG, MOST_NUMBERS = (
     64,
     100_000,
 )  # limit: values of each of two columns that are looked at one by one, and their product
-PASSES = 2  # convention: over all pairs: what parts one pair may join another
+EXCHANGES = 30  # limit: of time: turns in which rows look for one to exchange a value with
+
+
+# --------------------
+# A pair of columns: whether the second is determined by the first, and what never occurs.
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)  # without slots: what is computed of it once is kept with it
 class Pair:
     """Two columns, the cells of their atoms, and noisy counts of these: the second column follows the first."""
 
@@ -50,17 +58,14 @@ class Pair:
     counts: Floats  # (cells, cells)
     alone: tuple[Floats, Floats]  # counts of each column's cells, by its own counts: (cells,) each
     sigma: float
+    own: float = 0.0  # the noise of counts of a column's atoms
 
     @property
     def turned(self) -> "Pair":
         """The same pair, the other way round."""
         (one, other), (first, second), (alone, beside) = self.columns, self.groups, self.alone
-        return Pair(
-            columns=(other, one),
-            groups=(second, first),
-            counts=self.counts.T,
-            alone=(beside, alone),
-            sigma=self.sigma,
+        return dataclasses.replace(
+            self, columns=(other, one), groups=(second, first), counts=self.counts.T, alone=(beside, alone)
         )
 
     @property
@@ -76,23 +81,40 @@ class Pair:
         atoms[self.groups[1]] = np.arange(len(self.groups[1]))
         return np.where(members == 1, atoms, -1)
 
-    @property
+    @cached_property
     def map(self) -> Integers:
-        """The heaviest cell of the second column for each cell of the first; of as many long ones, one for each."""
+        """The likeliest cell of the second column for each cell of the first; of as many long ones, one for each.
+
+        A cell of n rows of which all go with one other has a count of n there, and of 0 elsewhere, with noise σ: the
+        likelihood of that one is e^(n·count/σ²) times how often it occurs at all. Where each goes with one, both have
+        as many rows.
+        """
+        held = np.maximum(self.alone[0], 0.0)[:, None]
+        beside = np.maximum(self.alone[1], 0.0)
         if self.counts.shape[0] == self.counts.shape[1] > LONG:
-            best: Integers = scipy.optimize.linear_sum_assignment(self.counts, maximize=True)[1]
+            both = (held + beside) / 2.0
+            unlike = (held - beside) ** 2 / (4.0 * max(self.own, 1e-9 * self.sigma) ** 2)
+            gain = (self.counts - both / 2.0) * both / self.sigma**2 - unlike
+            best: Integers = scipy.optimize.linear_sum_assignment(gain, maximize=True)[1]
             return best
-        heaviest: Integers = self.counts.argmax(axis=1)
-        return heaviest
+        prior = np.log(np.maximum(beside, 1.0) / self.rows)
+        likeliest: Integers = (self.counts * held / self.sigma**2 + prior).argmax(axis=1)
+        return likeliest
 
     def off_map(self) -> float | None:
-        """The share of rows off the map that takes each cell to its heaviest; None where it is no map."""
-        if not (self.single >= 0).all():
+        """The share of rows off the map that takes each cell to its likeliest; None where it is no map.
+
+        Cells whose rows stand out of the noise are looked at: of lighter ones the largest count is one of noise, and
+        seems to be on any map. They must hold most of all rows.
+        """
+        heavy = self.alone[0] >= HEAVY * self.sigma
+        rows = float(self.alone[0][heavy].sum())
+        if not (self.single >= 0).all() or rows < self.rows / 2.0:
             return None
-        rows = self.rows
-        on = float(self.counts[np.arange(len(self.counts)), self.map].sum())
-        seen = self.sigma * math.sqrt(len(self.counts))
-        varies = rows - float(self.alone[1].max())
+        there = np.flatnonzero(heavy)
+        on = float(self.counts[there, self.map[there]].sum())
+        seen = self.sigma * math.sqrt(len(there))
+        varies = rows * (1.0 - float(self.alone[1].max()) / self.rows)
         off = max(0.0, rows - on)
         sure = off <= OFF * rows + DOUBT * seen and off + seen <= UNEXPLAINED * varies
         return off / rows if sure else None
@@ -108,10 +130,202 @@ class Pair:
         beyond = float((away**2).sum()) / self.sigma**2 - away.size
         return beyond > DEPENDENT * math.sqrt(2.0 * away.size)
 
+    @cached_property
     def never(self) -> NDArray[np.bool_]:
         """Which combinations never occur, beyond doubt: (cells, cells)."""
         expected = np.multiply.outer(*(np.maximum(own, 0.0) for own in self.alone)) / self.rows
         return np.asarray(np.maximum(self.counts, 0.0) + DOUBT * self.sigma <= NEVER * expected)
+
+    def expected(self, counts: Floats, cells: Sequence[Integers]) -> Floats:
+        """Expected counts of pairs of finer cells, those of all columns being `cells`; 0 for values never together.
+
+        Single columns stay as they are.
+        """
+        return raked(np.where(self.never_in(cells), 0.0, counts), counts)
+
+    def seen_in(self, cells: Sequence[Integers]) -> bool:
+        """Whether cells of all columns are fine enough to tell what is never together."""
+        return all(refines(cells[column], own) for column, own in zip(self.columns, self.groups, strict=True))
+
+    def never_in(self, cells: Sequence[Integers]) -> NDArray[np.bool_]:
+        """Which pairs of finer cells of the two columns, given those of all columns, never occur: (cells, cells)."""
+        inside = [within(cells[column], own) for column, own in zip(self.columns, self.groups, strict=True)]
+        return self.never[np.ix_(*inside)]
+
+    def wrong(self, rows: Integers) -> Integers:
+        """Rows, of (columns, n), whose values are never together."""
+        first, second = (groups[rows[column]] for column, groups in zip(self.columns, self.groups, strict=True))
+        return np.flatnonzero(self.never[first, second])
+
+    def part(self, rows: Integers, generator: np.random.Generator) -> Integers:
+        """The same rows, where those that are wrong have another value of the second column, as the counts have it."""
+        wrong = self.wrong(rows)
+        return self._given(rows, wrong, generator) if wrong.size else rows
+
+    def _given(self, rows: Integers, wrong: Integers, generator: np.random.Generator) -> Integers:
+        """Another value of the second column for some rows, of those that their first one may have."""
+        first, second = self.columns
+        inside = np.bincount(rows[second], minlength=len(self.groups[1])).astype(np.float64)
+        held = np.maximum(np.bincount(self.groups[1], inside), 1e-300)
+        chances = np.where(self.never, 0.0, np.maximum(self.counts, 0.0))[self.groups[0][rows[first, wrong]]]
+        below = np.cumsum(chances[:, self.groups[1]] * (inside / held[self.groups[1]]), axis=1)
+        can = below[:, -1] > 0.0
+        marks = generator.random(len(wrong)) * below[:, -1]
+        drawn = (below <= marks[:, None]).sum(axis=1)
+        result = rows.copy()
+        result[second, wrong[can]] = drawn[can]
+        return result
+
+
+# --------------------
+# Compounds: columns that are determined, as one with the column that tells them.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compounds:
+    """Of each column of a table: which of fewer columns it is read off, and its atom for each atom of that one."""
+
+    origins: tuple[int, ...]
+    atoms: tuple[Integers, ...]  # (atoms of its origin,) each
+    own: tuple[int, ...]  # of each of the fewer columns, that of the table which tells all others in it
+    loose: frozenset[int] = frozenset()  # columns of which some rows are off the map: their own counts say so
+
+    @classmethod
+    def of(cls, sizes: Sequence[int], maps: Sequence[Pair], columns: Sequence[OneWay]) -> "Compounds":
+        """Columns of so many atoms, by maps in an order in which they can be applied.
+
+        A value that no other one leads to is an atom of its own beside that which it is seen with most.
+        """
+        own = [column for column in range(len(sizes)) if column not in {pair.columns[1] for pair in maps}]
+        root = {column: column for column in own}
+        atoms = {column: np.arange(size) for column, size in enumerate(sizes) if column in root}
+        for pair in maps:
+            first, second = pair.columns
+            root[second] = root[first]
+            inside = [column for column, other in root.items() if other == root[first] and column != second]
+            onto = pair.single[pair.map][pair.groups[0]]
+            atoms[second] = onto[atoms[first]]
+            missing = np.setdiff1d(np.arange(sizes[second]), atoms[second])
+            if missing.size:
+                beside = _with_most(pair, missing, columns[first].distribution)
+                like = np.array([int(np.flatnonzero(atoms[first] == atom)[0]) for atom in beside])
+                atoms |= {column: np.append(atoms[column], atoms[column][like]) for column in inside}
+                atoms[second] = np.append(atoms[second], missing)
+        told = [(root[pair.columns[1]], pair.columns[1]) for pair in maps]
+        return cls(
+            origins=tuple(own.index(root[column]) for column in range(len(sizes))),
+            atoms=tuple(atoms[column] for column in range(len(sizes))),
+            own=tuple(own),
+            loose=frozenset(
+                column
+                for first, column in told
+                if _disagree(columns[first], columns[column], atoms[first], atoms[column])
+            ),
+        )
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """Atoms of each of the fewer columns."""
+        return tuple(len(self.atoms[column]) for column in self.own)
+
+    @property
+    def any(self) -> bool:
+        """Whether some column is read off another."""
+        return len(self.own) < len(self.origins)
+
+    def read_off(self, rows: Integers, alone: dict[int, Floats], generator: np.random.Generator) -> Integers:
+        """Rows of all columns from those of the fewer: (fewer, n) → (columns, n).
+
+        Of `loose` columns some rows are off the map, as few as can be to meet their shares `alone`.
+        """
+        result = np.stack([own[rows[origin]] for origin, own in zip(self.origins, self.atoms, strict=True)])
+        for column in self.loose:
+            result[column] = _loosened(result[column], alone[column], generator)
+        return result
+
+    def pair(self, pair: Pair) -> Pair:
+        """The same pair, of the fewer columns."""
+        (one, other), (first, second) = pair.columns, pair.groups
+        groups = first[self.atoms[one]], second[self.atoms[other]]
+        return dataclasses.replace(pair, columns=(self.origins[one], self.origins[other]), groups=groups)
+
+    def together(self, columns: Sequence[int]) -> bool:
+        """Whether two of some columns are read off the same one."""
+        return len({self.origins[column] for column in columns}) < len(columns)
+
+    def blocks(self, blocks: Sequence[NoisyBlock]) -> tuple[NoisyBlock, ...]:
+        """The blocks of several columns as such of the fewer; those whose columns tell each other say nothing more."""
+        kept = [one for one in blocks if len(one.block.columns) > 1 and not self.together(one.block.columns)]
+        return tuple(map(self._block, kept))
+
+    def _block(self, one: NoisyBlock) -> NoisyBlock:
+        columns = tuple(self.origins[column] for column in one.block.columns)
+        groups = tuple(own[self.atoms[column]] for column, own in zip(one.block.columns, one.block.groups, strict=True))
+        return dataclasses.replace(one, block=dataclasses.replace(one.block, columns=columns, groups=groups))
+
+    def told(self, column: int) -> bool:
+        """Whether a column is read off another."""
+        return self.own[self.origins[column]] != column
+
+    def on_map(self, column: int) -> bool:
+        """Whether all rows of a column are read off another."""
+        return self.told(column) and column not in self.loose
+
+    def one_ways(self, columns: Sequence[OneWay]) -> tuple[OneWay, ...]:
+        """Each of the fewer columns on its own; its distribution is by all that was measured of those read off it."""
+        return tuple(self._one_way(place, columns) for place in range(len(self.own)))
+
+    def _one_way(self, place: int, columns: Sequence[OneWay]) -> OneWay:
+        first = columns[self.own[place]]
+        shares, distribution = (_dealt(own, self.atoms[self.own[place]]) for own in (first.shares, first.distribution))
+        for column in (one for one, origin in enumerate(self.origins) if origin == place and self.on_map(one)):
+            cells, own = self.atoms[column], columns[column]
+            members, held = np.bincount(cells), np.bincount(cells, distribution)
+            pull = members * first.variance / (members * first.variance + own.variance)
+            distribution = distribution * ((held + (own.distribution - held) * pull) / held)[cells]
+        return OneWay(shares=shares, variance=first.variance, distribution=distribution / distribution.sum())
+
+
+def _disagree(first: OneWay, told: OneWay, atoms: Integers, onto: Integers) -> bool:
+    """Whether a column's own counts are not those that it has if all of its rows are on the map, beyond chance."""
+    sums = np.bincount(onto, _dealt(first.shares, atoms))
+    noise = np.sqrt(np.bincount(onto) * first.variance + told.variance)
+    most = CHANCE + math.sqrt(2.0 * math.log(len(sums)))
+    return bool((np.abs(told.shares - sums) > most * noise).any())
+
+
+def _loosened(values: Integers, shares: Floats, generator: np.random.Generator) -> Integers:
+    """The same atoms of a column, (n,), of which as few as can be are others, so that each has its share."""
+    wanted = np.floor(np.cumsum(shares / shares.sum()) * len(values) + generator.random()).astype(np.int64)
+    wanted[-1] = len(values)
+    more = np.diff(wanted, prepend=0) - np.bincount(values, minlength=len(shares))
+    order = np.argsort(values + generator.random(len(values)))
+    rank = np.arange(len(values)) - np.searchsorted(values[order], values[order])
+    taken = order[rank < np.maximum(-more, 0)[values[order]]]
+    result = values.copy()
+    result[taken] = generator.permutation(np.repeat(np.arange(len(shares)), np.maximum(more, 0)))
+    return result
+
+
+def _dealt(shares: Floats, atoms: Integers) -> Floats:
+    """Shares of atoms, where some stand for several: the first of these has nearly all. (atoms,) → (more,)."""
+    first = np.unique(atoms, return_index=True)[1]
+    parts = np.full(len(atoms), 1e-3)
+    parts[first] = 1.0
+    dealt: Floats = shares[atoms] * parts / np.bincount(atoms, parts)[atoms]
+    return dealt
+
+
+def _with_most(pair: Pair, missing: Integers, distribution: Floats) -> Integers:
+    """The atom of the first column that each of some atoms of the second is seen with most."""
+    cells = pair.counts[:, pair.groups[1][missing]].argmax(axis=0)
+    heaviest = [np.flatnonzero(pair.groups[0] == cell) for cell in cells]
+    return np.array([int(own[np.argmax(distribution[own])]) for own in heaviest])
+
+
+# --------------------
+# What all pairs say.
 
 
 @final
@@ -123,17 +337,54 @@ class Maps:
     parted: tuple[Pair, ...]
 
     def applied(self, rows: Integers, generator: np.random.Generator) -> Integers:
-        """Rows, (columns, n), that keep to them."""
-        if not self.maps and not self.parted:
-            return rows
-        result = rows.copy()
-        for _ in range(PASSES):
-            for pair in self.parted:
-                _part(result, pair, generator)
+        """Rows, (columns, n), that keep to them: columns that are told are read off those that tell."""
+        result = parted(rows, self.parted, generator)
         for pair in self.maps:
             first, second = pair.columns
+            result = result.copy()
             result[second] = pair.single[pair.map][pair.groups[0]][result[first]]
         return result
+
+
+def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator) -> Integers:
+    """Rows, (columns, n), without values that are never together.
+
+    Rows that have some exchange one of them with another row, if both together have fewer then: every column keeps what
+    it has. Where that does not help, rows get another value, as the counts have it.
+    """
+    result = rows.copy() if pairs else rows
+    for _ in range(EXCHANGES):
+        wrong: dict[int, list[Integers]] = {}
+        for pair in pairs:
+            if (found := pair.wrong(result)).size:
+                for column in pair.columns:
+                    wrong.setdefault(column, []).append(found)
+        for column, each in wrong.items():
+            own = [one for pair in pairs for one in (pair, pair.turned) if one.columns[1] == column]
+            _exchange(result, np.unique(np.concatenate(each)), column, own, generator)
+        if not wrong:
+            return result
+    for pair in pairs:
+        result = pair.part(result, generator)
+    return result
+
+
+def _exchange(
+    rows: Integers, some: Integers, column: int, pairs: Sequence[Pair], generator: np.random.Generator
+) -> None:
+    """Exchange the values of a column between some rows and one other each, in place, where fewer are wrong then."""
+    others = np.setdiff1d(generator.integers(0, rows.shape[1], 2 * len(some)), some)
+    others = generator.permutation(others)[: len(some)]
+    some = generator.permutation(some)[: len(others)]
+
+    def wrong(here: Integers, values: Integers) -> Integers:
+        cells = [(pair.groups[0][rows[pair.columns[0], here]], pair.groups[1][values]) for pair in pairs]
+        found: Integers = np.sum([pair.never[cell] for pair, cell in zip(pairs, cells, strict=True)], axis=0)
+        return found
+
+    own, theirs = rows[column, some], rows[column, others]
+    better = wrong(some, theirs) + wrong(others, own) < wrong(some, own) + wrong(others, theirs)
+    rows[column, some[better]], rows[column, others[better]] = theirs[better], own[better]
 
 
 def maps_of(noisy: NoisyBlocks) -> Maps:
@@ -144,12 +395,20 @@ def maps_of(noisy: NoisyBlocks) -> Maps:
         [one for _, one in sorted(found, key=lambda each: (-len(each[1].counts), each[0], each[1].columns))]
     )
     read_off = {pair.columns[1] for pair in maps}
-    parted = tuple(
+    apart = tuple(
         pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned
         for pair in pairs
-        if not read_off & set(pair.columns) and pair.never().any()
+        if not read_off & set(pair.columns) and pair.never.any()
     )
-    return Maps(maps=maps, parted=parted)
+    return Maps(maps=maps, parted=apart)
+
+
+def compounds_of(noisy: NoisyBlocks) -> tuple[Compounds, tuple[Pair, ...]]:
+    """Columns that are read off others, and the pairs of what is left that are never together."""
+    columns, pairs = one_ways(noisy), _pairs(noisy)
+    compounds = Compounds.of(noisy.sizes, maps_of(noisy).maps, columns)
+    apart = [compounds.pair(pair) for pair in pairs if not compounds.together(pair.columns) and pair.never.any()]
+    return compounds, tuple(pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned for pair in apart)
 
 
 def most_closer_numbers(sizes: Sequence[int]) -> int:
@@ -203,7 +462,8 @@ def _pair(one: NoisyBlock, columns: Sequence[OneWay], rows: float) -> Pair:
         (np.bincount(groups[1], columns[second].shares) * rows).astype(np.float64),
     )
     counts = one.block.complete(one.values, alone, rows)
-    return Pair(columns=(first, second), groups=groups, counts=counts, alone=alone, sigma=one.sigma)
+    own = rows * math.sqrt(max(columns[first].variance, columns[second].variance))
+    return Pair(columns=(first, second), groups=groups, counts=counts, alone=alone, sigma=one.sigma, own=own)
 
 
 def _ordered(found: Sequence[Pair]) -> tuple[Pair, ...]:
@@ -225,20 +485,3 @@ def _ordered(found: Sequence[Pair]) -> tuple[Pair, ...]:
                 order.append(pair)
                 placed.add(column)
     return tuple(order)
-
-
-def _part(rows: Integers, pair: Pair, generator: np.random.Generator) -> None:
-    """Give rows of combinations that never occur another value of the second column, in place, as counts have it."""
-    never = pair.never()
-    first, second = (groups[rows[column]] for column, groups in zip(pair.columns, pair.groups, strict=True))
-    wrong = np.flatnonzero(never[first, second])
-    if not wrong.size:
-        return
-    inside = np.bincount(rows[pair.columns[1]], minlength=len(pair.groups[1])).astype(np.float64)
-    chances = np.where(never, 0.0, np.maximum(pair.counts, 0.0))[first[wrong]][:, pair.groups[1]]
-    held = np.maximum(np.bincount(pair.groups[1], inside), 1e-300)
-    below = np.cumsum(chances * (inside / held[pair.groups[1]]), axis=1)
-    possible = below[:, -1] > 0.0
-    marks = generator.random(len(wrong)) * below[:, -1]
-    drawn = (below <= marks[:, None]).sum(axis=1)
-    rows[pair.columns[1], wrong[possible]] = drawn[possible]

@@ -21,13 +21,14 @@ from kernelease.estimate.marginal import Tabulation, tabulation
 from kernelease.estimate.offset_sums import Moments, moments_of
 from kernelease.estimate.products import Linearised, mean_and_variance, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
-from kernelease.fit.mixtures.objective import Objective, softmax_weights
-from kernelease.fit.mixtures.one_way import CHANCE
+from kernelease.fit.mixtures.maps import Compounds, Pair
+from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
+from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.mixtures.terms import Adam, Single, correction
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, within
-from kernelease.measured.offsets import in_groups, levels_of
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, refined, within
+from kernelease.measured.offsets import Levels, in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
@@ -252,6 +253,7 @@ _STEPS = 42.0
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 # limit: of time, for a product: threads of NumPy and of SciPy wait for each other by spinning
 _BLAS_THREADS = 1
+_LEAST_SHARE = 1e-12  # limit: of a component's shares: none is 0
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -274,6 +276,7 @@ class Mixture:
     details: tuple[Detail, ...] = ()  # of pairs, within cells
     leaves: tuple[Leaves | None, ...] = ()  # of each column, where it has some
     unheld: tuple[Unheld, ...] = ()  # what it does not hold, the worst first: rows are moved toward it
+    apart: tuple[Pair, ...] = ()  # pairs of columns of which some values are never together
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:
@@ -317,6 +320,53 @@ class Mixture:
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Task:
+    """What there is to fit: blocks without details, these, single columns, and groups of leaves."""
+
+    noisy: NoisyBlocks
+    details: tuple[Detail, ...]
+    columns: tuple[OneWay, ...]
+    told: tuple[Told, ...]
+    levels: Levels
+
+    @classmethod
+    def of(cls, noisy: NoisyBlocks, compounds: Compounds | None) -> "_Task":
+        """Of columns as they were measured, or of compounds of them."""
+        levels = levels_of(noisy)
+        grouped = in_groups(noisy, levels)
+        fine, fitted = grouped.details, grouped.without_details
+        columns = one_ways(fitted)
+        told: tuple[Told, ...] = ()
+        if compounds is not None and compounds.any:  # then there are no leaves
+            told = _told(fitted, columns, compounds)
+            columns, levels = compounds.one_ways(columns), (None,) * len(compounds.own)
+            fine, blocks = compounds.blocks(fine), compounds.blocks(fitted.blocks)
+            fitted = dataclasses.replace(fitted, sizes=compounds.sizes, blocks=blocks, ordered=(), laid=(), moments=())
+        details = tuple(Detail.of(block, noisy.rows) for block in fine)
+        return cls(noisy=fitted, details=details, columns=columns, told=told, levels=levels)
+
+
+def _told(noisy: NoisyBlocks, columns: Sequence[OneWay], compounds: Compounds) -> tuple[Told, ...]:
+    """Columns that are read off others, on their own, in the cells that blocks of several columns tell apart."""
+    several = [block.block for block in noisy.blocks if len(block.block.columns) > 1]
+    found = []
+    for column in filter(compounds.on_map, range(len(columns))):
+        groups = [block.groups[block.columns.index(column)] for block in several if column in block.columns]
+        if groups:
+            cells, own = refined(groups), columns[column]
+            found.append(
+                Told(
+                    column=compounds.origins[column],
+                    cells=cells[compounds.atoms[column]],
+                    shares=_sums(cells, own.shares),
+                    variances=own.variance * np.bincount(cells).astype(np.float64),
+                )
+            )
+    return tuple(found)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixtureSolver(Kind):
     """Minimises ½χ² + κ·Σ_m w_m KL(component m ‖ product of single columns) by Adam, from rows of a tree model.
 
@@ -350,14 +400,21 @@ class MixtureSolver(Kind):
         return dataclasses.replace(self, components=_QUICK_COMPONENTS, steps=_QUICK_STEPS)
 
     def solve(
-        self, noisy: NoisyBlocks, seed: PublicSeed, progress: Progress = SILENT, *, stage: str = "fitting"
+        self,
+        noisy: NoisyBlocks,
+        seed: PublicSeed,
+        progress: Progress = SILENT,
+        *,
+        stage: str = "fitting",
+        compounds: Compounds | None = None,
     ) -> Mixture:
-        """The mixture whose blocks are nearest to the noisy ones. `stage` is what to call it meanwhile."""
-        levels = levels_of(noisy)
-        grouped = in_groups(noisy, levels)
-        details = tuple(Detail.of(block, noisy.rows) for block in grouped.details)
-        fitted = grouped.without_details
-        objective = Objective.of(fitted, details)
+        """The mixture whose blocks are nearest to the noisy ones. `stage` is what to call it meanwhile.
+
+        With `compounds` it is of these columns, off which all others are read.
+        """
+        task = _Task.of(noisy, compounds)
+        fitted, details = task.noisy, task.details
+        objective = Objective.of(fitted, details, task.columns, task.told)
         components, steps = self.effort(objective.size, objective.signal) if objective.signal else (1, 1)
         progress.stage(stage, steps)
         generator = seed.generator("mixture start")
@@ -387,8 +444,8 @@ class MixtureSolver(Kind):
             misfits=misfits,
             cells=objective.cells,
             sets=tuple(block.block for block in fitted.blocks if len(block.block.columns) > 2),
-            details=details,
-            leaves=leaves_of(noisy, levels, objective.columns),
+            details=tuple(one for one in details if one.within(objective.cells)),
+            leaves=leaves_of(noisy, task.levels, objective.columns),
             unheld=objective.unheld(misfits),
         )
 
@@ -432,6 +489,50 @@ def _descend(
 
 
 # --------------------
+# Values that are never together: what components blur is taken out of them.
+
+
+_SHARPENING, _MARGIN_TURNS = 2, 30  # convention: after which a hundredth is left, and margins are as they were
+
+
+def sharpened(mixture: Mixture) -> Mixture:
+    """The mixture with next to no rows whose values are never together; single columns stay as they are.
+
+    A component has some of every value. Each value becomes rarer by the part of the component's rows, in another
+    column, that it never goes with: p(j) ∝ p(j) Π (1 − Σ_i q(i)), over the i that never go with j. What a value loses
+    in one component it gains in others.
+    """
+    cells = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
+    apart = [pair for pair in mixture.apart if pair.seen_in(cells)]
+    if not apart:
+        return mixture
+    never = [(pair.columns, pair.never_in(cells).astype(np.float64)) for pair in apart]
+    start = [mixture.grouped(column, own) for column, own in enumerate(cells)]
+    q = list(start)
+    for _ in range(_SHARPENING):
+        left = [np.ones_like(own) for own in q]
+        for (one, other), which in never:
+            left[one] *= 1.0 - q[other] @ which.T
+            left[other] *= 1.0 - q[one] @ which
+        q = [
+            own if (rest == 1.0).all() else _thinned(own, rest, mixture.weights)
+            for own, rest in zip(q, left, strict=True)
+        ]
+    changed = zip(mixture.columns, q, start, cells, strict=True)
+    columns = [p * (now / np.maximum(before, _LEAST_SHARE))[:, own] for p, now, before, own in changed]
+    return dataclasses.replace(mixture, columns=tuple(p / p.sum(axis=1, keepdims=True) for p in columns))
+
+
+def _thinned(q: Floats, left: Floats, weights: Floats) -> Floats:
+    """Components' shares of a column's cells, (M, cells), times what is left of each, with the same sums over all."""
+    margin, result = weights @ q, q * np.maximum(left, _LEAST_SHARE)
+    for _ in range(_MARGIN_TURNS):
+        result *= margin / np.maximum(weights @ result, _LEAST_SHARE)
+        result /= np.maximum(result.sum(axis=1, keepdims=True), _LEAST_SHARE)
+    return result
+
+
+# --------------------
 # Numbers whose means and variances were measured: the mixture is moved to agree with them.
 
 
@@ -439,6 +540,7 @@ _STEEPEST = 500.0  # limit: of an exponent: by then all is in one atom
 _NEAR_BOUNDS = 1e-5  # limit: standard deviations, or variances: what is so near is met
 
 
+_BOUND_TURNS = 4  # convention: over columns that are read off one: each moves the others a little
 # convention: of a column's spread, the reach of an estimate that rows do not keep to: half or twice as much makes no
 # table worse
 _VAGUE = 0.2
@@ -454,6 +556,13 @@ class Bounds:
     within: Floats  # (atoms,): the variance of each
     mean: tuple[float, float]
     variance: tuple[float, float]
+
+    def read_off(self, compounds: Compounds) -> "Bounds":
+        """The same of the column that this one is read off."""
+        atoms = compounds.atoms[self.column]
+        return dataclasses.replace(
+            self, column=compounds.origins[self.column], numbers=self.numbers[atoms], within=self.within[atoms]
+        )
 
     def nearest(self, moments: Floats) -> Floats:
         """The mean and the variance within bounds that are nearest: (2,)."""
@@ -501,17 +610,33 @@ def _ends(estimate: Linearised, sigmas: Sequence[float]) -> tuple[float, float]:
     return estimate.value - reach, estimate.value + reach
 
 
-def kept(mixture: Mixture, bounds: Sequence[Bounds]) -> Mixture:
+def kept(mixture: Mixture, bounds: Sequence[Bounds], compounds: Compounds | None = None) -> Mixture:
     """The mixture with every column within its bounds, where that can be; the mean alone, where both can't.
+
+    Of `compounds` several columns may be read off one: they are met in turn.
 
     Of a column that is outside, every component's shares are multiplied by e^(a·x + b·x²), with the same a and b: of
     all distributions with the wanted mean and variance the nearest in the sense of Kullback and Leibler. How many rows
     have a number stays as it is in each component.
     """
     columns = list(mixture.columns)
-    for one in bounds:
-        columns[one.column] = _kept(columns[one.column], mixture.weights, one)
+    inner = bounds
+    if compounds is not None:
+        inner = [one.read_off(compounds) for one in bounds if one.column not in compounds.loose]
+    shared = len({one.column for one in inner}) < len(inner)
+    for _ in range(_BOUND_TURNS if shared else 1):
+        for one in inner:
+            columns[one.column] = _kept(columns[one.column], mixture.weights, one)
     return dataclasses.replace(mixture, columns=tuple(columns))
+
+
+def loose_shares(noisy: NoisyBlocks, bounds: Sequence[Bounds], compounds: Compounds) -> dict[int, Floats]:
+    """The distribution of each column of which some rows are off a map, within its bounds."""
+    columns, one = one_ways(noisy) if compounds.loose else (), np.ones(1)
+    found = {column: columns[column].distribution for column in compounds.loose}
+    for own in (own for own in bounds if own.column in found):
+        found[own.column] = _kept(found[own.column][None], one, own)[0]
+    return found
 
 
 def _kept(shares: Floats, weights: Floats, bounds: Bounds) -> Floats:

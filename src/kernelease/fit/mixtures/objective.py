@@ -29,15 +29,22 @@ class Groupings:
     one_hot: dict[tuple[int, bytes], Single]  # (cells of the column, groups)
 
     @classmethod
-    def of(cls, blocks: Sequence[NoisyBlock], cells: tuple[Integers, ...], places: tuple[slice, ...]) -> "Groupings":
+    def of(
+        cls,
+        blocks: Sequence[NoisyBlock],
+        cells: tuple[Integers, ...],
+        places: tuple[slice, ...],
+        told: "Sequence[Told]" = (),
+    ) -> "Groupings":
         """All groupings that some block has and that are not the columns' own cells: those of pairs first."""
         coarse, one_hot, end = {}, {}, places[-1].stop
-        for block in sorted(blocks, key=lambda block: len(block.block.columns)):
-            for column, group in zip(block.block.columns, block.block.groups, strict=True):
-                key = (column, group.tobytes())
-                if key not in coarse and not np.array_equal(group, cells[column]):
-                    one_hot[key] = np.eye(int(group.max()) + 1, dtype=np.float32)[within(cells[column], group)]
-                    coarse[key] = slice(end, end := end + one_hot[key].shape[1])
+        several = sorted((one.block for one in blocks), key=lambda block: len(block.columns))
+        each = [pair for block in several for pair in zip(block.columns, block.groups, strict=True)]
+        for column, group in [*each, *((one.column, one.cells) for one in told)]:
+            key = (column, group.tobytes())
+            if key not in coarse and not np.array_equal(group, cells[column]):
+                one_hot[key] = np.eye(int(group.max()) + 1, dtype=np.float32)[within(cells[column], group)]
+                coarse[key] = slice(end, end := end + one_hot[key].shape[1])
         return cls(cells=cells, places=places, coarse=coarse, one_hot=one_hot)
 
     def place(self, column: int, group: Integers) -> slice:
@@ -67,6 +74,17 @@ class Groupings:
         for key, onto in self.one_hot.items():
             slope[:, self.places[key[0]]] += slopes[:, self.coarse[key]] @ onto.T
         return slope
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """A column that is read off another, `column`: the cell of each of the other's atoms, and shares of cells."""
+
+    column: int
+    cells: Integers  # (atoms,)
+    shares: Floats  # (cells,)
+    variances: Floats  # (cells,)
 
 
 # --------------------
@@ -113,24 +131,34 @@ class Objective:
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
 
     @classmethod
-    def of(cls, noisy: NoisyBlocks, details: Sequence[Detail] = ()) -> "Objective":
-        """The objective of all blocks; `details` add to what is known of their pairs."""
-        columns = one_ways(noisy)
+    def of(
+        cls,
+        noisy: NoisyBlocks,
+        details: Sequence[Detail] = (),
+        columns: tuple[OneWay, ...] | None = None,
+        told: "Sequence[Told]" = (),
+    ) -> "Objective":
+        """The objective of all blocks; `details` add to what is known of their pairs, where they part no cells.
+
+        Single `columns` are as the blocks have them, unless they are known. Columns that are `told` are groups of the
+        atoms of others, and were measured on their own.
+        """
+        columns = one_ways(noisy) if columns is None else columns
         several = _followed(noisy)
-        given = [_groupings(several, column, size) for column, size in enumerate(noisy.sizes)]
+        given = [_groupings(several, told, column, size) for column, size in enumerate(noisy.sizes)]
         cells = tuple([refined(groups) for groups in given])
         places = _places([int(group.max()) + 1 for group in cells])
-        groupings = Groupings.of(several, cells, places)
+        groupings = Groupings.of(several, cells, places, told)
         layout = _Layout(
             noisy=noisy,
             columns=columns,
             cells=cells,
             places=places,
             groupings=groupings,
-            details=details,
+            details=[one for one in details if one.within(cells)],
             trust=dict(zip(map(id, several), trust(several, columns, noisy.rows), strict=True)),
         )
-        terms = layout.singles(), *stacked(layout.joint(several), groupings.width)
+        terms = layout.singles(), *map(layout.told, told), *stacked(layout.joint(several), groupings.width)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
         return cls(
             columns=columns,
@@ -146,7 +174,10 @@ class Objective:
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
-            numbers=places[-1].stop + sum(block.block.numbers for block in several),
+            numbers=places[-1].stop
+            + sum(len(one.shares) for one in told)
+            + sum(block.block.numbers for block in several)
+            - sum(layout.repeated),
             rows=noisy.rows,
             signal=signal_of(noisy),
         )
@@ -302,19 +333,33 @@ class _Layout:
     details: Sequence[Detail] = ()
     trust: dict[int, float]  # in each block, by its id
     trusts: dict[int, list[Single]] = field(default_factory=dict)  # where it stands in terms
+    repeated: list[int] = field(default_factory=list)  # numbers of blocks that are one with others
 
     def singles(self) -> Singles:
         """Unbiased shares of cells, not of the smoothed distribution: smoothing is a guess, not a measurement."""
         pairs = list(zip(self.cells, self.columns, strict=True))
         target = np.concatenate([np.bincount(cells, one.shares) for cells, one in pairs])
         variance = np.concatenate([np.bincount(cells) * one.variance for cells, one in pairs])
-        several = [block.block for block in self.noisy.blocks if len(block.block.columns) > 1]
-        covered = [block.covers(block.columns[:1]) for block in several]
         return Singles(
+            place=slice(0, len(target)),
             target=target.astype(np.float32),
             precision=(1.0 / variance).astype(np.float32),
-            trust=np.float32(1.0 if all(covered) else _SINGLES_TRUST),
+            trust=self._singles_trust,
         )
+
+    def told(self, one: Told) -> Singles:
+        """A column that is read off another, on its own."""
+        return Singles(
+            place=self.groupings.place(one.column, one.cells),
+            target=one.shares.astype(np.float32),
+            precision=(1.0 / one.variances).astype(np.float32),
+            trust=self._singles_trust,
+        )
+
+    @property
+    def _singles_trust(self) -> np.float32:
+        several = [block.block for block in self.noisy.blocks if len(block.block.columns) > 1]
+        return np.float32(1.0 if all(block.covers(block.columns[:1]) for block in several) else _SINGLES_TRUST)
 
     def joint(self, blocks: Sequence[NoisyBlock]) -> list[Term]:
         """Pairs as one matrix; threes that share a column as one matrix for each of its cells; the rest one by one."""
@@ -364,7 +409,9 @@ class _Layout:
             if first.start > second.start:
                 first, second, shares = second, first, shares.T
             weight = (self.noisy.rows / block.sigma) ** 2
-            precision[first, second] += weight  # a pair that was measured twice has both
+            if precision[first, second].any():  # a pair that was measured twice has both, as one
+                self.repeated.append(block.block.numbers)
+            precision[first, second] += weight
             trusts[first, second] = self.trust[id(block)]
             self.trusts.setdefault(id(block), []).append(trusts[first, second])
             target[first, second] += (shares - target[first, second]) * weight / precision[first, second]
@@ -446,7 +493,7 @@ def _hub(blocks: Sequence[NoisyBlock], cells: Sequence[Integers]) -> int | None:
     return hub if last.count(hub) > len(cells) and int(cells[hub].max()) < MOST_CLASSES else None
 
 
-def _groupings(blocks: Sequence[NoisyBlock], column: int, size: int) -> list[Integers]:
+def _groupings(blocks: Sequence[NoisyBlock], told: Sequence[Told], column: int, size: int) -> list[Integers]:
     """A column's distinct groupings in these blocks, a cell for each atom; one cell where it is in none: (size,) each.
 
     Their common refinement are the column's cells.
@@ -454,6 +501,7 @@ def _groupings(blocks: Sequence[NoisyBlock], column: int, size: int) -> list[Int
     groups = [
         block.block.groups[block.block.columns.index(column)] for block in blocks if column in block.block.columns
     ]
+    groups += [one.cells for one in told if one.column == column]
     return list({group.tobytes(): group for group in groups}.values()) or [np.zeros(size, dtype=np.int64)]
 
 

@@ -96,8 +96,9 @@ class Term(ABC):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Singles(Term):
-    """All columns on their own: shares of cells, (C,)."""
+    """Columns on their own: shares of all cells, (C,), or of some cells or groups of them."""
 
+    place: slice  # where these are
     target: Single
     precision: Single
     trust: np.float32  # by which their pull is multiplied
@@ -109,12 +110,12 @@ class Singles(Term):
 
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two matrix-vector products."""
-        fine = q[:, : len(self.target)]
+        fine = q[:, self.place]
         misfit = w @ fine - self.target
         pull = self.precision * misfit
         chi_squared = float(pull @ misfit)
         pull *= self.trust
-        slope[:, : len(self.target)] += pull
+        slope[:, self.place] += pull
         height += fine @ pull
         return chi_squared
 

@@ -11,7 +11,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.rows import PrivateRows
-from kernelease.fit.mixtures.maps import closer_look, most_closer_numbers
+from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
@@ -359,7 +359,9 @@ class Interactions(Method):
         if not isinstance(measured, NoisyBlocks):
             raise ParameterError("Interactions: can only fit noisy counts.")
         progress.expect(fit_workload(measured, self.solver).after())
-        return FittedTable(mixture=self.solver.solve(measured, seed, progress, stage=FITTING), measured=measured)
+        compounds, apart = compounds_of(measured)
+        mixture = self.solver.solve(measured, seed, progress, stage=FITTING, compounds=compounds)
+        return FittedTable(mixture=replace(mixture, apart=apart), measured=measured, compounds=compounds)
 
     def _expect(
         self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0

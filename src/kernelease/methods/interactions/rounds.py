@@ -13,8 +13,8 @@ from kernelease.errors import CapacityError
 from kernelease.exact.counts import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
 from kernelease.fit.mixtures.draw import draw_rows
-from kernelease.fit.mixtures.maps import maps_of
-from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept
+from kernelease.fit.mixtures.maps import Compounds
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept, loose_shares, sharpened
 from kernelease.fit.mixtures.objective import signal_of
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.looks import Laid, NoisyLook
@@ -315,8 +315,9 @@ SHOWN = 3  # convention: sets of columns that a warning names
 class FittedTable:
     """A mixture of products, and what it was fitted to."""
 
-    mixture: Mixture
+    mixture: Mixture  # of compounds, off which columns are read
     measured: NoisyBlocks
+    compounds: Compounds
 
     def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
         """`count` rows drawn from the mixture (None: as many as the table has, by its public or noisy count).
@@ -325,21 +326,21 @@ class FittedTable:
         together as they were measured.
         """
         wanted = max(1, round(self.measured.rows)) if count is None else count
-        mixture = self.mixture
-        if domain.schema is not None:
-            mixture = kept(mixture, bounds_of(domain.schema.columns, self.measured))
+        bounds = () if domain.schema is None else bounds_of(domain.schema.columns, self.measured)
+        mixture = kept(sharpened(self.mixture), bounds, self.compounds)
+        alone = loose_shares(self.measured, bounds, self.compounds)
         poor: list[Misfit] = []
-        maps = maps_of(self.measured)
 
         def draw(number: int) -> Integers:  # first all, then in place of those that break a rule
-            rows = maps.applied(draw_rows(mixture, number, generator, whole=wanted), generator)
+            rows = draw_rows(mixture, number, generator, whole=wanted)
             if number == wanted:
                 poor[:] = mixture.poorly_held_by(rows)
-            return rows.T
+            return self.compounds.read_off(rows, alone, generator).T
 
         table = domain.drawn(draw, wanted, generator)
         if domain.schema is not None and poor:
-            warnings.warn(poorly_held(poor, domain.schema.names), stacklevel=2)
+            names = [domain.schema.names[column] for column in self.compounds.own]
+            warnings.warn(poorly_held(poor, names), stacklevel=2)
         return table
 
 
