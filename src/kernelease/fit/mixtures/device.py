@@ -12,7 +12,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.cuda.device import cupy, program, translated
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
-from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, leaning
+from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning
 from kernelease.fit.mixtures.terms import LEAST, LONG_MEMORY, MEMORY, Pairs, Set, Single, Singles, Term, apart
 from kernelease.measured.blocks import MOST_COLUMNS
 from kernelease.progress import Progress
@@ -171,6 +171,7 @@ class DeviceDescent:
         self._w = xp.zeros(len(logits), dtype=xp.float32)
         self._memory = [xp.zeros_like(each) for each in (self._logits, self._weight_logits) for _ in range(2)]
         self._log_prior = xp.asarray(np.log(objective.prior))
+        self._bends = xp.asarray(objective.bends) if objective.bends.any() else None
         self._starts = xp.asarray(np.array([*(p.start for p in objective.places), objective.size], dtype=np.int32))
         self._plan = xp.asarray(schedule.plan)
         self._state = xp.asarray(np.array([schedule.first, schedule.plan[0, 0], 0.0, 0.0], dtype=np.float32))
@@ -206,6 +207,8 @@ class DeviceDescent:
         for counts, kind in zip(self._counts, self._kinds, strict=True):
             counts.add(wide[kind], self._w, self._slopes[kind], self._height, self._chi_squared)
         slope = sum(slopes @ extend.T for slopes, extend in zip(self._slopes, self._extend, strict=True))
+        if self._bends is not None:
+            self._bend(slope[:, :cells])
         scale = np.float32(1.0 / self._objective.numbers)
         moments, squares, weight_moments, weight_squares = self._memory
         arrays = (self._logits, self._q, slope, self._w, self._log_prior, self._height, moments, squares)
@@ -214,6 +217,13 @@ class DeviceDescent:
         bounds = np.float32(self._schedule.least), np.float32(self._schedule.most)
         rest = (self._chi_squared, self._plan, self._state, sizes[0], scale, *bounds)
         _function("conclude")((1,), (_ONE_BLOCK,), (*weights, *rest))
+
+    def _bend(self, slope: Array) -> None:
+        """Add the slope of bends by logits as one by probabilities: a column's sum is 0, so both are the same."""
+        ratios = self._logits - self._log_prior
+        bent = bend_slope(ratios, self._state[0] * self._bends)
+        self._height += np.float32(0.5) * (bent * ratios).sum(axis=1)
+        slope += bent / self._q[:, :-1]
 
     def _lean(self) -> None:
         """As `Objective.lean`, from the misfits of the last step."""

@@ -4,7 +4,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import final
+from typing import Any, final
 
 import numpy as np
 
@@ -99,12 +99,18 @@ _TRUST = 0.3  # research: Tables: constants that matter. Power of the evidence b
 _LEAST_TRUST, _MOST_TRUST, _CERTAIN, _SINGLES_TRUST = 0.3, 4.0, 600.0, 2.0
 _NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
+# convention: of the penalty, for bends along cells in an order. A third or three times as much changes no table's error
+# by more than chance (docs/research.md: Tables: neighbouring cells)
+BENDING = 0.3
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Objective:
-    """½ Σ_b trust_b χ²_b + κ Σ_m w_m KL(q_m ‖ product of single columns), as a function of logits.
+    """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) + bend(q_m)], as a function of logits.
+
+    p is the product of single columns. `bend` is ½ `BENDING` Σ (second differences of log q_m/p)² along the cells of
+    columns in an order: neighbouring values have like company, so that a curve of cells is smooth but for noise.
 
     The penalty draws every dependence toward none, those beyond doubt as much as those that may be noise. Trust evens
     that out: a block is pulled toward its counts the harder, the farther they are from those of independent columns.
@@ -126,6 +132,9 @@ class Objective:
     trusts: tuple[tuple[Single, ...], ...]  # of each block: where its terms hold the trust in it
     terms: tuple[Term, ...]
     prior: Single  # (C,) the single columns' distributions over cells
+    bends: (
+        Single  # (C − 2,) what the second difference of three neighbouring cells weighs; 0 where they are in no order
+    )
     numbers: int  # that were measured
     rows: float
     signal: float  # rows over the noise of a count, in blocks of several columns; 0 where there is none
@@ -160,6 +169,7 @@ class Objective:
         )
         terms = layout.singles(), *map(layout.told, told), *stacked(layout.joint(several), groupings.width)
         prior = np.concatenate([np.bincount(c, one.distribution) for c, one in zip(cells, columns, strict=True)])
+        ordered = noisy.ordered or (0,) * len(cells)
         return cls(
             columns=columns,
             cells=cells,
@@ -174,6 +184,7 @@ class Objective:
             trusts=tuple(tuple(layout.trusts[id(block)]) for block in several),
             terms=terms,
             prior=prior.astype(np.float32),
+            bends=_bends(prior, cells, places, ordered),
             numbers=places[-1].stop
             + sum(len(one.shares) for one in told)
             + sum(block.block.numbers for block in several)
@@ -209,16 +220,26 @@ class Objective:
         chi_squared = sum(term.add(wide, w, slopes, height) for term in self.terms)
         slope = self.groupings.fold(slopes)
         pull = logits - np.log(self.prior)
+        bent = self._bend(pull, kappa, height)
         pull *= np.float32(kappa)
         slope += pull
         height += np.einsum("mc,mc->m", q, pull)
         slope *= q
         np.multiply(q, self._spread(np.add.reduceat(slope, self._starts, axis=1)), out=pull)
         slope -= pull
+        slope += bent
         scale = np.float32(1.0 / self.numbers)
         slope *= (scale * w)[:, None]
         weight_slope: Single = scale * w * (height - w @ height)
         return chi_squared / self.numbers, (slope, weight_slope)
+
+    def _bend(self, ratios: Single, kappa: float, height: Single) -> Single | float:
+        """The slope by logits of bends of log ratios (M, C), where there are any; `height` gets its part."""
+        if not self.bends.any():
+            return 0.0
+        bent: Single = bend_slope(ratios, np.float32(kappa) * self.bends)
+        height += np.float32(0.5) * np.einsum("mc,mc->m", bent, ratios)
+        return bent
 
     @property
     def _starts(self) -> list[int]:
@@ -271,6 +292,38 @@ class Objective:
             p = q[:, place].astype(np.float64)[:, cells] * conditional(one.distribution, cells)
             spread.append(p / p.sum(axis=1, keepdims=True))
         return tuple(spread)
+
+
+def bend_slope(ratios: Any, weights: Any) -> Any:
+    """DᵀWD of each row, with D the second differences: (M, C), (C − 2,) → (M, C), by NumPy or CuPy.
+
+    >>> bend_slope(np.array([[0.0, 1.0, 2.0, 4.0]]), np.array([1.0, 1.0])).tolist()
+    [[0.0, 1.0, -2.0, 1.0]]
+    """
+    second = ratios[:, 2:] - 2 * ratios[:, 1:-1] + ratios[:, :-2]
+    second *= weights
+    slope = 0 * ratios
+    slope[:, 2:] += second
+    slope[:, :-2] += second
+    second *= 2
+    slope[:, 1:-1] -= second
+    return slope
+
+
+def _bends(prior: Floats, cells: Sequence[Integers], places: Sequence[slice], ordered: Sequence[int]) -> Single:
+    """`BENDING` for three neighbours in an order, less where they are uneven: a value that many share is no neighbour.
+
+    That is by the least of the three shares over the largest.
+    """
+    weights = np.zeros(max(0, len(prior) - 2), dtype=np.float32)
+    for own, place, count in zip(cells, places, ordered, strict=True):
+        rising = own[:count]
+        if count and (np.diff(rising) >= 0).all():
+            shares = prior[place.start : place.start + int(rising[-1]) + 1]
+            three = np.stack([shares[:-2], shares[1:-1], shares[2:]]) if len(shares) > 2 else np.empty((3, 0))
+            even = three.min(axis=0, initial=1.0) / np.maximum(three.max(axis=0, initial=0.0), FLOOR)
+            weights[place.start : place.start + len(even)] = BENDING * even
+    return weights
 
 
 def _pairs(wide: Single, w: Single, off: Single | None) -> Single:
