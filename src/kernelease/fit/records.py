@@ -7,6 +7,7 @@ records then change parents where that brings counts nearer to it: so siblings m
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import final
@@ -17,6 +18,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.fit.mixtures.draw import member_rows
 from kernelease.fit.mixtures.mixture import Mixture
+from kernelease.fit.mixtures.one_way import CHANCE
 from kernelease.measured.blocks import NoisyBlock
 from kernelease.relational.schema import Place
 
@@ -250,7 +252,7 @@ def expected_siblings(
     expected: Floats = own.T @ law.joint @ own
     for block in blocks:
         one, other = place.columns.index(block.block.columns[0]), block.block.columns[1] - after
-        table = _with_rest(law.table(one, other), block, rows)
+        table = _with_rest(law.table(one, other), block, rows, alike=one == other)
         grouped = (
             np.eye(int(cells[one].max()) + 1)[cells[one]].T @ table @ np.eye(int(cells[other].max()) + 1)[cells[other]]
         )
@@ -260,13 +262,20 @@ def expected_siblings(
     return expected
 
 
-def _with_rest(table: Floats, block: NoisyBlock, rows: float) -> Floats:
-    """A table of atoms, moved toward what was measured of its cells by the part of the rest that is no noise."""
+def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) -> Floats:
+    """A table of atoms, moved toward what was measured of its cells by the part of the rest that is no noise.
+
+    Of two records' columns that are `alike` the table is symmetric: Σ rest² of it has one σ² for each cell on or above
+    the diagonal, since means of two cells have half of it and stand there twice.
+    """
     first, second = block.block.groups[0], block.block.groups[1][:-1]
     now = np.eye(int(first.max()) + 1)[first].T @ table @ np.eye(int(second.max()) + 1)[second]
     rest = block.values[:, :-1] / rows - now
-    chi_squared = float((rest**2).mean()) * (rows / block.sigma) ** 2
-    part = max(0.0, 1.0 - 1.0 / max(chi_squared, _LEAST))
+    if alike:  # both halves of a symmetric table were measured
+        rest = (rest + rest.T) / 2.0
+    numbers = rest.size if not alike else len(rest) * (len(rest) + 1) // 2
+    chi_squared = float((rest**2).sum()) / numbers * (rows / block.sigma) ** 2
+    part = max(0.0, 1.0 - (1.0 + CHANCE * math.sqrt(2.0 / numbers)) / max(chi_squared, _LEAST))
     wanted = np.maximum(now + part * rest, 0.0)
     for _ in range(_MARGINS):  # what single records hold is known better
         wanted *= (now.sum(axis=1) / np.maximum(wanted.sum(axis=1), _LEAST))[:, None]

@@ -33,7 +33,7 @@ from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Place, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
-from kernelease.table.decode import Decoder, lawful_flags
+from kernelease.table.decode import Decoder, density_slopes, lawful_flags
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 
@@ -260,7 +260,9 @@ def _never(domain: TablesDomain, name: str, column: int) -> int | None:
 
 def _decoded(schema: Schema, codes: Integers, generator: np.random.Generator) -> pa.Table:
     """Rows of a table; those that break one of its rules are replaced by others that do not."""
-    decoder = Decoder(schema)
+    counts = [np.bincount(own, minlength=column.size) for own, column in zip(codes.T, schema, strict=True)]
+    slopes = tuple(density_slopes(column, own / max(1, len(codes))) for column, own in zip(schema, counts, strict=True))
+    decoder = Decoder(schema, slopes)
     table = decoder.decode(codes, generator)
     if not (schema.constraints or schema.derived) or not len(codes):
         return table

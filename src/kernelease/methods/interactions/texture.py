@@ -294,8 +294,10 @@ def lay(runs: Runs) -> Integers:
     rows = float(np.maximum(counts, 0.0).sum())
     deviation = np.sqrt(runs.variances)
     seen = runs.seen
-    if runs.number <= FEW or not seen.any():
+    if runs.number <= FEW:
         return equal_runs(runs.number)
+    if not seen.any():  # rows are spread so evenly that no cell stands out: few cells, whose counts do
+        return np.unique([1, runs.number - 1, *(runs.number * part // COARSE for part in range(COARSE))])
     least = max(rows / ATOMS, float(np.median(deviation)))
     bulk = np.flatnonzero(seen)
     starts: list[int] = []
