@@ -17,7 +17,7 @@ from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.looks import FEW, Laid, laid_columns, on_grid, ticked
 from kernelease.methods.interactions import texture
-from kernelease.methods.interactions.texture import Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
+from kernelease.methods.interactions.texture import COARSE, Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
