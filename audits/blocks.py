@@ -19,8 +19,7 @@ from kernelease.measured.blocks import Block, Ramp
 from kernelease.measured.contrasts import Contrasts
 from kernelease.measured.moments import Moments
 from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity, centred_sensitivity
+from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity
 
 SIZES = (8, 2)
 TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world

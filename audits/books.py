@@ -11,7 +11,7 @@ from audits.case import Case, Effort, Verdict
 from audits.mechanisms import promise
 from kernelease.arrays import Floats
 from kernelease.errors import BudgetError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.privacy import Neighbours, PrivacyFilter, Subject, SystemNoise
 from kernelease.privacy.mechanisms import measure
 from kernelease.privacy.sensitivity import block_sensitivity

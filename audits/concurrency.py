@@ -15,9 +15,9 @@ from typing import Any
 
 from audits.case import Case, Effort, Verdict
 from kernelease.errors import BudgetError, LedgerError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.privacy import Charge, Loss, Privacy
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 PROCESSES = 8
 SHARE = 2.0**-9  # of the cap: a binary fraction, so that sums are exact

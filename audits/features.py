@@ -15,7 +15,7 @@ from kernelease.kernels import LabelledSphere
 from kernelease.ledgers import MemoryLedger
 from kernelease.methods import ClassGaussians, RandomFeatures
 from kernelease.privacy import NoiseSource, PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from tests.features.broken_maps import Altered, OffsetCosines
 
 WAVE = Fourier(frequencies=np.array([[1.0]]), resolution=(2.0**-20,))

@@ -16,9 +16,8 @@ from kernelease.arrays import Floats
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Loss, Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure, select
-from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.noise import SystemNoise
-from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.sensitivity import ROWS, block_sensitivity
 
 COUNT = block_sensitivity(Neighbours.ADD_REMOVE)  # one row more or less in one count
 SHORT = Sensitivity(l2=COUNT.l2 / math.sqrt(2.0), l1=COUNT.l1 / math.sqrt(2.0), neighbours=COUNT.neighbours)

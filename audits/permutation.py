@@ -14,7 +14,7 @@ from kernelease.arrays import Floats
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import exceed
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from kernelease.private_tests import PermutedStatistics
 from kernelease.table.atom_features import AtomFeatures, PairFeatures
 

@@ -19,7 +19,7 @@ from kernelease.features.nystrom import extended
 from kernelease.kernels import Gaussian
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import NoiseSource, PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 FIRST = Nystrom.spanning(Gaussian(lengthscale=1.0), np.zeros((1, 1)), tolerance=1e-3, reserve=0.01)
 TABLES = ([[0.0], [0.0], [0.0], [0.0]], [[0.0], [0.0], [0.0], [FAR]])  # the row moves one coordinate of each round

@@ -22,7 +22,7 @@ from audits.tracer import memory_disk
 from kernelease.bundle.saving import load
 from kernelease.bundle.verify import verify
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Privacy

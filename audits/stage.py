@@ -36,12 +36,11 @@ from kernelease.bundle.verify import verify
 from kernelease.cli import app
 from kernelease.cli import command as exits
 from kernelease.errors import KerneleaseError
-from kernelease.ledger_file import LedgerFile
-from kernelease.ledgers import MemoryLedger
+from kernelease.ledgers import LedgerFile, MemoryLedger
 from kernelease.privacy import Privacy, SystemNoise
 from kernelease.privacy.ledger import Charge, Receipt
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import Subject
+from kernelease.privacy.sensitivity import Subject
 
 __all__ = ["Found", "Plot", "play"]
 

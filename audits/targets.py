@@ -27,11 +27,11 @@ from kernelease.bundle.verify import verify
 from kernelease.errors import KerneleaseError
 from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.pipeline import release
 from kernelease.privacy import Charge, Loss, Privacy
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from kernelease.sources import CsvFormat, Source, open_source
 from kernelease.table import Records, Rule, Schema
 from kernelease.table.expressions.logic import Condition, parse

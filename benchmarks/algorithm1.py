@@ -15,8 +15,7 @@ from kernelease.arrays import Floats, Integers, Rows, block_slices
 from kernelease.features.nystrom import Nystrom, PartialCholesky
 from kernelease.kernels.kernel import Kernel
 from kernelease.privacy.mechanisms import PrivacyFilter, measure
-from kernelease.privacy.neighbours import ROWS
-from kernelease.privacy.sensitivity import Sensitivity, sum_sensitivity
+from kernelease.privacy.sensitivity import ROWS, Sensitivity, sum_sensitivity
 
 TOLERANCE = 1e-5  # the authors drop a point whose squared distance to the span of those before is at most this
 WIDEST = 2048  # the largest rank for which the feature map is built; above it, its sensitivity is taken from there

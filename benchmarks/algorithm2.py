@@ -15,7 +15,7 @@ from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
 from kernelease.exact.embedding import ExactEmbedding
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 FEATURES = 10_000
 COUNTS = (1, 3, 5, 10, 17, 31, 56, 100, 177, 316)  # the published numbers of points, up to 316

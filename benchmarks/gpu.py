@@ -19,7 +19,6 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "src"))  # so th
 import cupy
 
 from kernelease.arrays import Floats, Integers
-from kernelease.cuda.sums import device_total
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.private import EncodedRows
 from kernelease.exact.rows import PrivateTable
@@ -35,9 +34,10 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.neighbours import ROWS as ROWS_OF_TABLE
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import ROWS as ROWS_OF_TABLE
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import device_total
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
 

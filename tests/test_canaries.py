@@ -30,7 +30,7 @@ from typer.testing import CliRunner
 
 from kernelease import Privacy, Subspace, measure, release
 from kernelease.cli import app
-from kernelease.drafting.measured_domain import draft_schema
+from kernelease.drafting.drafts import draft_schema
 from kernelease.errors import KerneleaseError, SchemaError
 from kernelease.fit import NormalPoints
 from kernelease.kernels import Gaussian, Kronecker

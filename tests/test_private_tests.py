@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 import kernelease as ke
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 
 SCHEMA = ke.Schema.parse("""
     [table]

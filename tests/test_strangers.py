@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 import kernelease as ke
-from kernelease import ledger_file
+from kernelease import ledgers
 from kernelease.bundle.saving import documents, measurements_of
 from kernelease.bundle.signing import load_public_key, parse_public_key
 from kernelease.drafting.drafts import SdvTable
 from kernelease.errors import KerneleaseError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.strangers import DEEPEST, MOST_VALUES, check_depth, parse_json, parse_toml, read_text
 from kernelease.table.dictionaries import read_dictionary
 from kernelease.table.expressions.logic import parse
@@ -161,5 +161,5 @@ def test_a_hostile_file_is_refused_soon_and_in_little_memory(name: str, tmp_path
 
 def test_a_ledger_of_many_entries_is_not_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ledger = LedgerFile.create(tmp_path / "ledger", cap=ke.Privacy(epsilon=1.0, delta=0.0))
-    monkeypatch.setattr(ledger_file, "_LARGEST_FILE", ledger.path.stat().st_size)
+    monkeypatch.setattr(ledgers, "_LARGEST_FILE", ledger.path.stat().st_size)
     assert LedgerFile.open(ledger.path) == ledger

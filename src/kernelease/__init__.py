@@ -20,8 +20,7 @@ if TYPE_CHECKING:
     from kernelease.drafting.drafts import draft
     from kernelease.drafting.inspection import check
     from kernelease.errors import KerneleaseError
-    from kernelease.ledger_file import LedgerFile
-    from kernelease.ledgers import MemoryLedger
+    from kernelease.ledgers import LedgerFile, MemoryLedger
     from kernelease.methods import Adaptive, Interactions, RandomFeatures, SmallDatabase, Subspace
     from kernelease.noises import SeededNoise
     from kernelease.pipeline import measure, plan, release
@@ -88,8 +87,7 @@ if not TYPE_CHECKING:
             "features": "features",
             "fit": "fit",
             "kernels": "kernels",
-            "ledger_file": "LedgerFile",
-            "ledgers": "MemoryLedger",
+            "ledgers": "LedgerFile MemoryLedger",
             "methods": "methods Adaptive Interactions RandomFeatures SmallDatabase Subspace",
             "noises": "SeededNoise",
             "pipeline": "measure plan release",

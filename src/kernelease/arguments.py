@@ -9,12 +9,12 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
-from kernelease.ledger_file import open_ledger
+from kernelease.ledgers import open_ledger
 from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.neighbours import Subject
 from kernelease.privacy.noise import NoiseSource
+from kernelease.privacy.sensitivity import Subject
 from kernelease.progress import Progress
 from kernelease.relational.schema import Tables, is_tables
 from kernelease.strangers import read_text

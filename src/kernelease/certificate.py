@@ -18,7 +18,7 @@ from kernelease.measured.measured import Measured
 from kernelease.privacy.accounting import Loss, Privacy, Step
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import Progress, shown
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain

@@ -21,7 +21,7 @@ from kernelease.fit.weights import Constraint, WeightSolver
 from kernelease.kernels.kernel import Kernel
 from kernelease.measured.blocks import Block
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
 from kernelease.table.reading import DAY, MICROSECOND, is_instant, is_number, parse_instant, read_instants

@@ -33,11 +33,11 @@ from kernelease.methods.interactions.interactions import Interactions, with_anal
 from kernelease.methods.interactions.plan import Plan
 from kernelease.methods.interactions.plan import plan as plan_table
 from kernelease.methods.method import Context, Method
-from kernelease.methods.subspace import Subspace
+from kernelease.methods.paper import Subspace
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.privacy.noise import SystemNoise
+from kernelease.privacy.sensitivity import Neighbours, Subject
 from kernelease.progress import Progress, shown
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Tables

@@ -18,9 +18,14 @@ from kernelease.ledgers import MemoryLedger
 from kernelease.privacy.accounting import Measurement, Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, exceed
-from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.privacy.noise import NoiseSource, SystemNoise
-from kernelease.privacy.sensitivity import Sensitivity, covariance_sensitivity, mean_distance_sensitivity
+from kernelease.privacy.sensitivity import (
+    Neighbours,
+    Sensitivity,
+    Subject,
+    covariance_sensitivity,
+    mean_distance_sensitivity,
+)
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import private_table
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures

@@ -11,7 +11,7 @@ from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.counts import Counts
 from kernelease.privacy.accounting import Law, Measurement, Step
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table import Schema
 
 BITS = 20

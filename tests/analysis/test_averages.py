@@ -10,7 +10,7 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from tests.analysis.tables import SCHEMA, evidence_of, exact_blocks, noisy_blocks, people, simple
 
 ROWS = 3_000

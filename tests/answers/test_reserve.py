@@ -19,7 +19,7 @@ from kernelease.features.nystrom import extended
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy import Neighbours, PrivacyFilter, SystemNoise
-from kernelease.privacy.neighbours import Subject
+from kernelease.privacy.sensitivity import Subject
 
 KERNEL = ke.kernels.Gaussian(lengthscale=1.0)
 ROWS = np.random.default_rng(0).normal(size=(50, 2))

@@ -14,7 +14,7 @@ import kernelease as ke
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Kronecker, Polynomial
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import weighting
 from kernelease.table.written import Records, Written
 

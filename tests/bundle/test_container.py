@@ -35,7 +35,7 @@ from tests.bundle.bundles import FILES
 
 # Children fork from a process of their own that has no threads and has imported kernelease already.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "kernelease.ledger_file", "kernelease.bundle.container"])
+PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "kernelease.ledgers", "kernelease.bundle.container"])
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OLDER = {"README.md": b"an older bundle"}

@@ -20,7 +20,7 @@ from kernelease.cli import app
 from kernelease.errors import BundleError
 from kernelease.fit import Constraint, Estimator, Outcome, PointSolver, PointSource, WeightSolver
 from kernelease.kinds import Kind, kinds_called, own_kind
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 
 PROMISE = ke.Privacy(epsilon=2.0, delta=1e-6)
 ROWS = np.random.default_rng(5).normal(size=(200, 1))

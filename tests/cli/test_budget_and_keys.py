@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 
 CREATE = ("budget", "create", "ledger", "--dataset", "census", "--epsilon", "1", "--delta", "1e-6")
 

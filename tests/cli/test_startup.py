@@ -11,7 +11,7 @@ from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
 from kernelease.cli import options as choices
 from kernelease.cli.options import RISK_DELTA, RecordEnd, Relation, Whose
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table.written import Records
 
 HEAVY = ("numpy", "scipy", "pyarrow", "pandas", "cryptography", "opendp", "duckdb", "sklearn", "matplotlib")
@@ -125,7 +125,7 @@ def test_a_question_loads_nothing_that_measures_draws_noise_or_compares(here, qu
     assert [name for name in modules if name in unused] == []
     elsewhere = ("kernelease.sources", "kernelease.check", "kernelease.report", "kernelease.pipeline")
     assert [name for name in modules if name.startswith(elsewhere)] == []
-    assert not {"kernelease.methods.subspace", "kernelease.methods.adaptive"} & set(modules)
+    assert not {"kernelease.methods.paper", "kernelease.methods.adaptive"} & set(modules)
 
 
 def release(data, folder):

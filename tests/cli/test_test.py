@@ -2,7 +2,7 @@
 
 import shutil
 
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 
 DATA, DECLARED = "people.csv", ("--schema", "people.toml")
 

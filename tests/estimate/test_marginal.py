@@ -18,7 +18,7 @@ from kernelease.estimate.marginal import REMEMBERED, MeasuredMarginal, tabulatio
 from kernelease.measured.contrasts import Contrasts, NoisyContrasts
 from kernelease.measured.counts import Counts
 from kernelease.measured.views import common_coarsening
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, people, simple
 from tests.measured.kinds import as_contrasts

@@ -14,7 +14,7 @@ from kernelease.measured.counts import Counts
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import ROWS, Neighbours
+from kernelease.privacy.sensitivity import ROWS, Neighbours
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.several import private_tables

@@ -12,7 +12,7 @@ from kernelease import private_tests as permuted
 from kernelease.errors import CapacityError
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Privacy, PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from kernelease.private_tests import PermutedStatistics
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
 from tests.table.test_atom_features import SCHEMA

@@ -20,7 +20,7 @@ ROOT = os.path.dirname(kernelease.__file__) + os.sep
 BY_LINE = (
     "pipeline.py",
     "cli/work/request.py",
-    "ledger_file.py",
+    "ledgers.py",
     "bundle/container.py",
     "bundle/saving.py",
 )
@@ -28,7 +28,7 @@ EVERY_TURN = ("privacy/mechanisms.py", "privacy/noise.py", "bundle/container.py"
 MOST_TURNS = 12
 PHASES = ("before", "charged", "measured", "saved")
 BEGINS = {
-    ("ledger_file.py", "LedgerFile.charge", "return"): "charged",
+    ("ledgers.py", "LedgerFile.charge", "return"): "charged",
     ("bundle/saving.py", "save", "call"): "measured",  # whoever saves or fits has something in hand
     ("certificate.py", "Measurements.fit", "call"): "measured",
     ("bundle/container.py", "write_bundle", "return"): "saved",

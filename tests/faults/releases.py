@@ -26,7 +26,7 @@ from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.errors import BudgetError, CapacityError, KerneleaseError, LedgerError, ParameterError, SourceError
 from kernelease.fit.mixtures.mixture import MixtureSolver
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import measure, weighting
 from tests.faults.injection import Place, failing_at, places, traced
 
@@ -216,7 +216,7 @@ FAULTS: tuple[Callable[[], BaseException], ...] = (
     lambda: RuntimeError("a fault: a defect"),
     lambda: ParameterError("a fault: out of range."),
 )
-_CHARGING = ("ledger_file.py", "bundle/saving.py")  # a ledger's own refusals say what they have done
+_CHARGING = ("ledgers.py", "bundle/saving.py")  # a ledger's own refusals say what they have done
 
 
 def fault_for(place: Place, number: int) -> BaseException:

@@ -21,7 +21,7 @@ import kernelease as ke
 from kernelease.bundle import container
 from kernelease.bundle.saving import Watched, load_measurements, save
 from kernelease.cli import command as exits
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.pipeline import measure
 from tests.faults.injection import PHASES, Place
 from tests.faults.releases import CALLS, Call, break_off, deaths, fault_for

@@ -20,10 +20,9 @@ from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.cli.screen import Screen
-from kernelease.drafting import measured_domain as drafting
+from kernelease.drafting import drafts as drafting
 from kernelease.errors import BudgetError, BundleError, KerneleaseError, LedgerError, SourceError
-from kernelease.ledger_file import LedgerFile
-from kernelease.ledgers import MemoryLedger
+from kernelease.ledgers import LedgerFile, MemoryLedger
 from kernelease.pipeline import measure
 from kernelease.privacy import Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter

@@ -20,7 +20,7 @@ from kernelease.bundle import container
 from kernelease.bundle import saving as keeping
 from kernelease.bundle.saving import Patience, load_measurements
 from kernelease.errors import BundleError, ResourceError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.noises import SeededNoise
 from kernelease.privacy import noise
 from kernelease.private_tests import private_independence_test
@@ -84,9 +84,7 @@ def signalled(call: Call, place: Place, number: int) -> Outcome:
 
 def within(call: Call) -> list[Place]:
     """The places from the ledger's own work to the saved measurements."""
-    return [
-        place for place in call.places() if place.phase in ("charged", "measured") or place.file == "ledger_file.py"
-    ]
+    return [place for place in call.places() if place.phase in ("charged", "measured") or place.file == "ledgers.py"]
 
 
 @pytest.mark.slow

@@ -17,8 +17,7 @@ if importlib.util.find_spec("cupy") is None:
 import cupy
 
 from kernelease.arrays import Floats
-from kernelease.cuda.device import as_device_rows, translated
-from kernelease.cuda.sums import device_total
+from kernelease.cuda import as_device_rows, translated
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -26,6 +25,7 @@ from kernelease.features.nystrom import Nystrom
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.kernels.numeric import Gaussian
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import device_total
 from tests.fit.test_mixture import LAYOUTS
 
 BOTH = (None, "cuda")

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 
 import kernelease as ke
-from kernelease.cuda.device import cupy, on_device
-from kernelease.cuda.sums import sums_on_device
+from kernelease.cuda import cupy, on_device
 from kernelease.errors import ParameterError
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.kernels.numeric import Gaussian, Laplace
 from kernelease.seeds import PublicSeed
+from kernelease.sources.device_rows import sums_on_device
 
 PRIVACY = ke.Privacy(epsilon=1.0, delta=1e-6)
 

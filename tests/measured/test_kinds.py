@@ -15,8 +15,7 @@ from kernelease.measured.contrasts import Contrasts, without_means
 from kernelease.measured.counts import Counts
 from kernelease.measured.moments import Moments
 from kernelease.measured.views import NoisySums
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 
 TWO, THREE, FOUR = np.arange(2), np.arange(3), np.array([0, 1, 1, 0])
 RAMP = Ramp(start=np.array([-7, 0, 7]), slope=np.zeros(3, dtype=np.int64), limit=7)

@@ -10,10 +10,9 @@ import pytest
 
 import kernelease as ke
 from kernelease.errors import BudgetError, ParameterError
-from kernelease.ledger_file import LedgerFile
-from kernelease.ledgers import MemoryLedger
+from kernelease.ledgers import LedgerFile, MemoryLedger
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy, Subject
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 CAP = Privacy(epsilon=2.0, delta=1e-6)
 PERSONS = Subject(dataset="census", unit="person")

@@ -14,7 +14,7 @@ from kernelease.errors import BudgetError, ParameterError
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Loss, Neighbours, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import measure
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from tests.privacy.toys import RecordingLedger, RecordingNoise, open_filter
 
 GAUSSIAN = Privacy(epsilon=1.0, delta=1e-6)

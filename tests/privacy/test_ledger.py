@@ -13,7 +13,7 @@ from kernelease.errors import BudgetError, ParameterError
 from kernelease.ledgers import MemoryLedger, remaining_epsilon, remaining_in_words
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy, PrivacyFilter
 from kernelease.privacy.ledger import counted_loss
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
 

@@ -16,13 +16,12 @@ from hypothesis import strategies as st
 from kernelease import ledger_file as module
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError
-from kernelease.ledger_file import LedgerFile
-from kernelease.ledgers import MemoryLedger, remaining_epsilon
+from kernelease.ledgers import LedgerFile, MemoryLedger, remaining_epsilon
 from kernelease.privacy import Calibration, Charge, Ledger, Loss, Neighbours, Privacy, PrivacyFilter
 from kernelease.privacy.accounting import SMALLEST_EPSILON
 from kernelease.privacy.calibration import gaussian_delta, pure_mu
 from kernelease.privacy.ledger import counted_loss
-from kernelease.privacy.neighbours import Subject
+from kernelease.privacy.sensitivity import Subject
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
 CENSUS = Subject(dataset="census")

@@ -23,13 +23,13 @@ from hypothesis import strategies as st
 
 from kernelease import ledger_file as module
 from kernelease.errors import BudgetError, LedgerError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.privacy import Charge, Loss, Privacy
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 # Children fork from a process of their own that has no threads and has imported kernelease already.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "kernelease.ledger_file", "kernelease.bundle.container"])
+PROCESSES.set_forkserver_preload(["pytest", "hypothesis", "kernelease.ledgers", "kernelease.bundle.container"])
 
 CAP = Privacy(epsilon=1.0, delta=1e-6)
 PURE = Privacy(epsilon=1.0, delta=0.0)

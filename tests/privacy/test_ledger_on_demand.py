@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 
 from kernelease.errors import BudgetError, LedgerError
-from kernelease.ledger_file import LedgerFile, NewLedger, open_ledger
+from kernelease.ledgers import LedgerFile, NewLedger, open_ledger
 from kernelease.privacy import Charge, Loss, Neighbours, Privacy
-from kernelease.privacy.neighbours import Subject
+from kernelease.privacy.sensitivity import Subject
 
 CAP = Privacy(epsilon=1.0, delta=0.0)
 CENSUS, PERSONS = Subject(dataset="census"), Subject(dataset="census", unit="person")

@@ -19,9 +19,8 @@ from kernelease.errors import CapacityError, ParameterError
 from kernelease.noises import SeededNoise
 from kernelease.privacy import NoiseSource, Privacy, SystemNoise
 from kernelease.privacy.mechanisms import measure
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LARGEST_GAUSSIAN_SCALE, LARGEST_LAPLACE_SCALE
-from kernelease.privacy.sensitivity import Sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity
 from kernelease.seeds import PublicSeed
 from tests.privacy.toys import open_filter
 

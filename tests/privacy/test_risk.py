@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import GAUSSIAN_SHARE, Loss, Privacy
 from kernelease.privacy.calibration import gaussian_epsilon, gaussian_mu
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.risk import DELTA, NUMBERS, Advantage, Rates
 
 ADVANTAGES = (1e-4, 1e-3, 0.01, 0.05, 0.1, 0.3, 0.5, 0.9, 0.999)

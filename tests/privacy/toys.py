@@ -11,7 +11,7 @@ from kernelease.arrays import BigIntegers, Floats, Integers, Rows, finite_number
 from kernelease.features.feature_map import FeatureMap
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Charge, Law, Loss, Measurement, Privacy, PrivacyFilter, Receipt, Step
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,7 +8,7 @@ import pytest
 
 from kernelease.errors import ParameterError, SchemaError, SourceError
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv.file import ENCODINGS
+from kernelease.sources.csv_file import ENCODINGS
 from kernelease.table import Records
 
 Row = tuple[str | None, ...]

@@ -45,7 +45,7 @@ def test_passes_are_alike(name: str, tmp_path: Path) -> None:
 def test_pieces_in_any_order_and_thread_are_the_pass(
     name: str, cores: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernelease.sources.parquet.cores", lambda: cores)
+    monkeypatch.setattr("kernelease.sources.arrow.cores", lambda: cores)
     source = open_source(write(tmp_path / name))
     expected = pa.Table.from_batches(source.batches(["number", "word"]))
     pieces = list(source.pieces(["number", "word"]))

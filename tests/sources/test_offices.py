@@ -13,8 +13,8 @@ from typer.testing import CliRunner
 import kernelease as ke
 from kernelease.bundle.codec import to_json
 from kernelease.cli import app
+from kernelease.drafting.drafts import code_book
 from kernelease.drafting.inspection import check
-from kernelease.drafting.measured_domain import code_book
 from kernelease.errors import SourceError
 from kernelease.exact.encode import Encoder
 from kernelease.sources import open_declared, open_source

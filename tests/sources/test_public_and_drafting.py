@@ -8,9 +8,9 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
-from kernelease.drafting.measured_domain import draft_schema, measure_domain
+from kernelease.drafting.drafts import draft_schema, measure_domain
 from kernelease.errors import BudgetError, ParameterError, SourceError
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.noises import SeededNoise
 from kernelease.privacy import Privacy
 from kernelease.sources import open_source

@@ -26,7 +26,7 @@ from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.noises import SeededNoise
 from kernelease.privacy import Neighbours, Privacy, PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
+from kernelease.privacy.sensitivity import ROWS
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source, pushdown
 from kernelease.sources.pushdown import count_by_sql, supports

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError
 from kernelease.sources import open_source, pushdown
+from kernelease.sources.databases import PostgresqlDialect, smallest_of_cells
 from kernelease.sources.duck import DuckDialect
-from kernelease.sources.postgresql import PostgresqlDialect, smallest_of_cells
 from kernelease.sources.sql import Dialect, Refusal
 from kernelease.table import Category, Column, Date, Datetime, Integer, Number
 from kernelease.table.reading import NUMBER

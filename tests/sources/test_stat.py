@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.drafting.measured_domain import code_book
+from kernelease.drafting.drafts import code_book
 from kernelease.errors import SourceError
 from kernelease.sources import open_source
 from kernelease.sources.stat import Clock, Variable, _encoding, clock_of

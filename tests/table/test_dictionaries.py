@@ -7,7 +7,7 @@ import openpyxl
 import pyarrow as pa
 import pytest
 
-from kernelease.drafting.measured_domain import code_book
+from kernelease.drafting.drafts import code_book
 from kernelease.errors import ParameterError, SourceError
 from kernelease.table import Schema
 from kernelease.table.dictionaries import Described, read_dictionary

@@ -43,7 +43,7 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.measured.views import common_coarsening
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Column
 from kernelease.table.columns.listed import Boolean, Hierarchy, Listed
 from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missing

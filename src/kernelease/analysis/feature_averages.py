@@ -16,8 +16,7 @@ from kernelease.errors import ParameterError
 from kernelease.exact.encode import Encoder
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import count_increment
+from kernelease.privacy.sensitivity import Neighbours, count_increment
 from kernelease.table.decode import Decoder
 from kernelease.table.schema import Schema
 

@@ -31,7 +31,7 @@ from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import free_name

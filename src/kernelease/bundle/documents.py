@@ -11,7 +11,7 @@ from kernelease.bundle.container import rows_file
 from kernelease.certificate import NOT_PROMISED, Certificate, Measurements
 from kernelease.privacy.accounting import Law, Step
 from kernelease.privacy.calibration import Calibration
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Tables
 from kernelease.table.columns.column import Column

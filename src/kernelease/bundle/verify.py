@@ -30,7 +30,7 @@ from kernelease.bundle.saving import documents, holds_rows, measurements_of, rel
 from kernelease.certificate import Certificate, LedgerEntry, Measurements, described
 from kernelease.errors import BundleError, KerneleaseError, in_words
 from kernelease.exact.encode import Encoder
-from kernelease.ledger_file import LedgerFile
+from kernelease.ledgers import LedgerFile
 from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.methods.retracing import retraced

@@ -50,8 +50,8 @@ def create(
 ) -> None:
     """Make a ledger with a cap of (epsilon, delta): all that may ever be spent on this data set."""
     from kernelease.cli.work.books import book_facts, book_fields
-    from kernelease.ledger_file import LedgerFile
-    from kernelease.privacy.neighbours import Neighbours
+    from kernelease.ledgers import LedgerFile
+    from kernelease.privacy.sensitivity import Neighbours
 
     cap = promise(
         epsilon=epsilon,
@@ -75,7 +75,7 @@ def show(
 ) -> None:
     """Show what was asked for, when, on what, for whom and by which version, and what is left."""
     from kernelease.cli.work.books import book_fields, book_page, book_tables
-    from kernelease.ledger_file import LedgerFile
+    from kernelease.ledgers import LedgerFile
 
     check_free(html)
     opened = LedgerFile.open(ledger)

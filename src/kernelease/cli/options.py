@@ -14,7 +14,7 @@ from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
     from kernelease.privacy.accounting import Privacy
-    from kernelease.privacy.neighbours import Neighbours
+    from kernelease.privacy.sensitivity import Neighbours
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ SIGNIFICANCE = 0.05  # of tests: that of `kernelease.analysis.inference`
 
 @unique
 class Relation(StrEnum):
-    """`kernelease.privacy.neighbours.Neighbours`, by its values."""
+    """`kernelease.privacy.sensitivity.Neighbours`, by its values."""
 
     REPLACE_ONE = "replace-one"
     ADD_REMOVE = "add-remove"

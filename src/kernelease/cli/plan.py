@@ -59,7 +59,7 @@ def plan(
         false_positive=false_positive,
     )
 
-    from kernelease.cli.work.planned import (
+    from kernelease.cli.work.summary import (
         MOST_REHEARSED,
         PLANNED,
         plan_fields,

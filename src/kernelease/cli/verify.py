@@ -36,7 +36,7 @@ def verify(
     from kernelease.bundle.signing import load_public_key
     from kernelease.bundle.verify import on_trust
     from kernelease.bundle.verify import verify as verify_bundle
-    from kernelease.ledger_file import LedgerFile
+    from kernelease.ledgers import LedgerFile
 
     found = verify_bundle(
         bundle,

@@ -34,9 +34,8 @@ from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Law, Loss, Measurement, Privacy, rounding_tau
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, grid_bits, measure
-from kernelease.privacy.neighbours import ROWS, Subject
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import ROUND_UP, block_sensitivity
+from kernelease.privacy.sensitivity import ROUND_UP, ROWS, Subject, block_sensitivity
 from kernelease.table.reading import dense, read_numbers
 
 # --------------------

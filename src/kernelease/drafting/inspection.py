@@ -19,8 +19,8 @@ from kernelease.arrays import Integers
 from kernelease.drafting.findings import Finding, Level, Report, rough_share, share
 from kernelease.drafting.tally import Tally, column_findings, date_format, local_numerals
 from kernelease.errors import in_words
-from kernelease.sources.csv.file import CsvFile
-from kernelease.sources.csv.records import CellParser, Place, looks_regular, record_ends
+from kernelease.sources.csv_file import CsvFile
+from kernelease.sources.csv_records import CellParser, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
 from kernelease.table.columns.column import Column

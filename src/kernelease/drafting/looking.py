@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
 from kernelease.drafting.tally import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
-from kernelease.sources.csv.file import CsvFile, CsvFormat
+from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS

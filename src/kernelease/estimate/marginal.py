@@ -14,7 +14,7 @@ from kernelease.estimate.equations import Equations, equations
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.views import View, merged
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 
 DOUBT = 2.0  # standard errors that the rows of cut cells may be more than counted, as for quantiles
 REMEMBERED = 16  # solved functions of a marginal

@@ -15,9 +15,8 @@ from kernelease.measured.counts import Counts
 from kernelease.passes import Forest
 from kernelease.privacy.accounting import Selection
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import distance_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, distance_sensitivity
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 Again: TypeAlias = Callable[[Any], "ExactCounts"]  # of a schema

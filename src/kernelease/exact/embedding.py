@@ -15,9 +15,8 @@ from kernelease.machine import spread
 from kernelease.measured.embeddings import NoisyEmbedding, noisy_rows
 from kernelease.privacy.accounting import Measurement
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, resume
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, count_increment, sum_sensitivity
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
 _LIMB = 31  # bits: of up to 2³² blocks, the sums of the lower and of the upper limbs fit 63

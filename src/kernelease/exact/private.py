@@ -9,7 +9,7 @@ import numpy as np
 
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.machine import lent, spread
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.spool import Batch, Kept
 
 

@@ -11,7 +11,7 @@ from kernelease.exact.counts import ExactCounts
 from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.private import EncodedRows, Private, public_number
 from kernelease.features.feature_map import FeatureMap
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 
 
 class PrivateRows(Private):

@@ -11,8 +11,7 @@ from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.measured import Choice, Measured, RecordedNoise, Recording, all_private, digest, needed_by
 from kernelease.privacy.accounting import Loss, Step
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity
 from kernelease.table.domain import Domain
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again

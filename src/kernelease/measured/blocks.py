@@ -28,9 +28,8 @@ from kernelease.measured.measured import (
 )
 from kernelease.measured.views import View, best_mean
 from kernelease.privacy.accounting import Loss, Measurement, Selection, Step
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
-from kernelease.privacy.sensitivity import Sensitivity, distance_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, distance_sensitivity
 from kernelease.table.domain import Domain
 
 Made = TypeVar("Made")

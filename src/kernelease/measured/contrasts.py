@@ -15,8 +15,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block
 from kernelease.measured.views import Precision, View, along, best_mean, common_coarsening
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, centred_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, centred_sensitivity
 
 # --------------------
 # The kind of block.

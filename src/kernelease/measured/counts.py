@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import Block
 from kernelease.measured.views import NoisySums, along, common_coarsening
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 
 
 @final

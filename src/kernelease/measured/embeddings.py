@@ -26,8 +26,7 @@ from kernelease.measured.measured import (
     needed_by,
 )
 from kernelease.privacy.accounting import Law, Measurement, Step
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import count_increment, sum_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, count_increment, sum_sensitivity
 from kernelease.table.domain import Domain
 
 # --------------------

@@ -14,8 +14,7 @@ from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 from kernelease.measured.measured import check_integers
 from kernelease.privacy.accounting import Measurement
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.levels import Texture
 from kernelease.table.columns.numeric import MOST_DECIMALS, Comb, Integer, Number, fraction

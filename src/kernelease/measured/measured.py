@@ -13,8 +13,7 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import Kind
 from kernelease.privacy.accounting import Law, Loss, Step
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity
 from kernelease.table.domain import Domain
 
 # --------------------

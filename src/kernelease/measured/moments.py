@@ -11,8 +11,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, Ramp
 from kernelease.measured.views import View
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity, moment_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity, moment_sensitivity
 
 LARGEST_LIMIT = 2**28  # of a product of weights: summed over a batch of persons' rows it fits 64 bits
 

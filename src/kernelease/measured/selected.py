@@ -11,7 +11,7 @@ from kernelease.errors import ParameterError
 from kernelease.kernels.kernel import Kernel
 from kernelease.measured.measured import Choice, Measured, RecordedNoise, check_rows
 from kernelease.privacy.accounting import Selection, Step
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table.domain import Domain
 
 _KERNEL_BITS = 20  # of the kernel's bound: its values become integers up to 2²⁰

@@ -9,9 +9,7 @@ if TYPE_CHECKING:
     from kernelease.methods.class_gaussians import ClassGaussians
     from kernelease.methods.interactions.interactions import Interactions
     from kernelease.methods.method import Context, Method
-    from kernelease.methods.random_features import RandomFeatures
-    from kernelease.methods.small_database import SmallDatabase
-    from kernelease.methods.subspace import Subspace
+    from kernelease.methods.paper import RandomFeatures, SmallDatabase, Subspace
 else:
     __getattr__, __dir__ = front_door(
         __name__,
@@ -20,9 +18,7 @@ else:
             "class_gaussians": "ClassGaussians",
             "interactions.interactions": "Interactions",
             "method": "Context Method",
-            "random_features": "RandomFeatures",
-            "small_database": "SmallDatabase",
-            "subspace": "Subspace",
+            "paper": "RandomFeatures SmallDatabase Subspace",
         },
     )
 

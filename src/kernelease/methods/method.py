@@ -22,9 +22,8 @@ from kernelease.noises import Silence
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
-from kernelease.privacy.neighbours import ROWS, Neighbours, Subject
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import sum_sensitivity
+from kernelease.privacy.sensitivity import ROWS, Neighbours, Subject, sum_sensitivity
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain

@@ -16,7 +16,7 @@ from kernelease.measured.embeddings import NoisyEmbeddings
 from kernelease.measured.measured import Measured
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 

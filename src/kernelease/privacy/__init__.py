@@ -14,9 +14,8 @@ if TYPE_CHECKING:
     from kernelease.privacy.calibration import Calibration
     from kernelease.privacy.ledger import Charge, Ledger, Receipt
     from kernelease.privacy.mechanisms import PrivacyFilter
-    from kernelease.privacy.neighbours import Neighbours, Subject
     from kernelease.privacy.noise import NoiseSource, SystemNoise
-    from kernelease.privacy.sensitivity import Sensitivity
+    from kernelease.privacy.sensitivity import Neighbours, Sensitivity, Subject
 else:
     __getattr__, __dir__ = front_door(
         __name__,
@@ -25,9 +24,8 @@ else:
             "calibration": "Calibration",
             "ledger": "Charge Ledger Receipt",
             "mechanisms": "PrivacyFilter",
-            "neighbours": "Neighbours Subject",
             "noise": "NoiseSource SystemNoise",
-            "sensitivity": "Sensitivity",
+            "sensitivity": "Neighbours Sensitivity Subject",
         },
     )
 

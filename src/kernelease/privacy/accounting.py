@@ -30,7 +30,7 @@ from kernelease.privacy.calibration import (
     mu_for,
     pure_mu,
 )
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 
 SMALLEST_EPSILON, LARGEST_EPSILON = 1e-4, 1e3  # below, releases are noise alone; above, a guarantee means nothing
 SMALLEST_SCALE = 2.0**35  # steps of the noise grid per standard deviation, at least

@@ -9,7 +9,7 @@ from kernelease._version import __version__
 from kernelease.errors import BudgetError, ParameterError
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import pure_mu
-from kernelease.privacy.neighbours import Neighbours, Subject, is_text
+from kernelease.privacy.sensitivity import Neighbours, Subject, is_text
 
 # --------------------
 # A charge: what is about to be spent, on whom, and how a ledger counts it.

@@ -16,9 +16,8 @@ from kernelease.errors import BudgetError, ParameterError, PrivacyError
 from kernelease.privacy.accounting import SMALLEST_SCALE, Law, Loss, Measurement, Privacy, Selection, Step
 from kernelease.privacy.calibration import pure_epsilon_for
 from kernelease.privacy.ledger import Charge, Ledger, Receipt
-from kernelease.privacy.neighbours import Neighbours, Subject
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, LEAST_LAPLACE_SCALE, NoiseSource, check_scale
-from kernelease.privacy.sensitivity import ROUND_UP, Sensitivity
+from kernelease.privacy.sensitivity import ROUND_UP, Neighbours, Sensitivity, Subject
 
 # --------------------
 # The filter: steps may depend on earlier results, within a total that is fixed and paid at the start.

@@ -25,7 +25,7 @@ from kernelease.certificate import NOT_PROMISED, Certificate
 from kernelease.errors import BundleError, SigningError
 from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress
 from kernelease.report import sheet as assets
 from kernelease.report.columns import column_records, disagreements, mean_records, pair_records, worth

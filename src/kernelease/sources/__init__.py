@@ -5,14 +5,14 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.sources.csv.file import CsvFormat
+    from kernelease.sources.csv_file import CsvFormat
     from kernelease.sources.opening import open_declared, open_source
     from kernelease.sources.source import Source
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "csv.file": "CsvFormat",
+            "csv_file": "CsvFormat",
             "opening": "open_declared open_source",
             "source": "Source",
         },

@@ -10,13 +10,12 @@ import pyarrow.csv
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.machine import refuse_shortage
-from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, is_frame
-from kernelease.sources.csv.file import CsvFile, CsvFormat
+from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, ParquetFile, is_frame
+from kernelease.sources.csv_file import CsvFile, CsvFormat
+from kernelease.sources.databases import PostgresqlQuery, SqliteQuery
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.excel import ExcelSheet
-from kernelease.sources.parquet import ParquetFile
 from kernelease.sources.partitioned import Partitioned, is_spark_frame
-from kernelease.sources.postgresql import PostgresqlQuery
 from kernelease.sources.source import (
     ARROW,
     BATCH_ROWS,
@@ -37,7 +36,6 @@ from kernelease.sources.source import (
     find_files,
     kind_of,
 )
-from kernelease.sources.sqlite import SqliteQuery
 from kernelease.sources.stat import StatFile
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number

@@ -21,7 +21,7 @@ from kernelease.exact.private import public_number
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.passes import Layout
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import (
     Cap,

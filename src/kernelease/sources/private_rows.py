@@ -114,7 +114,7 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
     """
     if device is None and isinstance(data, np.ndarray | list | tuple):
         return PrivateArray(as_rows(data, columns=columns))
-    from kernelease.cuda.device import on_device  # a room of its own, as Spark is
+    from kernelease.cuda import on_device  # a room of its own, as Spark is
     from kernelease.sources.device_rows import DeviceRows
 
     if device == "cuda" or on_device(data):

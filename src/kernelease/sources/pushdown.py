@@ -19,9 +19,9 @@ from kernelease.exact.encode import finer_columns
 from kernelease.machine import refuse_shortage
 from kernelease.measured.blocks import Block
 from kernelease.passes import Layout
-from kernelease.sources import duck, postgresql
+from kernelease.sources import databases, duck
+from kernelease.sources.databases import PostgresqlDialect, PostgresqlQuery
 from kernelease.sources.duck import DuckDialect, DuckFile, DuckRelation
-from kernelease.sources.postgresql import PostgresqlDialect, PostgresqlQuery
 from kernelease.sources.source import DeclaredSource, Source, check_columns
 from kernelease.sources.sql import Dialect, Refusal, failed, joint
 from kernelease.table.columns.column import Codes
@@ -287,11 +287,11 @@ class _Postgresql(_Engine):
     def _cursor(self) -> Iterator[Any]:
         """A cursor in a transaction of one snapshot that can't write."""
         try:
-            with postgresql._cursor(self.source.uri) as cursor:
+            with databases._cursor(self.source.uri) as cursor:
                 cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
                 cursor.execute("SET LOCAL jit = off")  # compiling so many expressions takes longer than running them
                 yield cursor
-        except (*postgresql._errors(), OSError, pa.ArrowException) as error:
+        except (*databases._errors(), OSError, pa.ArrowException) as error:
             refuse_shortage(error)
             raise failed(self.source.describe()) from None
 
@@ -320,7 +320,7 @@ class _Postgresql(_Engine):
 
 def _postgresql_type(field: pa.Field, enums: frozenset[str]) -> str:
     """The name of a type, as far as it is certain: anybody may give a type of their own a well-known name."""
-    name = postgresql._typename(field)
+    name = databases._typename(field)
     if name in enums and pa.types.is_string(field.type):
         return "enum"
     certain = name == "numeric" or _POSTGRESQL_TYPES.get(name) == field.type

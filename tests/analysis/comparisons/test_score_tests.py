@@ -25,7 +25,7 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import SCORES, TestResult
 from kernelease.estimate.marginal import tabulation
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table import Schema
 from tests.analysis.tables import exact_blocks, noisy_blocks
 

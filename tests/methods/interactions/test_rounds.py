@@ -20,8 +20,8 @@ from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.rounds import LEAST_SHARE, Reserve
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import ROWS
 from kernelease.privacy.noise import LEAST_LAPLACE_SCALE
+from kernelease.privacy.sensitivity import ROWS
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import weigh_blocks
 from kernelease.table import Category, Column, Integer, Number

@@ -29,8 +29,7 @@ from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import count_increment
+from kernelease.privacy.sensitivity import Neighbours, count_increment
 from kernelease.seeds import PublicSeed
 from kernelease.table.atom_features import LENGTHSCALE
 from kernelease.table.columns.column import Column

@@ -6,8 +6,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 
 from kernelease.cli.screen import facts, grid, line
-from kernelease.ledger_file import LedgerFile
-from kernelease.ledgers import remaining_epsilon
+from kernelease.ledgers import LedgerFile, remaining_epsilon
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import Receipt
 from kernelease.report import sheet

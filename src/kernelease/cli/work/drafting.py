@@ -7,11 +7,11 @@ import pyarrow as pa
 
 from kernelease.cli.knowledge import Knowledge
 from kernelease.cli.screen import Screen
+from kernelease.drafting.drafts import Found, code_book, draft_schema, measure_domain
 from kernelease.drafting.looking import draft_by_looking
-from kernelease.drafting.measured_domain import Found, code_book, draft_schema, measure_domain
 from kernelease.errors import ParameterError
-from kernelease.ledger_file import LedgerFile
-from kernelease.sources.csv.file import LOST, CsvFile, CsvFormat
+from kernelease.ledgers import LedgerFile
+from kernelease.sources.csv_file import LOST, CsvFile, CsvFormat
 from kernelease.sources.opening import open_source, read_public
 from kernelease.sources.source import ManyFiles, Source
 from kernelease.table.draft import draft, draft_from_public

@@ -16,13 +16,13 @@ from kernelease.cli.knowledge import on_a_terminal
 from kernelease.cli.options import TypedOrder, read_cap
 from kernelease.drafting.inspection import format_damage
 from kernelease.errors import ParameterError
-from kernelease.ledger_file import open_ledger
+from kernelease.ledgers import open_ledger
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Method
 from kernelease.pipeline import measure, release, weighting
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.ledger import Ledger
-from kernelease.privacy.neighbours import Neighbours, Subject
+from kernelease.privacy.sensitivity import Neighbours, Subject
 from kernelease.progress import Progress
 from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed

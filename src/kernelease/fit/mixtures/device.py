@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.cuda.device import cupy, program, translated
+from kernelease.cuda import cupy, program, translated
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.mixture import GAIN, MOST_CHANGE, Schedule
 from kernelease.fit.mixtures.objective import FLOOR, LAST_TRUST, Objective, bend_slope, leaning

@@ -58,9 +58,8 @@ from kernelease.methods.interactions.singles import (
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column

@@ -32,8 +32,7 @@ from kernelease.methods.interactions.singles import (
     width,
 )
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
 from kernelease.spool import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain

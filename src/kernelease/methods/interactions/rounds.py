@@ -22,9 +22,8 @@ from kernelease.measured.offsets import Levels, in_groups, of_atoms
 from kernelease.methods.interactions.singles import noise_scale
 from kernelease.privacy.accounting import Loss, Privacy, Selection
 from kernelease.privacy.mechanisms import PrivacyFilter
-from kernelease.privacy.neighbours import Neighbours
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE, NoiseSource
-from kernelease.privacy.sensitivity import block_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
 from kernelease.table.domain import Domain
 
 # --------------------

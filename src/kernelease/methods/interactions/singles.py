@@ -14,8 +14,7 @@ from kernelease.measured.contrasts import Contrasts
 from kernelease.measured.counts import Counts
 from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.accounting import Loss, Privacy
-from kernelease.privacy.neighbours import Neighbours
-from kernelease.privacy.sensitivity import Sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Sensitivity
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 

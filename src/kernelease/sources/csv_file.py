@@ -15,7 +15,7 @@ from typing import Final, final
 import pyarrow as pa
 
 from kernelease.errors import ParameterError, SourceError
-from kernelease.sources.csv.records import Block, CellParser, Place, RecordReader, decoded, record_ends
+from kernelease.sources.csv_records import Block, CellParser, Place, RecordReader, decoded, record_ends
 from kernelease.sources.source import FileSource, FileStamp, Piece
 from kernelease.table.written import ENCODINGS, QUOTES, Records, Written, canonical_encoding
 

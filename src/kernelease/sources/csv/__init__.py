@@ -1,1 +1,0 @@
-"""CSV files: every cell a string, every record a row, and no record that can raise."""
