@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease import ledger_file as module
+from kernelease import ledgers as module
 from kernelease._version import __version__
 from kernelease.errors import BudgetError, LedgerError, ParameterError
 from kernelease.ledgers import LedgerFile, MemoryLedger, remaining_epsilon

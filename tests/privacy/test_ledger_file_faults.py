@@ -21,7 +21,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease import ledger_file as module
+from kernelease import ledgers as module
 from kernelease.errors import BudgetError, LedgerError
 from kernelease.ledgers import LedgerFile
 from kernelease.privacy import Charge, Loss, Privacy

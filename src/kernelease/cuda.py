@@ -60,7 +60,7 @@ def translated() -> Iterator[None]:
 @functools.cache
 def program(name: str, function: str, **constants: int | str) -> Any:
     """A function of one of the .cu files, compiled for this GPU with some constants. No operation is fused."""
-    code = (files("kernelease.cuda") / "programs" / f"{name}.cu").read_text(encoding="utf-8")
+    code = (files("kernelease") / "programs" / f"{name}.cu").read_text(encoding="utf-8")
     options = ("--fmad=false", *(f"-D{key}={value}" for key, value in constants.items()))
     kernel = cupy().RawKernel(code, function, options=options)
     kernel.max_dynamic_shared_size_bytes = shared_bytes() - kernel.shared_size_bytes
