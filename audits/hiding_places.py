@@ -30,6 +30,7 @@ from kernelease.answers.release import Release
 from kernelease.bundle import container, data_parquet
 from kernelease.bundle import saving as bundle
 from kernelease.bundle.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
+from kernelease.bundle.verify import ON_TRUST, WITHOUT_REFIT
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import NormalPoints
 from kernelease.kernels import Gaussian
@@ -75,14 +76,8 @@ resolution = 3600
 type = "category"
 values = ["f", "m"]
 """
-ROWS_ON_TRUST, CHOSEN, NOISE, LEDGER, FOLDER, MACHINE = (
-    "without --refit",
-    "that what the publisher chose",
-    "that noise was drawn",
-    "that the ledger was honest",
-    "what a file system keeps",
-    "digits of weights",
-)
+NOISE, _, LEDGER, CHOSEN, FOLDER = ON_TRUST
+ROWS_ON_TRUST, MACHINE = WITHOUT_REFIT, "digits of weights"
 
 
 # ---------------------------------------------------------------------------------------------------------- the bundles
