@@ -1,9 +1,11 @@
-"""Pictures of pages that are made for them, of 6, 66 and 200 columns and of vectors: python -m docs.make_pictures.
+"""Pictures of pages that are made for them: python -m docs.make_pictures.
 
-It prints how large each page is, and how long a browser took to open it. The noise is the operating system's: the
-numbers in the pictures are others each time.
+Of 6, 66 and 200 columns, of vectors, of several tables. It prints how large each page is, and how long a browser took
+to open it. With the name of a folder, every panel of every page is drawn into it instead, on a screen, on a phone, in
+light and dark and on paper, and axe looks at each. The noise is the operating system's: numbers are others each time.
 """
 
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -13,7 +15,7 @@ from typing import Any
 from kernelease.bundle.saving import save
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
-from tests.report.browser import Reader, chromium, launched
+from tests.report.browser import Reader, barriers, chromium, launched
 
 FOLDER = Path(__file__).resolve().parent / "pictures"
 DESKTOP, PHONE, PAPER = (1120, 820), (375, 780), (794, 1123)
@@ -68,6 +70,8 @@ STATES = {
     "explorer-200-columns": State(page="200", panel="columns"),
     "explorer-200-pairs": State(page="200", panel="pairs"),
     "explorer-vectors": State(page="vectors", panel="what"),
+    "explorer-classes": State(page="classes", panel="what"),
+    "explorer-tables": State(page="tables", panel="what"),
 }
 
 
@@ -79,11 +83,13 @@ def _pages(folder: Path) -> Iterator[tuple[str, Path]]:
     yield "compared", report_bundle(first, folder / "compared.html", compare=second)[0]
     for columns in (66, 200):
         yield str(columns), report_release(releases.wide(columns), folder / f"{columns}.html")
-    yield "vectors", report_release(releases.vectors(), folder / "vectors.html")
+    for name in ("vectors", "classes"):
+        yield name, report_release(getattr(releases, name)(), folder / f"{name}.html")
+    yield "tables", report_bundle(releases.tables(folder), folder / "tables.html")[0]
 
 
 def draw_pictures() -> None:
-    """All states, one by one."""
+    """The pictures of the documents."""
     FOLDER.mkdir(exist_ok=True)
     with launched(chromium()) as browser, tempfile.TemporaryDirectory() as folder:
         pages = dict(_pages(Path(folder)))
@@ -91,14 +97,47 @@ def draw_pictures() -> None:
             with Reader(browser).opened(path, "columns") as page:
                 print(f"page {name}: {path.stat().st_size / 1e6:.2f} MB, opened in {page.evaluate(OPENED)} ms")
         for name, state in STATES.items():
-            size = dict(zip(("width", "height"), state.size, strict=True))
-            scheme = "dark" if state.dark else "light"
-            with Reader(browser).opened(pages[state.page], state.panel, viewport=size, color_scheme=scheme) as page:
+            with Reader(browser).opened(pages[state.page], state.panel, **_screen(state.size, state.dark)) as page:
                 state.arrange(page)
-                page.wait_for_timeout(300)  # cards are drawn when they are seen
-                page.screenshot(path=FOLDER / f"{name}.png")
-            print(f"{name}.png: {(FOLDER / f'{name}.png').stat().st_size / 1e3:.0f} kB")
+                _draw(page, FOLDER / f"{name}.png")
+
+
+def draw_everything(folder: Path) -> None:
+    """All panels of all pages; ends with what axe found."""
+    folder.mkdir(parents=True, exist_ok=True)
+    found: list[object] = []
+    with launched(chromium()) as browser:
+        for name, path in _pages(folder):
+            for size, dark in ((DESKTOP, False), (DESKTOP, True), (PHONE, False), (PHONE, True)):
+                kind = f"{'phone' if size == PHONE else 'desktop'}-{'dark' if dark else 'light'}"
+                found += barriers(path, Reader(browser), **_screen(size, dark))
+                with Reader(browser).opened(path, **_screen(size, dark)) as page:
+                    for panel in _panels(page):
+                        page.locator(f"#tab-{panel}").click()
+                        _draw(page, folder / f"{name}-{panel}-{kind}.png", full_page=True)
+            with Reader(browser).opened(path, **_screen(PAPER, dark=False)) as page:
+                page.pdf(path=folder / f"{name}.pdf", format="A4")
+                _paper(page)
+                _draw(page, folder / f"{name}-paper.png", full_page=True)
+    print("axe:", found or "no findings")
+
+
+def _panels(page: Any) -> list[str]:
+    return [str(tab.get_attribute("id")).removeprefix("tab-") for tab in page.locator("[role=tab]").all()]
+
+
+def _screen(size: tuple[int, int], dark: bool) -> dict[str, Any]:
+    return {
+        "viewport": dict(zip(("width", "height"), size, strict=True)),
+        "color_scheme": "dark" if dark else "light",
+    }
+
+
+def _draw(page: Any, path: Path, *, full_page: bool = False) -> None:
+    page.wait_for_timeout(300)  # cards are drawn when they are seen
+    page.screenshot(path=path, full_page=full_page)
+    print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")
 
 
 if __name__ == "__main__":
-    draw_pictures()
+    draw_everything(Path(sys.argv[1])) if len(sys.argv) > 1 else draw_pictures()

@@ -1,4 +1,4 @@
-"""The documentation builds as a site: a short menu leads to all pages, links work, nothing comes from another host."""
+"""The documentation builds as a site: a short menu, links that work, search without a server, no other host."""
 
 import json
 import os
@@ -11,6 +11,7 @@ import pytest
 import yaml
 
 from kernelease.report.page import page
+from tests.report.browser import chromium, launched
 
 ROOT = Path(__file__).resolve().parent.parent
 DATA = re.compile(r'<script type="application/json" id="data">(.*?)</script>', re.DOTALL)
@@ -50,7 +51,7 @@ def test_no_two_pages_have_names_that_are_taken_for_each_other() -> None:
 
 
 @pytest.mark.slow
-def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path: Path) -> None:
+def test_the_site_builds_without_a_warning_asks_no_other_host_and_is_searched_from_its_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--strict", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=_quiet(), check=False)
     assert done.returncode == 0, done.stderr
@@ -65,6 +66,21 @@ def test_the_site_builds_without_a_warning_and_asks_no_other_host(tmp_path: Path
     assert page(data) == demo
     assert all(finding["holds"] for finding in data["seals"]["findings"])
     assert all('href="demo.html"' in (tmp_path / "site" / name).read_text() for name in ("index.html", "explorer.html"))
+    for opened in ("index.html", "proofs/rounds.html"):  # last: it needs a browser, which not everybody has
+        assert "first-hour.html" in found_by_search(tmp_path / "site", opened, "statistician")
+
+
+def found_by_search(site: Path, opened: str, word: str) -> set[str]:
+    """The pages that the search box finds, in a page that was opened as a file."""
+    with launched(chromium()) as browser:
+        shown = browser.new_page()
+        shown.set_default_timeout(120_000)  # a busy machine takes its time
+        shown.goto((site / opened).as_uri())
+        shown.get_by_placeholder("Search").click()
+        shown.keyboard.type(word)
+        links = shown.locator("a.md-search-result__link")
+        links.first.wait_for()
+        return {Path(str(one.get_attribute("href")).partition("?")[0]).name for one in links.all()}
 
 
 def _quiet() -> dict[str, str]:

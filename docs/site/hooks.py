@@ -1,4 +1,4 @@
-"""What the site does to pages: links that leave the documents become plain text, and the demo has a report."""
+"""What the site does to pages: links that leave become text, the demo has a report, search needs no server."""
 
 import contextlib
 import re
@@ -29,6 +29,19 @@ def on_files(files: Files, *, config: MkDocsConfig) -> Files:
         report_bundle(bundle, page)
         files.append(File.generated(config, page.name, content=page.read_text(encoding="utf-8")))
     return files
+
+
+def on_post_page(output: str, *, page: Any, **_: Any) -> str:
+    """The search from a folder stands before all other scripts, which look for it when they begin."""
+    base = "../" * page.url.count("/")
+    return output.replace("</head>", f'<script src="{base}site/offline.js"></script></head>', 1)
+
+
+def on_post_build(*, config: MkDocsConfig) -> None:
+    """The index of the search as a script, too: a page that was opened from a folder may read no other file."""
+    folder = Path(config.site_dir) / "search"
+    index = (folder / "search_index.json").read_text(encoding="utf-8")
+    (folder / "search_index.js").write_text(f"var __index = {index};\n", encoding="utf-8")
 
 
 def on_page_markdown(markdown: str, *, page: Any, **_: Any) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+AXE = Path(__file__).parent / "axe" / "axe.min.js"
 REQUIRED = "KERNELEASE_REQUIRE_BROWSER"  # set where the absence of a browser is a failure: in continuous integration
 FLAGS = (
     "--no-sandbox",
@@ -71,3 +72,20 @@ class Reader:
     def _note(self, url: str, path: Path) -> None:
         if not url.startswith((path.resolve().as_uri(), "data:", "blob:")):
             self.wrong.append(f"request: {url}")
+
+
+def barriers(page: Path, reader: Reader, *, checks: bool = True, **options: Any) -> list[object]:
+    """What axe finds in every panel of a page, with whatever is folded unfolded."""
+    told: list[object] = []
+    with reader.opened(page, checks=checks, **options) as shown:
+        shown.evaluate(AXE.read_text())
+        tabs = shown.locator("[role=tab]")
+        for place in range(max(1, tabs.count())):
+            if tabs.count():
+                tabs.nth(place).click()
+            shown.evaluate(
+                "document.querySelectorAll('section.current details').forEach((one) => { one.open = true; })"
+            )
+            found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
+            told += [(place, one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
+    return told

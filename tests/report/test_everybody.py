@@ -11,34 +11,16 @@ from kernelease.cli import app
 from kernelease.cli.work.demonstration import SCHEMA
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
-from tests.report.browser import Reader
+from tests.report.browser import AXE, Reader, barriers
 
 pytestmark = pytest.mark.slow
 
-AXE = Path(__file__).parent / "axe" / "axe.min.js"
 PANELS = ("what", "columns", "pairs", "ask", "rows", "officer")
-
-
-def _barriers(page: Path, reader: Reader, *, checks: bool = True, **options: object) -> list[object]:
-    """What axe finds in every panel of a page, with whatever is folded unfolded."""
-    told: list[object] = []
-    with reader.opened(page, checks=checks, **options) as shown:
-        shown.evaluate(AXE.read_text())
-        tabs = shown.locator("[role=tab]")
-        for place in range(max(1, tabs.count())):
-            if tabs.count():
-                tabs.nth(place).click()
-            shown.evaluate(
-                "document.querySelectorAll('section.current details').forEach((one) => { one.open = true; })"
-            )
-            found = shown.evaluate("axe.run(document, { resultTypes: ['violations'] })")["violations"]
-            told += [(place, one["id"], [node["html"][:120] for node in one["nodes"][:3]]) for one in found]
-    return told
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier(page: Path, scheme: str, reader: Reader) -> None:
-    assert _barriers(page, reader, color_scheme=scheme) == []
+    assert barriers(page, reader, color_scheme=scheme) == []
 
 
 @pytest.mark.parametrize("kind", ["vectors", "classes", "words", "wide", "compared", "owner", "changed", "tables"])
@@ -60,7 +42,7 @@ def test_axe_finds_no_barrier_in_other_pages(kind: str, tiny: Path, tiny_table, 
         made = releases.wide(24, 600) if kind == "wide" else getattr(releases, kind)()
         report_release(made, path)
     for scheme in ("light", "dark"):
-        assert _barriers(path, reader, color_scheme=scheme) == [], scheme
+        assert barriers(path, reader, color_scheme=scheme) == [], scheme
 
 
 def test_axe_finds_no_barrier_in_plans_and_budgets(tmp_path: Path, reader: Reader) -> None:
@@ -73,7 +55,7 @@ def test_axe_finds_no_barrier_in_plans_and_budgets(tmp_path: Path, reader: Reade
     run(app, ["budget", "create", str(tmp_path / "ledger"), *promise, "--dataset", "people"])
     run(app, ["budget", "show", str(tmp_path / "ledger"), "--html", str(pages[1])])
     for path in pages:
-        assert _barriers(path, reader, checks=False) == [], path.name
+        assert barriers(path, reader, checks=False) == [], path.name
 
 
 def test_axe_would_find_a_barrier(page: Path, reader: Reader) -> None:
