@@ -20,7 +20,7 @@ CELLS = ("Xyzzypril", "Plughumab", "4711", "1987-06-05")
 """What the private rows hold. None of it may show, but where the owner asks for a private look."""
 
 _OPENING = """\
-# A hundred and twenty mistakes, and what is said about them
+# A hundred and sixty mistakes, and what is said about them
 
 <!-- Written by docs/make_mistakes.py, which makes each of them. Change the commands, not this file. -->
 
@@ -133,6 +133,20 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(title="A file of nothing but its first line", command=_RELEASE, change=rows("age,drug,seen\n")),
         Mistake(title="A CSV file under another name", command=_RELEASE.replace("patients.csv", "patients.parquet"),
                 change=file("patients.parquet", _ROWS)),
+        Mistake(title="A file of nothing at all", command=_RELEASE, change=rows("")),
+        Mistake(title="A quote that is never closed", command=_RELEASE,
+                change=rows(_ROWS.replace("41,Aspirin", '41,"Aspirin', 1))),
+        Mistake(title="Lines with fewer cells than the first", command=_RELEASE,
+                change=rows("age,drug,seen\n" + "41,Aspirin\n" * 30)),
+        Mistake(title="Another encoding", command=_RELEASE,
+                change=rows(b"age,drug,seen\n" + "41,Ménadione,1987-06-05\n".encode("latin-1") * 30)),
+        Mistake(title="A CSV file under Stata's name", command=_RELEASE.replace("patients.csv", "patients.dta"),
+                change=file("patients.dta", _ROWS)),
+        Mistake(title="A database, and not which table", command=_RELEASE.replace("patients.csv", "patients.sqlite"),
+                change=file("patients.sqlite", b"")),
+        Mistake(title="A release in place of the private table",
+                command=_RELEASE.replace("patients.csv", "bundle").replace("--out bundle", "--out other"),
+                change=ran(_RELEASE)),
     ),
     "The schema": (
         Mistake(title="A draft that is not filled in", command="schema check draft.toml",
@@ -173,6 +187,28 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(title="An analysis of a column that there is not", command="schema check patients.toml",
                 change=schema('name = "patients"', 'name = "patients"\nanalyses = ["age ~ drugs"]')),
         Mistake(title="Measured bounds without a ledger", command="schema draft patients.csv --private-bounds 0.1"),
+        Mistake(title="A schema of nothing", command="schema check patients.toml", change=file("patients.toml", "")),
+        Mistake(title="A number in quotes", command="schema check patients.toml",
+                change=schema("min = 0", 'min = "0"')),
+        Mistake(title="A text without quotes", command="schema check patients.toml",
+                change=schema('"category"', "category")),
+        Mistake(title="A name with a blank", command="schema check patients.toml",
+                change=schema("[columns.age]", "[columns.my age]")),
+        Mistake(title="A column that is declared twice", command="schema check patients.toml",
+                change=schema("[columns.drug]", "[columns.age]")),
+        Mistake(title="A section that there is not", command="schema check patients.toml",
+                change=schema("[columns.age]", "[column.age]")),
+        Mistake(title="A list of no values", command="schema check patients.toml",
+                change=schema('["Aspirin", "Heparin"]', "[]")),
+        Mistake(title="Numbers among texts", command="schema check patients.toml", change=schema('"Heparin"', "2")),
+        Mistake(title="A default beyond the bounds", command="schema check patients.toml",
+                change=schema("max = 120", "max = 120\ndefault = 200")),
+        Mistake(title="Missing, and yet with a default", command="schema check patients.toml",
+                change=schema("max = 120", "max = 120\nnullable = true\ndefault = 40")),
+        Mistake(title="Groups that nobody names", command="schema check patients.toml",
+                change=schema('"category"', '"hierarchy"')),
+        Mistake(title="A comparison written backwards", command="schema check patients.toml",
+                change=schema('name = "patients"', 'name = "patients"\nconstraints = ["age => 18"]')),
     ),
     "The budget": (
         Mistake(title="No delta", command=_RELEASE.replace(" --delta 1e-6", "")),
@@ -197,6 +233,14 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         Mistake(title="A misspelt option", command=_RELEASE.replace("--epsilon", "--epsilom")),
         Mistake(title="A misspelt command", command=_RELEASE.replace("release", "relese", 1)),
         Mistake(title="No schema", command="release patients.csv --epsilon 1 --delta 1e-6 --out bundle"),
+        Mistake(title="A table in place of a ledger", command=_RELEASE + " --ledger patients.csv"),
+        Mistake(title="A ledger over another one", command=_LEDGER, change=ran(_LEDGER)),
+        Mistake(title="A cap below the release", command=_RELEASE + " --ledger ledger --cap 0.5,1e-6"),
+        Mistake(title="A key that there is not", command=_RELEASE + " --key signing_key.pem"),
+        Mistake(title="Keys over other keys", command="keys make keys", change=ran("keys make keys")),
+        Mistake(title="The relation as an option", command=_RELEASE + " --neighbours add-remove"),
+        Mistake(title="A comma in a number of rows",
+                command="plan --schema patients.toml --rows 1,000 --epsilon 1 --delta 1e-6"),
     ),
     "The private look": (
         Mistake(title="Values beyond the bounds, and values that are not declared", command=_CHECK, private=True),
@@ -220,6 +264,13 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         asked("A column for a condition", "query bundle mean age --where drug"),
         asked("A formula with =", 'query bundle regression "age = drug"'),
         asked("A page of private rows that does not say so", "report bundle -o page.html --private patients.csv"),
+        asked("A quantile without its share", "query bundle quantile age"),
+        asked("A bracket that is never closed", 'query bundle mean age --where "(age > 30"'),
+        asked("Equal to nothing", 'query bundle probability "age = null"'),
+        asked("A number beside a text", "query bundle probability \"age > 'old'\""),
+        asked("A model of words", 'query bundle regression "drug ~ age"'),
+        asked("A comparison with a release that is not there", "report bundle --compare other -o page.html"),
+        asked("A demonstration over a release", "demo --out bundle"),
         Mistake(title="A table in place of a bundle", command="fit patients.csv --out bundle"),
         Mistake(title="A bundle on the web", command="verify https://example.org/bundle.zip"),
         Mistake(title="A table on the web", command=_RELEASE.replace("patients.csv", "https://example.org/patients.csv")),
@@ -242,6 +293,10 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         "A misspelt name of the library": "ke.relese",
         "A test with a delta": 'ke.private_independence_test("patients.csv", "age", "drug", schema="patients.toml", '
         "privacy=(1, 1e-6))",
+        "Rows in a list": 'ke.release([[41, "Aspirin"]], schema="patients.toml", privacy=(1, 1e-6))',
+        "Two targets": 'ke.release("patients.csv", schema="patients.toml", privacy=(1, 1e-6), target=["drug", "age"])',
+        "A column from the wrong place": 'ke.Integer(name="age", min=0, max=120)',
+        "A bundle that there is not": 'ke.load("bundel")',
     }.items()),
     "Questions in Python": tuple(python(title, code) for title, code in {
         "A column as an attribute": "release.age",
@@ -272,6 +327,9 @@ GROUPS: dict[str, tuple[Mistake, ...]] = {
         "The budget of a release": "release.epsilon",
         "An estimate and a text": 'release.mean("age") + " years"',
         "A sample that is a path": 'release.tests.two_sample("sample.csv")',
+        "Groups by a function": 'release.mean("age", by=len)',
+        "A test of one column": 'release.tests.independence("age")',
+        "The path of a key for a key": 'release.save("bundle", key="signing_key.pem")',
     }.items()),
 }  # fmt: skip
 

@@ -88,6 +88,8 @@ class Order:
         """The method, or the one that a target or analyses ask for; None where the data decide."""
         if self.target is None and not self.analyses:
             return self.method
+        if self.target is not None and not isinstance(self.target, str):
+            raise ParameterError(f"target must be the name of one column, got {type(self.target).__name__}.")
         if self.method is not None:
             what = "target" if self.target is not None else "analyses"
             raise ParameterError(

@@ -137,8 +137,10 @@ def misuse(
     """What is wrong with a call that does not fit a signature, and what it takes, but for what is `untold`."""
     known = [one for one in signature.parameters if one not in ("self", "cls")]
     owner = len(signature.parameters) - len(known)
-    needed = [one for one in known if signature.parameters[one].default is inspect.Parameter.empty]
-    takes = ", ".join(one for one in known if one not in untold)
+    more = [one for one in known if signature.parameters[one].kind is inspect.Parameter.VAR_POSITIONAL]
+    optional = [one for one in known if signature.parameters[one].default is not inspect.Parameter.empty]
+    needed = [one for one in known if one not in (*optional, *more)]
+    takes = ", ".join("…" if one in more else one for one in known if one in needed or one not in untold)
     strange = [one for one in named if one not in known]
     if strange:
         return f"{name}: there is no {strange[0]!r} in it.{nearest(strange[0], known)} It needs {name}({takes})."

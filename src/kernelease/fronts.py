@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from kernelease.errors import nearest
+from kernelease.errors import closest
 
 
 def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
@@ -24,10 +24,20 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     """
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
+    def hint(name: str) -> str:
+        """Where a name is that a package inside offers, or which one was meant. What begins with _ is a probe."""
+        if name.startswith("_"):
+            return ""
+        inside = (one for one, home in home_of.items() if one == home)
+        offered = (one for one in inside if name in dir(importlib.import_module(f"{package}.{one}")))
+        where = next(offered, None)
+        near = closest(name, home_of, 0.7)
+        meant = f" Did you mean {near}?" if near is not None else ""
+        return meant if where is None else f" Write {package}.{where}.{name}."
+
     def look_up(name: str) -> Any:
         if name not in home_of:
-            near = "" if name.startswith("_") else nearest(name, home_of)
-            raise AttributeError(f"module {package!r} has no attribute {name!r}.{near}")
+            raise AttributeError(f"module {package!r} has no attribute {name!r}.{hint(name)}")
         home = importlib.import_module(f"{package}.{home_of[name]}")
         found = home if name == home_of[name] else getattr(home, name)
         setattr(sys.modules[package], name, found)  # next time it is there

@@ -257,7 +257,7 @@ class LedgerFile:
         )
         if os.path.lexists(ledger.path):
             raise LedgerError(
-                f"{ledger.path} already exists. A ledger is never overwritten: open it, or choose another name."
+                f"{ledger.path} already exists, and a ledger is never overwritten. Use it, or choose another name."
             )
         draft = ledger.path.parent / f".kernelease-{secrets.token_hex(8)}.partial"
         try:
@@ -387,10 +387,11 @@ def _explain(path: Path, error: sqlite3.Error, patience: float, consequence: str
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF  # the high bits tell variants of one failure apart
     if code in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}:  # also at the commit, which is then taken back
         return f"Another process has held the ledger {path} for {patience:g} seconds. Nothing was spent; try again."
+    if code == sqlite3.SQLITE_NOTADB:
+        return f"{path} is not a ledger. Check its name; `kernelease budget create` makes one. {consequence}"
     reason = {
         sqlite3.SQLITE_READONLY: "or its folder is read-only",
         sqlite3.SQLITE_CANTOPEN: "can't be opened",
-        sqlite3.SQLITE_NOTADB: "is not a ledger",
         sqlite3.SQLITE_CORRUPT: "is damaged",
         sqlite3.SQLITE_FULL: "is on a disk that is full",
     }.get(code, "failed")

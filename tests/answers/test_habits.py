@@ -74,6 +74,11 @@ def test_a_missing_label_is_a_key_error_too(release):
     assert "male" in groups
 
 
+def test_a_release_is_not_changed_as_a_frame_is(release):
+    with pytest.raises(ParameterError, match=r"can't be changed.*to_pandas\(\)"):
+        release["older"] = 1
+
+
 def test_a_release_has_the_names_of_its_columns(release):
     assert list(release) == release.columns
     assert "age" in release

@@ -10,6 +10,7 @@ from kernelease.analysis.comparisons.tables import SampleRows, on_common_cells
 from kernelease.analysis.comparisons.two_sample import Witness, release_witness
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.inference import DRAWS, TestResult
+from kernelease.answers.habits import in_words
 from kernelease.answers.reading import Released, atom_codes, choice, reading
 from kernelease.errors import ParameterError
 from kernelease.fit.points import systematic
@@ -37,6 +38,7 @@ class Comparisons:
 
     _release: Released
 
+    @in_words
     def mmd(
         self,
         other: Any,
@@ -49,6 +51,7 @@ class Comparisons:
         """The maximum mean discrepancy to a sample or to another release, without the bias of noise and sampling."""
         return _against(self._release, other, lengthscale, seed).mmd(_whose(of), draws)
 
+    @in_words
     def two_sample(
         self,
         other: Any,
@@ -63,6 +66,7 @@ class Comparisons:
         result = _against(self._release, other, lengthscale, seed).test(whose, draws)
         return result.with_scores(_scores(self._release, other, whose))
 
+    @in_words
     def independence(
         self,
         first: str,
@@ -81,6 +85,7 @@ class Comparisons:
             blocks, schema, first, second, target=_whose(of), draws=draws, lengthscale=lengthscale, seed=seed
         )
 
+    @in_words
     def goodness_of_fit(
         self,
         distribution: Any,
@@ -108,6 +113,7 @@ class Comparisons:
             blocks, schema, column, distribution, target=_whose(of), draws=draws, lengthscale=lengthscale, seed=seed
         )
 
+    @in_words
     def witness(
         self, other: Any, *, columns: Sequence[str] | None = None, of: Target | str = Target.POPULATION
     ) -> Witness:

@@ -7,6 +7,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.estimate import Target
+from kernelease.answers.habits import in_words
 from kernelease.answers.reading import CountsReading, NoReading, choice, reading
 from kernelease.errors import ParameterError
 from kernelease.fit.points import herd
@@ -36,17 +37,20 @@ class Forms:
         """The weighted points and their distance, of a method that fits points. It is not kept in a bundle."""
         return self._release._solution
 
+    @in_words
     def uniform(self, count: int) -> "Release":
         """The release with `count` rows of equal weight, taken by herding; it reports its own distance."""
         noisy, solution = self._fit_of("uniform")
         return self._with(herd(noisy.feature_map, noisy.mean, self._release.points, count), noisy, solution)
 
+    @in_words
     def as_float32(self) -> "Release":
         """The release with points rounded to float32; it reports its own distance."""
         noisy, solution = self._fit_of("as_float32")
         own = SyntheticSet(points=self._release.points, weights=self._release.weights)
         return self._with(own.as_float32(), noisy, solution)
 
+    @in_words
     def bounded(self, constraint: Constraint | None = None) -> "Release":
         """The same rows with weights fitted again under a constraint (None: the simplex), so that Σ|w| is bounded."""
         view = reading(self._release)
@@ -58,6 +62,7 @@ class Forms:
         table = self._release.rows.append_column(name, pa.array(weights))
         return replace(self._release, table=table, settings=None, _solution=None)
 
+    @in_words
     def supervised(self, target: str) -> "Supervised":
         """X, y, sample_weight for scikit-learn and the like; the target is a column."""
         from kernelease.answers.supervised import Supervised
@@ -67,6 +72,7 @@ class Forms:
             raise ParameterError("supervised: needs a release of a table with a schema.")
         return Supervised.of(release.rows, release.weights, release.schema, target)
 
+    @in_words
     def samples(
         self,
         count: int = 5,

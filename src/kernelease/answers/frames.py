@@ -264,6 +264,12 @@ class Frames:
     def __contains__(self: Released, name: object) -> bool:
         return name in self.rows.column_names
 
+    def __setitem__(self, name: object, value: object) -> None:
+        """Refused: a release is what it is."""
+        raise ParameterError(
+            "A release can't be changed. Its rows can: frame = release.to_pandas(); the schema computes columns, too."
+        )
+
     def __getitem__(self: Released, names: str | tuple[str, ...] | list[str]) -> "RandomVariable":
         """A column as a random variable; several, r["a", "b"], as one of several numbers."""
         from kernelease.analysis.variables import RandomVariable

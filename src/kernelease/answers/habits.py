@@ -291,7 +291,10 @@ _TEXTS = {  # parameters that are texts, and what they are
     **dict.fromkeys(("event", "exposure", "condition", "where"), 'a condition in a text, as "age > 30"'),
     "formula": 'a formula in a text, as "hours ~ age + sex"',
 }
-_NUMBERS = {"share": "one number from 0 to 1, as 0.5 for the median", "n": "a whole number of rows"}
+_NUMBERS = {
+    "share": "one number from 0 to 1, as 0.5 for the median",
+    **dict.fromkeys(("n", "count"), "a whole number"),
+}
 _EVERY = {  # what asks about all columns at once
     **dict.fromkeys(("mean", "median", "std", "var", "quantile"), "release.describe() has a line for each column"),
     "corr": 'release.report("page.html") lists all pairs, the strongest first',

@@ -210,6 +210,9 @@ class Among:
 
 def _more(before: str | tuple[str, ...] | None, by: str | Sequence[str]) -> str | tuple[str, ...]:
     """Groups by these columns, too. Those of a single column, named without a list, have its values as labels."""
+    given: Any = by
+    if not (isinstance(given, str | Sequence) and all(isinstance(name, str) for name in given)):
+        raise ParameterError(f"by must be the name of a column, or a list of names, got {type(by).__name__}.")
     if before is None:
         return by if isinstance(by, str) else tuple(by)
     return (*names_of(before), *names_of(by))

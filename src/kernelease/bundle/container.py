@@ -369,6 +369,9 @@ def read_bundle(path: str | Path, *, limits: Limits | None = None) -> dict[str, 
         if stat.S_ISREG(mode):
             with open(source, "rb") as file:
                 return _read_zip(file, bounds)
+    except FileNotFoundError as error:
+        missing = f"There is no bundle {source}. Check its name, and the folder you are in."
+        raise BundleError(web_refusal(path) or missing) from error
     except (OSError, *_NOT_A_ZIP) as error:
         raise BundleError(web_refusal(path) or f"The bundle {source} can't be read: {_reason(error)}.") from error
     raise BundleError(f"{source} is neither a folder nor a file: not a bundle.")
@@ -376,6 +379,11 @@ def read_bundle(path: str | Path, *, limits: Limits | None = None) -> dict[str, 
 
 def _seal(files: Mapping[str, bytes], key: Ed25519PrivateKey | None) -> dict[str, bytes]:
     """The files with their sums and signature. The public key is summed, so the signature covers it too."""
+    if key is not None and not isinstance(key, Ed25519PrivateKey):
+        raise ParameterError(
+            f"key must be a private key, got {type(key).__name__}. Read it from its file with "
+            "kernelease.bundle.signing.load_private_key."
+        )
     for name in files:
         if not is_name(name) or name in SEALS:
             raise ParameterError(f"write_bundle: a bundle has no file named {name!r}.")

@@ -140,6 +140,8 @@ def _read(path: str | Path) -> bytes:
     try:
         with open(path, "rb") as file:
             data = file.read(_LARGEST_PEM + 1)
+    except FileNotFoundError as error:
+        raise SigningError(f"There is no key {path}. Check its name; `kernelease keys make` makes a pair.") from error
     except OSError as error:
         raise SigningError(f"The key {path} can't be read: {error.strerror}.") from error
     if len(data) > _LARGEST_PEM:

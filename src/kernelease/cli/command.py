@@ -54,6 +54,11 @@ _USAGE = (  # what click says of a wrong call, and what is said here
     (r"Invalid value for '(.*?)': .*'(.*?)' does not exist\.", r"\1: there is no file or folder \2. Check its name."),
     (r"Invalid value for '(.*?)': (.*)", r"\1: \2"),
 )
+_DECLARED = {  # what is no option, but a line of the schema
+    "neighbours": 'neighbours = "add-remove"',
+    "unit": 'unit = "patient_id", with max_rows_per_unit',
+    "constraints": 'constraints = ["age >= 18"]',
+}
 
 
 def usage_in_words(message: str, command: str) -> str:
@@ -65,6 +70,9 @@ def usage_in_words(message: str, command: str) -> str:
     path = re.search(r"'([^']+)' does not exist", message)
     if path and (refusal := web_refusal(path[1])):
         return refusal
+    declared = re.match(rf"No such option:? '?--({'|'.join(_DECLARED)})\b", message)
+    if declared:
+        return f"--{declared[1]} is no option. Write it in the schema, below [table]: {_DECLARED[declared[1]]}."
     matches = ((re.fullmatch(said, message, re.DOTALL), told) for said, told in _USAGE)
     told = next((found.expand(told) for found, told in matches if found), message)
     return f"{told} `{command} --help` lists what there is."

@@ -8,11 +8,13 @@ import typer
 from kernelease.cli.options import Json, Quiet, Seed
 from kernelease.cli.screen import Screen
 
+_DEFAULT = Path("demo-release")
+
 
 def demo(
     out: Annotated[
-        Path, typer.Option(metavar="PATH", help="The bundle to write. An older one there is replaced.")
-    ] = Path("demo-release"),
+        Path, typer.Option(metavar="PATH", help="The bundle to write. An older demo-release is replaced.")
+    ] = _DEFAULT,
     rows: Annotated[int, typer.Option(metavar="N", min=100, help="Rows of the generated private table.")] = 20_000,
     epsilon: Annotated[float, typer.Option(metavar="EPS", help="Privacy parameter epsilon.")] = 1.0,
     delta: Annotated[float, typer.Option(metavar="DELTA", help="Privacy parameter delta.")] = 1e-6,
@@ -28,6 +30,7 @@ def demo(
     from kernelease.bundle.container import check_target
     from kernelease.bundle.saving import save
     from kernelease.cli.work.demonstration import SCHEMA, generated_table, show_demo, write_example
+    from kernelease.errors import BundleError
     from kernelease.pipeline import measure
     from kernelease.privacy.accounting import Privacy
     from kernelease.report.page import check_page, report_bundle
@@ -36,15 +39,18 @@ def demo(
     screen = Screen(json=as_json, quiet=quiet)
     schema = Schema.parse(SCHEMA, source="demo")
     privacy = Privacy(epsilon=epsilon, delta=delta)
-    check_target(out, overwrite=True)
+    again = out == _DEFAULT  # whatever has another name may be somebody's release
+    if out.exists() and not again:
+        raise BundleError(f"{out} already exists. Choose another name.")
+    check_target(out, overwrite=again)
     page = out.with_suffix(".html")
-    check_page(page, overwrite=True)
+    check_page(page, overwrite=again)
     private = generated_table(rows)
     if example is not None:
         write_example(private, example)
     with screen.progress() as progress:
         measurements = measure(private, schema=schema, privacy=privacy, seed=seed, progress=progress)
         result = measurements.fit(progress=progress)
-    save(result, out, overwrite=True)
-    report_bundle(out, page, overwrite=True)
+    save(result, out, overwrite=again)
+    report_bundle(out, page, overwrite=again)
     show_demo(screen, private, result, out, page)

@@ -213,6 +213,8 @@ def _header(stream: BufferedIOBase, path: Path, csv: CsvFormat) -> tuple[str, ..
     text = raw.decode(csv.encoding, "replace").encode()
     ends, _ = reader.ends(text)  # of the first record, and of others that are not looked at
     record = (text[: ends[0] - 1] if len(ends) else text).removesuffix(b"\r")
+    if not raw:
+        raise SourceError(f"CSV file {path} is empty. Check its name, or save it again.")
     if not record:
         raise SourceError(
             f"CSV file {path} must begin with a line of column names, but its first line is empty. "

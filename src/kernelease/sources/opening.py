@@ -212,8 +212,8 @@ def _from_memory(data: Any, batch_rows: int) -> Source:
     if hasattr(data, "__arrow_c_stream__"):
         return ArrowStream.open(data, batch_rows=batch_rows)
     raise SourceError(
-        f"Rows can't be read from a {type(data).__name__}. Give a path, a database's URI, a data frame, or anything "
-        "that has __arrow_c_stream__."
+        f"Rows can't be read from a {type(data).__name__}. Give a path, a database's URI or a data frame, as "
+        "pandas.DataFrame(…) makes it; anything that has __arrow_c_stream__ will do."
     )
 
 

@@ -419,6 +419,10 @@ def _expanded(data: str | Path) -> list[Path]:
     if refusal := web_refusal(data):
         raise SourceError(refusal)
     if path.is_dir():
+        if (path / "certificate.json").is_file():
+            raise SourceError(
+                f"{path} is a release, not a private table. Give the table; its rows alone are {path}/data.parquet."
+            )
         visible = (file for file in path.rglob("*") if not any(_hidden(part) for part in file.relative_to(path).parts))
         return [file for file in visible if file.is_file() and kind_of(file)]
     if glob.has_magic(str(data)) and not path.is_file():
@@ -441,7 +445,7 @@ def _hidden(name: str) -> bool:
 def _files(paths: list[Path], title: str) -> Files:
     found = sorted(set(paths))
     if not found:
-        raise SourceError(f"There are no {title}.")
+        raise SourceError(f"There are no {title}. Check the name.")
     kinds = {kind_of(path) for path in found}
     if None in kinds:
         unknown = next(path for path in found if kind_of(path) is None)

@@ -190,7 +190,9 @@ class Header:
             _, raw = reader(path, metadataonly=True, encoding=_BYTES)
             whole = not transport or path.stat().st_size % _TRANSPORT_RECORD == 0
         except (library.ReadstatError, library.PyreadstatError, OSError, UnicodeError):
-            raise SourceError(f"{path} is not a file of {software} that can be read.") from None
+            raise SourceError(
+                f"{path} is not a file of {software} that can be read. Check its name, or save it again."
+            ) from None
         if not whole:
             raise SourceError(f"{path} was cut off: a SAS transport file is made of records of 80 bytes.")
         pairs = zip(about.column_names, raw.column_names, strict=True)

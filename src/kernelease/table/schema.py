@@ -618,9 +618,21 @@ def _error(key: str, message: str) -> SchemaError:
 def _told_line(error: tomllib.TOMLDecodeError, text: str) -> str:
     """A message of the TOML parser, with its line in front."""
     message, _, place = str(error).rpartition(" (at ")
+    message = re.sub(r"\('(.*)'\)", lambda path: f"[{path[1]}]".replace("', '", "."), message)
     line = re.match(r"line ([0-9]+)", place)
     where = f"line {line[1] if line else text.count(chr(10)) + 1}: is not valid TOML: {message}"
-    return where if "=" in text else f"{where}. A schema is a TOML file, which `kernelease schema draft` makes"
+    if "=" not in text:
+        return f"{where}. A schema is a TOML file, which `kernelease schema draft` makes"
+    return f"{where}. {next((remedy for said, remedy in _REMEDIES.items() if said in message), _REMEDY)}"
+
+
+_REMEDY = "Write key = value, one in a line, text in quotes, a date as 2024-12-31"
+_REMEDIES = {  # what Python says of a line, and what to do
+    "Invalid value": 'Write a value after =, and text in quotes: type = "integer"',
+    "table declaration": 'A name with blanks or other signs goes in quotes: [columns."my age"]',
+    "twice": "Remove one of the two, or give it another name",
+    "overwrite": "Remove one of the two",
+}
 
 
 def _jsonable(value: Any) -> Any:

@@ -244,7 +244,8 @@ class Required(Listed):
 
     def _check(self) -> None:
         if not isinstance(self._given("values"), tuple | list) or not self.values:
-            raise self.error("values", f"values must be a list of at least one value, got {self.values!r}.")
+            got = repr(self.values) if self.values else "none"
+            raise self.error("values", f"values must be a list of at least one value, got {got}.")
         object.__setattr__(self, "values", tuple(self.values))
         self._check_listed()
 

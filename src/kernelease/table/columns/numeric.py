@@ -151,7 +151,8 @@ class Integer(Stepped):
         for key in ("min", "max", "resolution", "default"):
             value = getattr(self, key)
             if type(value) is not int and not (key == "default" and value is None):
-                raise self.error(key, f"{key} must be an integer, got {value!r}. Fractions: type = 'number'.")
+                remedy = "Write it without quotes" if isinstance(value, str) else "Fractions: type = 'number'"
+                raise self.error(key, f"{key} must be an integer, got {value!r}. {remedy}.")
         for key in ("min", "max"):
             if abs(getattr(self, key)) > LARGEST_INTEGER:
                 raise self.error(key, f"{key} must be from -2^53 to 2^53. Declare larger numbers as type = 'number'.")
