@@ -69,8 +69,8 @@ STATES = {
     "explorer-66-pairs": State(page="66", panel="pairs"),
     "explorer-200-columns": State(page="200", panel="columns"),
     "explorer-200-pairs": State(page="200", panel="pairs"),
-    "explorer-vectors": State(page="vectors", panel="what"),
-    "explorer-classes": State(page="classes", panel="what"),
+    "explorer-vectors": State(page="vectors", panel="points"),
+    "explorer-classes": State(page="classes", panel="points"),
     "explorer-tables": State(page="tables", panel="what"),
 }
 
@@ -134,6 +134,8 @@ def _screen(size: tuple[int, int], dark: bool) -> dict[str, Any]:
 
 
 def _draw(page: Any, path: Path, *, full_page: bool = False) -> None:
+    if full_page:
+        page.set_viewport_size({**page.viewport_size, "height": page.evaluate("document.documentElement.scrollHeight")})
     page.wait_for_timeout(300)  # cards are drawn when they are seen
     page.screenshot(path=path, full_page=full_page)
     print(f"{path.name}: {path.stat().st_size / 1e3:.0f} kB")

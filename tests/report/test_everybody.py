@@ -20,7 +20,9 @@ PANELS = ("what", "columns", "pairs", "ask", "rows", "officer")
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_axe_finds_no_barrier(page: Path, scheme: str, reader: Reader) -> None:
+    """On a screen, and on a phone, where more has to be scrolled."""
     assert barriers(page, reader, color_scheme=scheme) == []
+    assert barriers(page, reader, color_scheme=scheme, viewport={"width": 375, "height": 780}) == []
 
 
 @pytest.mark.parametrize("kind", ["vectors", "classes", "words", "wide", "compared", "owner", "changed", "tables"])

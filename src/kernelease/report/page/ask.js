@@ -21,7 +21,7 @@ function askPanel() {
   setAsked({ what: "probability", event: exampleOf(DATA.columns.find((column) => !isCelled(column) && column.values.length > 1) ?? DATA.columns[0]) });
   return [
     el("h2", {}, "Ask"),
-    el("p", { class: "lead" }, "Every answer comes from the noisy counts, with an interval that holds the truth in 95 % of cases. kernelease query says the same."),
+    el("p", { class: "lead" }, "Every answer comes from the noisy counts, with an interval that holds the truth in 95 % of cases. ", el("code", {}, "kernelease query"), " says the same."),
     el("form", { class: "controls", onsubmit: (event) => event.preventDefault() }, Object.values(askFields).map(({ field }) => field)),
     el("p", { class: "hint" }, "Write conditions such as ", examples().flatMap((text, place) => [place === 0 ? null : ", ", el("button", { type: "button", class: "example", onclick: () => { setAsked({ what: "probability", event: text }); ask(); } }, text)]),
       ". Join them by and, or, not.", nullHint()),

@@ -51,9 +51,22 @@ function rangeText(column, first, last) {
   if (column.type === "date") return daysText(low, high);
   if (column.type === "datetime") return low === high ? momentText(low) : `${momentText(low)} to ${momentText(high)}`;
   if (low === high) return plain(low);
+  const after = column.low[last + 1];
+  if (isFine(column, first, last)) return `${startText(column, first)} to ${plain(after !== undefined && after - high <= 1.5 * column.spacing ? after : high)}`;
   if (column.spacing !== null) return `${plain(low)} to ${plain(high)}`;
   const text = (value, cell) => plain(Number(value.toFixed(digitsOf(column, cell))));
   return `${text(low, first)} to ${text(last === column.high.length - 1 ? high : beside(high, 1), last)}`;
+}
+
+/** Whether a number's steps are so fine that a cell ends, for people, where the next begins: 32.5 to 35, not to 34.9999. */
+function isFine(column, first, last = first) {
+  return column.type === "number" && column.spacing !== null && column.high[last] - column.low[first] > 20 * column.spacing;
+}
+
+/** Where a cell of fine steps begins: right above the point before it, where that is a cell of its own. */
+function startText(column, cell) {
+  const before = cell > 0 && column.low[cell - 1] === column.high[cell - 1] ? column.low[cell - 1] : undefined;
+  return before !== undefined && column.low[cell] - before <= 1.5 * column.spacing ? `above ${plain(before)}` : plain(column.low[cell]);
 }
 
 /** As many decimals as tell the ends of a cell apart; a point has those of its neighbour. */
@@ -145,7 +158,8 @@ function axisOf(column, trim = null) {
     if (log) return logTicks(from, to, most);
     if (column.type === "date") return dayTicks(low, high, most);
     if (column.type === "datetime") return dayTicks(low / (1000 * DAY), high / (1000 * DAY), most).map(({ at: day, text }) => ({ at: day * 1000 * DAY, text }));
-    return ticksOf(low, high, most, column.type === "integer").map((value) => ({ at: value, text: tickText(value) }));
+    const near = (high - low) / 1000; /* an axis from 0.0001 on begins at 0, for people */
+    return ticksOf(low - near, high + near, most, column.type === "integer").map((value) => ({ at: value, text: tickText(value) }));
   };
   return { at, ticks, log, points: { low: first > 0, high: last < count - 1 }, first, last };
 }

@@ -90,7 +90,7 @@ function histogram(column, entries, width, { height = 190, marked = "synthetic r
         : Number.isFinite(entry.value) && entry.low <= entry.high ? ruled(middle, y(size(entry.low)), middle, y(size(entry.high)), widths[place] < 6 ? "whisker thin" : "whisker") : null,
       Number.isFinite(entry.mark) && !over ? ruled(start, y(size(entry.mark)), end, y(size(entry.mark)), "mark") : null);
   });
-  const ticks = apart(axis.ticks(Math.max(2, Math.floor((to - from) / (column.type === "date" ? 40 : 48)))).map(({ at, text }) => ({ x: x(at), text })).filter((tick) => tick.x >= from - 1 && tick.x <= to + 1 && (missing < 0 || tick.x + roomOf(tick.text) / 2 < width - 6 - nullRoom / 2 - 18)));
+  const ticks = apart(axis.ticks(Math.max(2, Math.floor((to - from) / 36))).map(({ at, text }) => ({ x: x(at), text })).filter((tick) => tick.x >= from - 1 && tick.x <= to + 1 && (missing < 0 || tick.x + roomOf(tick.text) / 2 < width - 6 - nullRoom / 2 - 18)));
   return picture(width, height, `${short(column.name)}: ${words || "share of rows by value, with 95 % intervals"}`,
     upward(most, left, to + (axis.points.high ? gap + point : 0), y), bars,
     ticks.map(({ x: at, text }) => [ruled(at, floor, at, floor + 4, "base"), written(at, height - 6, text)]),
@@ -127,7 +127,7 @@ function valueBars(column, entries, width, { marked = "synthetic rows", chosen =
       clear ? ruled(x(entry.low), y + line / 2, x(entry.high), y + line / 2, "whisker") : written(left + 4, y + 13, "too small to tell", "start"),
       Number.isFinite(entry.mark) ? ruled(x(entry.mark), y + 1, x(entry.mark), y + line - 1, "mark") : null);
   });
-  const ticks = apart(ticksOf(0, top_, Math.max(2, Math.floor((width - left) / 70))).map((share) => ({ x: x(share), text: shareTick(share), share })));
+  const ticks = apart(ticksOf(0, top_, Math.max(2, Math.floor((width - left) / 55))).map((share) => ({ x: x(share), text: shareTick(share), share })));
   return picture(width, height, `${short(column.name)}: ${words || "share of rows by value, with 95 % intervals"}`,
     ticks.map(({ x: at, share }) => ruled(at, top, at, floor, share === 0 ? "base" : "across")), bars,
     ticks.map(({ x: at, text }) => written(at, height - 5, text)));

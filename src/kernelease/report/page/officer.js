@@ -79,7 +79,7 @@ function stepName(what) {
 
 function datasheetShown() {
   const file = DATA.seals.documents["datasheet.md"];
-  return el("div", { class: "sheet" }, file === undefined ? el("p", {}, "It was left out of this page: it is datasheet.md in the bundle.") : rendered(new TextDecoder().decode(bytesOf(file))));
+  return el("div", { class: "sheet", tabindex: "0", role: "region", "aria-label": "Data sheet" }, file === undefined ? el("p", {}, "It was left out of this page: it is datasheet.md in the bundle.") : rendered(new TextDecoder().decode(bytesOf(file))));
 }
 
 /** Blocks of Markdown: headings, tables, lists and paragraphs. Whatever else it holds stays text. */
@@ -90,7 +90,7 @@ function rendered(text) {
     if (lines.length === 0) continue;
     const heading = /^(#{1,6}) (.*)$/.exec(lines[0]);
     if (heading) {
-      blocks.push(el(heading[1].length === 1 ? "h4" : "h5", {}, inline(heading[2])));
+      if (heading[1].length > 1) blocks.push(el("h4", {}, inline(heading[2]))); /* the first is the page's own */
       lines.shift();
     }
     if (lines.length === 0) continue;

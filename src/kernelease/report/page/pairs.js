@@ -94,6 +94,7 @@ function edgeLabels(column, groups) {
 /** Where a cell begins, with as many digits as tell it from where it ends. */
 function edgeText(column, atoms) {
   const low = column.low[atoms[0]];
+  if (isFine(column, atoms[0], atoms.at(-1))) return startText(column, atoms[0]);
   if (["date", "datetime"].includes(column.type) || column.spacing !== null) return short(boundText(column, atoms[0]), 16);
   return plain(Number(low.toFixed(digitsOf({ low: [low, low], high: [column.high[atoms.at(-1)], column.high[atoms.at(-1)]] }, 0))));
 }
