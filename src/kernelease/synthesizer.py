@@ -138,7 +138,7 @@ class Synthesizer:
                 f" and {len(left_out) - _MOST_TOLD} more" * (len(left_out) > _MOST_TOLD)
             )
             warnings.warn(
-                f"Synthesizer: not released, since bounds don't name them: {told}.", UserWarning, stacklevel=3
+                f"Synthesizer: not released, since bounds don't name them: {told}.", UserWarning, stacklevel=4
             )
         return bounds_schema({name: bounds.pop(name) for name in names if name in bounds} | bounds)
 
