@@ -9,23 +9,15 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from docs.make_habits import OWN, TARGET, page, table
 from kernelease.analysis import Estimate, EstimateTable, Groups
 from kernelease.answers import Questions
 from kernelease.answers.frames import export_table
-from kernelease.answers.habits import HABITS, MOVED, Kind
+from kernelease.answers.habits import HABITS, MOVED
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.sources.opening import open_source
 from tests.cli.conftest import SCHEMA, people
 
-DOCUMENT = Path(ke.__file__).parents[2] / "docs" / "your-tools.md"
-OWN = {  # names of pandas that a release has itself
-    "mean": ('release.mean("age")', Kind.INTERVAL),
-    "quantile": ('release.quantile("age", 0.9)', Kind.INTERVAL),
-    "count": ('release.count("age > 30")', Kind.INTERVAL),
-    "describe": ("release.describe()", Kind.INTERVAL),
-    "plot": ('release.plot("age")', Kind.INTERVAL),
-    "sample": ("release.sample(100)", Kind.ROWS),
-}
 CALLS = {
     "median": ("age",),
     "std": ("age",),
@@ -39,24 +31,15 @@ CALLS = {
 }
 
 
-def table() -> str:
-    """The table of the document: every name, what becomes of it, and what to write."""
-    lines = ["| in pandas | here | write |", "| --- | --- | --- |"]
-    lines += [f"| `{name}` | {kind} | `{write}` |" for name, (write, kind) in OWN.items()]
-    for name, habit in HABITS.items():
-        code, _, rest = habit.write.partition("; ")
-        lines.append(f"| `{name}` | {habit.kind} | `{code}`{'; ' + rest if rest else ''} |")
-    lines.append("| any other name | rows only | `release.to_pandas().NAME` |")
-    return "\n".join(lines)
-
-
 @pytest.fixture(scope="module")
 def release():
     return ke.release(people(), schema=ke.Schema.parse(SCHEMA), privacy=(3.0, 1e-6), noise=ke.SeededNoise(0), fast=True)
 
 
 def test_the_document_lists_every_name():
-    assert table() in DOCUMENT.read_text(encoding="utf-8")
+    written = TARGET.read_text(encoding="utf-8")
+    assert table() in written
+    assert page(written) == written, "run: python -m docs.make_habits"
     issue = "columns shape head dtypes describe mean median std var quantile value_counts corr groupby query plot hist"
     assert set(issue.split()) <= {*OWN, *HABITS}
 

@@ -152,7 +152,7 @@ MOVED: Mapping[str, str] = {
 """What else is tried on a release, and where it is."""
 
 
-_FRAMES = """
+_OTHERS = """
     T abs add add_prefix add_suffix align all any asfreq asof astype at at_time attrs axes between_time bfill
     clip combine combine_first compare convert_dtypes copy corrwith cummax cummin cumprod cumsum diff div
     divide dot drop_duplicates droplevel dropna duplicated empty eq equals eval ewm expanding explode ffill
@@ -166,7 +166,8 @@ _FRAMES = """
     to_sql to_stata to_string to_timestamp to_xarray to_xml transform transpose truediv truncate tz_convert
     tz_localize unstack update xs
 """
-"""All other names of a data frame, with blanks between them: they are for rows."""
+FRAMES = frozenset(_OTHERS.split())
+"""All other names of a data frame: they are for rows."""
 
 
 def _ends(release: Any, name: str) -> Callable[[int], Any]:
@@ -224,7 +225,7 @@ def _refusal(kind: str, name: str, known: list[str], columns: list[str]) -> str:
         return f"{name}: write {MOVED[name]}: {_MOVED}."
     if name in known:
         return f"{name}: write release.ask.{name}(…), or release.where(…).by(…).{name}(…)."
-    if name in _FRAMES.split():
+    if name in FRAMES:
         return f"{name}: write release.to_pandas().{name}: {_OF_ROWS}."
     column = closest(name, columns, _ALIKE)
     near = f'release["{column}"]' if column is not None else closest(name, [*known, *HABITS], _ALIKE)
