@@ -130,8 +130,8 @@ def check_number(name: str, value: object, smallest: float, largest: float) -> N
 def check_integer(name: str, value: object, smallest: int, largest: int) -> None:
     """Raise unless `value` is an integer with smallest ≤ value ≤ largest."""
     if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not smallest <= int(value) <= largest:
-        wanted = f"of at least {smallest}" if largest > sys.maxsize // 2 else f"from {smallest} to {largest}"
-        raise ParameterError(f"{name} must be an integer {wanted}, got {value!r}.")
+        end = "on" if largest > sys.maxsize // 2 else f"to {largest}"
+        raise ParameterError(f"{name} must be an integer from {smallest} {end}, got {value!r}.")
 
 
 def check_tuple(name: str, value: object, fewest: int, most: int) -> None:

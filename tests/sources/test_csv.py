@@ -184,7 +184,7 @@ def test_an_unnamed_column_is_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "must begin with a line of column names"),
+        (b"", "is empty"),
         (b"\n1,2\n", "must begin with a line of column names"),
         (b"secret,secret\n", "two columns of one name"),
         (b",a,\n", "two columns of one name"),

@@ -40,7 +40,7 @@ def make_key(folder: str | Path) -> KeyFiles:
     )
     for path in (files.private, files.public):
         if os.path.lexists(path):
-            raise SigningError(f"{path} already exists. Keys are never overwritten: choose another folder.")
+            raise SigningError(f"{path} already exists, and keys are never overwritten. Choose another folder.")
     _write_new(files.private, _private_pem(key), 0o600)
     try:
         _write_new(files.public, public_pem(key.public_key()), 0o644)
