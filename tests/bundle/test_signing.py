@@ -139,7 +139,7 @@ def test_what_is_not_a_key(tmp_path: Path, content: bytes) -> None:
 
 
 def test_a_key_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(SigningError, match="There is no key .*nowhere. Check its name"):
+    with pytest.raises(SigningError, match=r"There is no key .*nowhere\. Check its name"):
         load_private_key(tmp_path / "nowhere")
     with pytest.raises(SigningError, match=r"can't be read: .*directory"):
         load_private_key(tmp_path)
