@@ -57,6 +57,18 @@ def test_a_gaussian_has_the_mean_features_of_its_points() -> None:
     assert np.linalg.norm(weights @ MAP.evaluate(points) - features) < 0.03
 
 
+def test_the_likelihood_has_its_feature_map_s_own_values_to_the_bit() -> None:
+    """It holds the frequencies itself, so that a step of a fit stays in one module."""
+    likelihood = FourierLikelihood(MAP, np.zeros(MAP.dimension), 1.0)
+    points, residual = SOURCE.draw(40, np.random.default_rng(4)), np.random.default_rng(5).normal(size=MAP.dimension)
+    points[0] = 1e300, -1e300  # beyond what the map tells apart
+    assert np.array_equal(likelihood.features(points, np.zeros(40)), MAP.evaluate(points))
+    heights, gradients = likelihood.witness(points, residual, 0.0)
+    values, slopes = MAP.value_and_gradient(points, residual)
+    assert np.array_equal(heights, values)
+    assert np.array_equal(gradients, slopes)
+
+
 @pytest.mark.parametrize("name", ["waves", "subspace", "both"])
 def test_slopes_are_those_of_finite_differences(name: str) -> None:
     likelihood = _likelihoods()[name]

@@ -127,9 +127,14 @@ def grid_columns(rows: Rows, resolution: tuple[float, ...], owner: str, limit: i
     return np.ascontiguousarray(np.clip(steps, -limit, limit).astype(np.int64))
 
 
+def grid_reach(resolution: tuple[float, ...]) -> Floats:
+    """The largest number of each column that a grid holds: (d,)."""
+    return np.minimum(np.array(resolution) * float(LARGEST_STEP), LARGEST)
+
+
 def clamped_points(points: Rows, resolution: tuple[float, ...], owner: str) -> Floats:
     """Public points as floats within the range of the grid, not rounded to it: (m, d) → (m, d)."""
-    reach = np.minimum(np.array(resolution) * float(LARGEST_STEP), LARGEST)
+    reach = grid_reach(resolution)
     if points.dtype == np.float64 and points.shape[1:] == reach.shape:  # as in a fit, which asks hundreds of times
         return np.asarray(np.clip(np.nan_to_num(points, nan=0.0), -reach, reach))
     return np.clip(finite_numbers(checked_rows(points, len(resolution), owner)), -reach, reach)

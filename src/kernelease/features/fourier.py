@@ -97,12 +97,13 @@ def unpack(sums: Integers) -> tuple[Integers, Integers]:
 
 WAVE_ERROR = 2e-14  # of both, beside the rounding of the argument itself
 CELLS = 2**14  # about so many at a time are quickest: they stay in the processor's cache
-_ANGLES = 4096  # of a turn: the rest is below 2⁻¹⁰, where a short series is exact to WAVE_ERROR
+ANGLES = 4096  # of a turn: the rest is below 2⁻¹⁰, where a short series is exact to WAVE_ERROR
 
 
 @functools.cache
-def _table() -> tuple[Floats, Floats]:
-    angles = np.arange(_ANGLES) * (math.tau / _ANGLES)
+def angle_table() -> tuple[Floats, Floats]:
+    """Cosines and sines of 4,096 angles of a turn, as floats: (4,096,) each."""
+    angles = np.arange(ANGLES) * (math.tau / ANGLES)
     return np.cos(angles), np.sin(angles)
 
 
@@ -115,12 +116,12 @@ def cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
     [array([ 1.,  0., -1.]), array([0., 1., 0.])]
     """
     r = turns - np.rint(turns)
-    r *= _ANGLES
+    r *= ANGLES
     nearest = np.rint(r)
     r -= nearest
-    r *= math.tau / _ANGLES
-    index = nearest.astype(np.int64) & (_ANGLES - 1)
-    cosines, sines = (np.take(table, index, mode="clip") for table in _table())
+    r *= math.tau / ANGLES
+    index = nearest.astype(np.int64) & (ANGLES - 1)
+    cosines, sines = (np.take(table, index, mode="clip") for table in angle_table())
     square = r * r
     r *= 1.0 - square / 6.0
     square *= -0.5
@@ -239,6 +240,11 @@ class Fourier(FeatureMap):
         return step_below(RADIUS**2 * len(self.frequencies))
 
     @property
+    def amplitude(self) -> float:
+        """Of each wave: 1/√(J/2), rounded down."""
+        return RADIUS * self.step
+
+    @property
     def norm_bound(self) -> float:
         """1: cos² + sin² ≤ 1 for each pair of table entries."""
         return 1.0
@@ -290,7 +296,7 @@ class Fourier(FeatureMap):
         result = np.empty((len(points), self.dimension))
         for block, cosines, sines in self._waves(points):
             result[block] = np.concatenate([cosines, sines], axis=1)
-        result *= RADIUS * self.step
+        result *= self.amplitude
         return result
 
     def gradient(self, points: Rows, coefficients: Floats) -> Floats:
@@ -303,7 +309,7 @@ class Fourier(FeatureMap):
             raise ParameterError(
                 f"Fourier: coefficients must have shape ({self.dimension},), got {np.shape(coefficients)}."
             )
-        a, b = (coefficients * (RADIUS * self.step)).reshape(2, -1)
+        a, b = (coefficients * self.amplitude).reshape(2, -1)
         values, gradients = np.empty(len(points)), np.empty((len(points), len(self.resolution)))
         for block, cosines, sines in self._waves(points):
             values[block] = cosines @ a + sines @ b

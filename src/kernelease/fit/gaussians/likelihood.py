@@ -3,16 +3,18 @@
 All vectors are *whitened*: divided by the standard deviation of the noise, so that −2 log L = ‖residual‖² is a χ².
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
 from scipy.linalg.blas import dtrmv
 
 from kernelease.arrays import Floats, Rows, block_slices
-from kernelease.features.fourier import Fourier
+from kernelease.features.feature_map import grid_reach
+from kernelease.features.fourier import ANGLES, CELLS, Fourier, angle_table
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
@@ -119,39 +121,85 @@ class JointLikelihood(Likelihood):
 @final
 @dataclass(frozen=True, slots=True)
 class FourierLikelihood(Likelihood):
-    """A Gaussian of width s has the features of its centre times exp(−s²‖ω‖²/2), exactly, whatever the kernel."""
+    """A Gaussian of width s has the features of its centre times exp(−s²‖ω‖²/2), exactly, whatever the kernel.
+
+    A fit takes hundreds of steps, so what they need of the feature map is taken from it once: the features are
+    `amplitude` times the cosines and sines of 2π·points·`turns`.
+    """
 
     feature_map: Fourier
     target: Floats  # (J,), whitened
     sigma: float
+    turns: Floats = field(init=False, repr=False)  # frequencies in turns: (d, F)
+    squares: Floats = field(init=False, repr=False)  # ‖ω‖²: (F,)
+    reach: Floats = field(init=False, repr=False)  # the largest numbers that the map tells apart: (d,)
+    amplitude: float = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        frequencies = self.feature_map.frequencies
+        for name, value in (
+            ("turns", np.ascontiguousarray(frequencies.T) / math.tau),
+            ("squares", (frequencies**2).sum(axis=1)),
+            ("reach", grid_reach(self.feature_map.resolution)),
+            ("amplitude", self.feature_map.amplitude),
+        ):
+            object.__setattr__(self, name, value)
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, J)."""
-        return self.feature_map.evaluate(centres) * self._damping(widths) / self.sigma
+        waves = np.empty((len(centres), 2 * len(self.squares)))
+        for block, cosines, sines in self._waves(centres):
+            waves[block] = np.concatenate([cosines, sines], axis=1)
+        waves *= self.amplitude
+        return waves * self._damping(widths) / self.sigma
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
         """Derivatives by centre (each pair of waves, turned by a quarter) and by width (through the damping)."""
         waves = self.features(centres, widths)
-        frequencies = self.feature_map.frequencies
         cosines, sines = np.hsplit(waves, 2)
         turned = np.hstack([-sines, cosines])
-        squares = np.tile((frequencies**2).sum(axis=1), 2)
         return Slopes(
             features=waves,
-            by_width=-widths[:, None] * squares * waves,
-            by_centre=np.stack([turned * np.tile(column, 2) for column in frequencies.T]),
+            by_width=-widths[:, None] * np.tile(self.squares, 2) * waves,
+            by_centre=np.stack([turned * np.tile(column, 2) for column in self.feature_map.frequencies.T]),
         )
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (J,) → (m,), (m, d)."""
         damped = residual * self._damping(np.array([width]))[0] / self.sigma
-        return self.feature_map.value_and_gradient(points, damped)
+        a, b = (damped * self.amplitude).reshape(2, -1)
+        heights, gradients = np.empty(len(points)), np.empty(points.shape)
+        for block, cosines, sines in self._waves(points):
+            heights[block] = cosines @ a + sines @ b
+            gradients[block] = (b * cosines - a * sines) @ self.feature_map.frequencies
+        return heights, gradients
 
     def _damping(self, widths: Floats) -> Floats:
         """(K,) → (K, J)."""
-        squares = (self.feature_map.frequencies**2).sum(axis=1)
-        damping = np.exp(-0.5 * np.outer(widths**2, squares))
+        damping = np.exp(-0.5 * np.outer(widths**2, self.squares))
         return np.hstack([damping, damping])
+
+    def _waves(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of points, and the cosines and sines of their phases: (m, F) each."""
+        within = np.clip(points, -self.reach, self.reach)
+        for block in block_slices(len(within), max(1, CELLS // len(self.squares))):
+            yield block, *_cosines_and_sines(within[block] @ self.turns)
+
+
+def _cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
+    """`features.fourier.cosines_and_sines`, to the bit: the innermost lines of a fit, so they stand beside it."""
+    r = turns - np.rint(turns)
+    r *= ANGLES
+    nearest = np.rint(r)
+    r -= nearest
+    r *= math.tau / ANGLES
+    index = nearest.astype(np.int64) & (ANGLES - 1)
+    cosines, sines = (np.take(table, index, mode="clip") for table in angle_table())
+    square = r * r
+    r *= 1.0 - square / 6.0
+    square *= -0.5
+    square += 1.0
+    return cosines * square - sines * r, sines * square + cosines * r
 
 
 # --------------------
