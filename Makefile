@@ -19,7 +19,7 @@ PYTEST = OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n $(W
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-embeddings bench-shapes bench-tables bench-public bench-prediction bench-other bench-first-minute bench-texture bench-inference bench-thinning bench-replicates bench-relational size clean bench-scale
+.PHONY: help demo test test-fast test-anywhere check audit fuzz test-gpu bench-gpu static lint types tests format docs bench-paper bench-pass bench-rates bench-vectors bench-embeddings bench-descendants bench-shapes bench-tables bench-public bench-prediction bench-other bench-first-minute bench-texture bench-inference bench-thinning bench-replicates bench-relational size clean bench-scale
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
@@ -81,6 +81,9 @@ bench-vectors: .venv/.core  ## Adaptive on the paper's data, beside what it must
 
 bench-embeddings: .venv/.bench  ## vectors with classes: ours beside noisy class moments, DP-MERF and Private Evolution
 	$(BIN)/python benchmarks/embeddings.py $(OPTIONS)
+
+bench-descendants: .venv/.core  ## vectors without classes: ours beside DP-MERF, DP-HP, private KDE, private measures, Private Evolution
+	$(BIN)/python benchmarks/descendants.py $(OPTIONS)
 
 bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of many shapes
 	$(BIN)/python benchmarks/shapes.py $(OPTIONS)
