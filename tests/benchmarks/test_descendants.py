@@ -1,4 +1,4 @@
-"""What followed the paper, as the benchmark has it: features are right, boxes hold the rows, distances are distances."""
+"""What followed the paper, as the benchmark has it: features are right, boxes hold rows, distances are distances."""
 
 import numpy as np
 import pytest
