@@ -201,7 +201,8 @@ class Interactions(Method):
         columns = grouped(columns)
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
-        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows).beside(kept)
+        others = kept / (1.0 - self._aside(columns))  # of what the shares are parts of
+        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows).beside(others)
         alone = len(columns) == 1 or shares.most == 0
         if alone:
             self._measure_singles(rounds, columns, rounds.left, level, interactions=False)
@@ -410,7 +411,7 @@ class Interactions(Method):
             interactions=interactions,
             triples=self.triples,
         )
-        aside = moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.promised(columns))
+        aside = self._aside(columns)
         if len(columns) == 1:
             return shares.beside(aside)
         pairs, together = len(columns) * (len(columns) - 1) // 2, 1.0 - shares.size - shares.singles
@@ -420,6 +421,10 @@ class Interactions(Method):
         if most < pairs and not all_of_them:
             shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
         return shares.beside(aside)
+
+    def _aside(self, columns: Sequence[Column]) -> float:
+        """The share of the budget for looks, moments and promised sets."""
+        return moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.promised(columns))
 
     def pairing(
         self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
