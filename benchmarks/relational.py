@@ -1,21 +1,42 @@
-"""Two pairs of public tables, released at ε = 1: how near parents, numbers, children and siblings come.
+"""Persons with records: how near released tables come, what they keep to, noise, coverage of answers, size.
 
-The scorer is ../shared/tools/evaluate_relational.py, beside children dealt anew and random halves of the real tables.
+    python benchmarks/relational.py [--only near,rules] [--seeds 3] [--write]
+
+The scorer of two public pairs of tables is ../shared/tools/evaluate_relational.py, beside records dealt anew and random
+halves of the real tables; the other parts need nothing. With --write each part that was run takes its place in
+docs/benchmarks-relational.md.
 """
 
 import argparse
+import itertools
+import re
+import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
 import kernelease as ke
-from kernelease.relational.schema import Tables
+from benchmarks.machine import described
+from kernelease.answers.tables import key_problems
+from kernelease.measured.counts import Counts
+from kernelease.methods.interactions.interactions import count_noise
+from kernelease.privacy.accounting import Privacy
+from kernelease.privacy.neighbours import Neighbours
+from kernelease.relational.schema import WEIGHT, Tables
+from kernelease.seeds import PublicSeed
+from kernelease.sources.several import private_tables
+from kernelease.table.decode import lawful_flags
 
 HERE = Path(__file__).resolve().parent.parent
+PAGE = HERE / "docs" / "benchmarks-relational.md"
 SHARED = HERE.parent / "shared"
 DATA, SCORER = SHARED / "data" / "relational", SHARED / "tools" / "evaluate_relational.py"
 KINDS = ("parent", "number", "child", "parent x child", "siblings")
@@ -35,7 +56,7 @@ def _whole(table: str, most: dict[str, tuple[int, int]], nullable: tuple[str, ..
 
 COUNTRIES = ["CAN", "Cuba", "D.R.", "Japan", "Mexico", "P.R.", "Panama", "USA", "United Kingdom", "Venezuela", "other"]
 PLAYERS = (
-    '[unit]\ntable = "players"\n[tables.players]\nkey = "player"\n'
+    '[unit]\ntable = "players"\nneighbours = "add-remove"\n[tables.players]\nkey = "player"\n'
     + _column("players", "country", type="category", values=COUNTRIES)
     + _column("players", "birthDate", type="date", min="1830-01-01", max="2005-12-31", nullable=True, cells=36)
     .replace('"1830-01-01"', "1830-01-01")
@@ -43,7 +64,7 @@ PLAYERS = (
     + _column("players", "deathDate", type="date", min="1870-01-01", max="2022-12-31", nullable=True, cells=36)
     .replace('"1870-01-01"', "1870-01-01")
     .replace('"2022-12-31"', "2022-12-31")
-    + _whole("players", {"weight": (60, 320)}, ("weight",), cells=26)
+    + _whole("players", {"weight": (60, 320)}, ("weight",))
     + _whole("players", {"height": (40, 90)}, ("height",))
     + _column("players", "bats", type="category", values=["B", "L", "R"], nullable=True)
     + _column("players", "throws", type="category", values=["L", "R", "S"], nullable=True)
@@ -66,9 +87,9 @@ REGIONS = [
 _MONEY = {"net_income": 30, "employee_income": 30, "self_employed_income": 12}  # cells; what is below 0 counts as 0
 _MONEY |= {"unemployment_benefit": 12, "old_age_benefit": 24}
 HOUSEHOLDS = (
-    '[unit]\ntable = "households"\n[tables.households]\nkey = "household"\n'
+    '[unit]\ntable = "households"\nneighbours = "add-remove"\n[tables.households]\nkey = "household"\n'
     + _column("households", "region", type="category", values=REGIONS)
-    + _column("households", "weight", type="number", min=3.5, max=13.0, cells=50)
+    + _column("households", "weight", type="number", min=3.5, max=13.0, cells=120)
     + '[tables.persons]\nparent = "households"\nforeign_key = "household"\nmax_rows = 10\n'
     + _whole("persons", {"age": (-1, 100)})
     + _column("persons", "sex", type="category", values=["female", "male"])
@@ -79,6 +100,11 @@ HOUSEHOLDS = (
         for name, cells in _MONEY.items()
     )
 )
+ASKED = {
+    "players": {"parent": 0.045, "number": 0.015, "child": 0.045, "parent x child": 0.035, "siblings": 0.045},
+    "households": {"parent x child": 0.080, "siblings": 0.075},
+}
+PRIVACY = (1.0, 1e-6)
 PAIRS = {
     "players": (PLAYERS, ("players", "seasons"), "player"),
     "households": (HOUSEHOLDS, ("households", "persons"), "household"),
@@ -101,43 +127,346 @@ def scores(pair: str, folder: Path, *options: str) -> dict[str, dict[str, float]
     return found
 
 
-def main() -> None:
-    """Release each pair with several seeds, and print the mean and the worst of each score."""
-    arguments = argparse.ArgumentParser(description=__doc__)
-    arguments.add_argument("--pairs", nargs="*", default=list(PAIRS))
-    arguments.add_argument("--seeds", type=int, default=3)
-    arguments.add_argument("--epsilon", type=float, default=1.0)
-    asked = arguments.parse_args()
-    for pair in asked.pairs:
-        text, names, _ = PAIRS[pair]
+def _line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+def _files(pair: str) -> dict[str, Path]:
+    return {name: DATA / f"{name}.csv.gz" for name in PAIRS[pair][1]}
+
+
+# --------------------
+# How near: of each pair of public tables, some releases beside records dealt anew and halves.
+
+
+def near(seeds: int) -> list[str]:
+    """The mean and the worst of each score."""
+    lines = [
+        "## How near",
+        "",
+        f"ε = 1, δ = 1e-6, add-remove, {seeds} releases with fresh noise. Mean total variation over pairs of columns,",
+        "each person weighing 1; in brackets the worst. ✗: above what is asked.",
+        "",
+        _line("tables", "", *KINDS, "CPU s"),
+        _line(*["---"] * (len(KINDS) + 3)),
+    ]
+    for pair in PAIRS:
+        lines += _near(pair, seeds)
+        print("\n".join(lines[-4:]), flush=True)
+    return lines
+
+
+def _near(pair: str, seeds: int) -> list[str]:
+    every: list[dict[str, float]] = []
+    beside: dict[str, dict[str, float]] = {}
+    begin = time.process_time()
+    for seed in range(seeds):
+        release = ke.release(_files(pair), schema=Tables.parse(PAIRS[pair][0]), privacy=PRIVACY, seed=seed)
+        with tempfile.TemporaryDirectory() as folder:
+            release.export(folder, form="csv")
+            found = scores(pair, Path(folder), *(["--shuffled", "--halves"] if seed == 0 else []))
+        every.append(found.pop("synthetic"))
+        beside |= found
+    seconds = (time.process_time() - begin) / seeds
+    asked = ASKED[pair]
+    told = [_score([one[kind] for one in every], asked.get(kind)) for kind in KINDS]
+    names = " / ".join(PAIRS[pair][1])
+    lines = [_line(names, "kernelease", *told, f"{seconds:.0f}")]
+    lines.append(_line("", "asked", *(f"{asked[kind]:.3f}" if kind in asked else "" for kind in KINDS), ""))
+    for name, words in (("shuffled", "records dealt anew"), ("halves", "halves of the real tables")):
+        lines.append(_line("", words, *(f"{beside[name][kind]:.3f}" for kind in KINDS), ""))
+    return lines
+
+
+def _score(found: list[float], asked: float | None) -> str:
+    missed = " ✗" if asked is not None and np.mean(found) > asked else ""
+    return f"{np.mean(found):.3f} ({max(found):.3f}){missed}"
+
+
+# --------------------
+# What releases keep to: keys, caps, rules.
+
+
+RULED = {"players": ("[tables.players]\n", '[tables.players]\nconstraints = ["deathDate >= birthDate"]\n')}
+
+
+def rules(count: int) -> list[str]:
+    """Orphans, parents beyond their cap, and rows that break a rule, in some releases of each."""
+    lines = [
+        "## Keys, caps and rules",
+        "",
+        f"{count} releases of each, of 2,000 persons; a rule is `constraints` of a table.",
+        "",
+        _line("tables", "problems of keys and caps", "rows that break a rule", "rows"),
+        _line(*["---"] * 4),
+    ]
+    given = [(pair, _ruled(pair), _files(pair)) for pair in PAIRS if DATA.exists()]
+    given.append(("generated", GENERATED, generated(2000)))
+    for name, text, data in given:
         tables = Tables.parse(text)
-        every: list[dict[str, float]] = []
-        beside: dict[str, dict[str, float]] = {}
-        seconds = []
-        for seed in range(asked.seeds):
-            begin = time.perf_counter()
-            release = ke.release(
-                {name: DATA / f"{name}.csv.gz" for name in names},
-                schema=tables,
-                privacy=(asked.epsilon, 1e-6),
-                seed=seed,
-                noise=ke.SeededNoise(seed),
-            )
-            seconds.append(time.perf_counter() - begin)
-            with tempfile.TemporaryDirectory() as folder:
-                release.export(folder, form="csv")
-                found = scores(pair, Path(folder), *(["--shuffled", "--halves"] if seed == 0 else []))
-            every.append(found.pop("synthetic"))
-            beside |= found
-        print(f"{pair}, epsilon {asked.epsilon:g}, delta 1e-6, {asked.seeds} releases, {np.mean(seconds):.0f} s each")
-        rows = {
-            "mean": {kind: float(np.mean([one[kind] for one in every])) for kind in KINDS},
-            "worst": {kind: max(one[kind] for one in every) for kind in KINDS},
-            **beside,
-        }
-        print(f"{'':10}" + "".join(f"{kind:>16}" for kind in KINDS))
-        for name, row in rows.items():
-            print(f"{name:10}" + "".join(f"{row[kind]:16.4f}" for kind in KINDS))
+        problems = broken = rows = 0
+        for seed in range(count):
+            release = ke.release(data, schema=tables, privacy=PRIVACY, rows=2000, seed=seed, fast=True)
+            problems += len(key_problems(release))
+            for table in tables.tables:
+                made = release.tables[table.name].rows
+                broken += int((~lawful_flags(table.schema, made.select(table.schema.names))).sum())
+                rows += made.num_rows
+        lines.append(_line(name, problems, broken, f"{rows:,}"))
+        print(lines[-1], flush=True)
+    return lines
+
+
+def _ruled(pair: str) -> str:
+    return PAIRS[pair][0].replace(*RULED.get(pair, ("", "")))
+
+
+# --------------------
+# Noise: the same at every depth, whatever the cap.
+
+
+def noise(_: int) -> list[str]:
+    """What one person changes, in integers, and the noise that follows, beside a product of caps."""
+    lines = [
+        "## Noise by depth and cap",
+        "",
+        "What a person with twice as many records as are kept adds to the counts of a column of the table at that",
+        "depth, in persons (in integers: with the person less without); and the noise for 1 % of ε = 1, δ = 1e-6.",
+        "Beside it the noise where records are summed, by the product of the caps, which is dpsynth's formula.",
+        "",
+        _line("depth", "most records of a parent", "one person adds", "noise, persons", "by the product of caps"),
+        _line(*["---"] * 5),
+    ]
+    privacy = Privacy(epsilon=PRIVACY[0], delta=PRIVACY[1], neighbours=Neighbours.ADD_REMOVE)
+    for depth, cap in itertools.product((1, 2, 3), (5, 50, 500)):
+        tables = Tables.parse(_chain(depth, cap))
+        place = tables.places[depth - 1].columns[0]
+        block = Counts(columns=(place,), groups=(np.arange(tables.flat.sizes[place]),), share=0.01)
+        moved = _changed(tables, cap, block)
+        far = block.sensitivity(Neighbours.ADD_REMOVE, WEIGHT).l2 / WEIGHT
+        scale = far * count_noise(privacy, privacy.total(1))(0.01)
+        lines.append(_line(depth, cap, f"{moved:g}", f"{scale:.1f}", f"{scale * cap ** (depth - 1):,.0f}"))
+    print("\n".join(lines[-9:]), flush=True)
+    return lines
+
+
+def _chain(depth: int, cap: int) -> str:
+    """Tables that hang on each other: `first`, `second`, `third`; their last column is of the deepest."""
+    names = ("first", "second", "third")[: max(2, depth)]
+    text = '[unit]\ntable = "first"\nneighbours = "add-remove"\n'
+    for name, parent in zip(names, (None, *names), strict=False):
+        hangs = "" if parent is None else f'parent = "{parent}"\nforeign_key = "of"\nmax_rows = {cap}\n'
+        text += f'[tables.{name}]\nkey = "key"\n{hangs}[tables.{name}.columns.kind]\ntype = "boolean"\n'
+    return text
+
+
+def _changed(tables: Tables, cap: int, block: Counts) -> float:
+    """Σ |counts with one more person − counts without|, in persons."""
+    frames = {}
+    for names in ((1, 2), (1,)):
+        rows = {"first": pd.DataFrame({"key": names, "kind": [True] * len(names)})}
+        for name, parent in zip(tables.names[1:], tables.names[:-1], strict=True):
+            above = rows[parent].key.to_numpy()
+            first = above[:1] if parent != "first" else above
+            keys = np.repeat(first, 2 * cap)
+            rows[name] = pd.DataFrame({"key": np.arange(len(keys)), "of": keys, "kind": np.arange(len(keys)) % 3 == 0})
+        frames[len(names)] = private_tables(rows, tables, seed=PublicSeed(0))
+    with_, without = (frames[n].counts()._counter([block])[0].astype(float) for n in (2, 1))
+    return float(np.abs(with_ - without).sum()) / WEIGHT
+
+
+# --------------------
+# Coverage of answers over joins.
+
+
+GENERATED = """
+[unit]
+table = "homes"
+neighbours = "add-remove"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b", "c"]
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+max_rows = 5
+constraints = ["pay <= 20 * age"]
+[tables.people.columns.role]
+type = "category"
+values = ["head", "spouse", "child"]
+[tables.people.columns.age]
+type = "integer"
+min = 0
+max = 99
+cells = 20
+[tables.people.columns.pay]
+type = "integer"
+min = 0
+max = 1999
+cells = 20
+"""
+
+
+def generated(count: int, seed: int = 0) -> dict[str, pd.DataFrame]:
+    """Homes and their people: pay depends on the town and the role, and some homes have nobody."""
+    rng = np.random.default_rng(seed)
+    homes = pd.DataFrame({"home": np.arange(count), "town": rng.choice(["a", "b", "c"], count, p=[0.5, 0.3, 0.2])})
+    number = rng.choice(6, count, p=[0.05, 0.35, 0.3, 0.15, 0.1, 0.05])
+    owner = np.repeat(np.arange(count), number)
+    rank = np.arange(len(owner)) - np.repeat(np.cumsum(number) - number, number)
+    grown = rank < 2
+    age = np.where(grown, rng.integers(20, 99, len(owner)), rng.integers(0, 19, len(owner)))
+    richer = (homes.town == "a").to_numpy()[owner]
+    pay = np.where(grown, np.minimum(20 * age, rng.integers(100, 1200, len(owner)) + 600 * richer), 0)
+    roles = np.array(["head", "spouse", "child"])[np.minimum(rank, 2)]
+    return {"homes": homes, "people": pd.DataFrame({"home": owner, "role": roles, "age": age, "pay": pay})}
+
+
+def coverage(count: int) -> list[str]:
+    """How often 95 % intervals hold the truth, and how wide they are beside the errors."""
+    data = generated(4000)
+    truth = _truth(data)
+    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
+    tables = Tables.parse(GENERATED)
+    for seed in range(count):
+        release = ke.release(data, schema=tables, privacy=PRIVACY, seed=seed, rows=400, fast=True)
+        for name, estimate in _answers(release).items():
+            found[name].append((estimate.value, *estimate.interval()))
+    lines = [
+        "## Coverage of answers over joins",
+        "",
+        f"{count} releases of 4,000 generated homes with their people; 95 % intervals, asked 93 to 98 %, half widths",
+        "at most 1.5 of 1.96 · RMSE. ✗: outside.",
+        "",
+        _line("answer", "truth", "covered", "half width over 1.96 · RMSE"),
+        _line(*["---"] * 4),
+    ]
+    for name, every in found.items():
+        values, low, high = np.array(every).T
+        covered = float(np.mean((low <= truth[name]) & (truth[name] <= high)))
+        wide = float(np.mean(high - low)) / 2 / (1.96 * float(np.sqrt(np.mean((values - truth[name]) ** 2))))
+        marks = (" ✗" if not 0.93 <= covered <= 0.98 else "", " ✗" if wide > 1.5 else "")
+        lines.append(_line(name, f"{truth[name]:.3f}", f"{covered:.0%}{marks[0]}", f"{wide:.2f}{marks[1]}"))
+    print("\n".join(lines[-len(found) :]), flush=True)
+    return lines
+
+
+def _answers(release: "ke.TablesRelease") -> dict[str, "ke.Estimate"]:
+    pay = release.mean("people.pay", by="homes.town")
+    return {
+        "mean of homes.people": release.mean("homes.people"),
+        **{f"mean of people.pay, town {town}": pay[town] for town in "abc"},
+        "mean of people.age": release.mean("people.age"),
+        "share of homes with nobody": release.flat.probability("homes.people = 0"),
+        "share of paths: children in town c": release.flat.probability("people.role = 'child' and homes.town = 'c'"),
+    }
+
+
+def _truth(data: dict[str, pd.DataFrame]) -> dict[str, float]:
+    homes, people = data["homes"], data["people"].copy()
+    number = people.groupby("home").size().reindex(homes.home, fill_value=0)
+    people["weight"] = 1.0 / people.home.map(number)
+    people["town"] = people.home.map(homes.set_index("home").town)
+
+    def mean(rows: pd.DataFrame, column: str) -> float:
+        return float((rows[column] * rows.weight).sum() / rows.weight.sum())
+
+    child = people[(people.role == "child") & (people.town == "c")]
+    return {
+        "mean of homes.people": float(number.mean()),
+        **{f"mean of people.pay, town {town}": mean(people[people.town == town], "pay") for town in "abc"},
+        "mean of people.age": mean(people, "age"),
+        "share of homes with nobody": float((number == 0).mean()),
+        "share of paths: children in town c": float(child.weight.sum() / len(homes)),
+    }
+
+
+# --------------------
+# Size.
+
+
+def size(parents: int) -> list[str]:
+    """One pass over many persons: CPU seconds, rows a second and memory, beside a single table with as many rows."""
+    data = _many(parents)
+    records = len(data["people"])
+    alone = data["people"].drop(columns="home")
+    columns = GENERATED[GENERATED.index("[tables.people.columns") :].replace("tables.people.", "")
+    single = f'[table]\nname = "people"\nneighbours = "add-remove"\n{columns}'
+    seconds = {}
+    for name, given, schema in (
+        ("one table", alone, ke.Schema.parse(single)),
+        ("tables", data, Tables.parse(GENERATED)),
+    ):
+        begin = time.process_time()
+        ke.measure(given, schema=schema, privacy=PRIVACY)
+        seconds[name] = time.process_time() - begin
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
+    tables, one = seconds["tables"], seconds["one table"]
+    lines = [
+        "## Size",
+        "",
+        f"{parents:,} persons with {records:,} records, frames in memory: {tables:.0f} CPU s to measure,",
+        f"{tables / one:.1f} times the {one:.0f} CPU s of one table of as many rows",
+        f"(asked: at most 3). {memory:.1f} GiB at most, frames included (asked: 1).",
+    ]
+    print(" ".join(lines[-3:]), flush=True)
+    return lines
+
+
+def _many(parents: int) -> dict[str, pd.DataFrame]:
+    """So many homes, and ten times as many people."""
+    rng = np.random.default_rng(0)
+    owner = np.sort(rng.integers(0, parents, 10 * parents))
+    homes = pd.DataFrame({"home": np.arange(parents), "town": pd.Categorical(rng.choice(["a", "b", "c"], parents))})
+    people = pd.DataFrame({"home": owner, "role": pd.Categorical(rng.choice(["head", "spouse", "child"], len(owner)))})
+    people["age"], people["pay"] = (rng.integers(0, most, len(owner), dtype=np.int16) for most in (100, 2000))
+    return {"homes": homes, "people": people}
+
+
+# --------------------
+# The page.
+
+
+INTRODUCTION = """# Persons with records: figures
+
+By `make bench-relational`: what [several tables](several-tables.md) released together come to. Two pairs of public
+tables (players and seasons, 19,689 / 107,429; households and persons, 4,641 / 11,725), and generated ones.
+"""
+PARTS: dict[str, tuple[Callable[[int], list[str]], int]] = {
+    "near": (near, 3),
+    "rules": (rules, 20),
+    "noise": (noise, 0),
+    "coverage": (coverage, 100),
+    "size": (size, 1_000_000),
+}
+
+
+def written(parts: dict[str, list[str]]) -> None:
+    """The page with these parts anew, and the others as they are."""
+    before = PAGE.read_text() if PAGE.exists() else ""
+    old = dict(re.findall(r"<!-- (\w+) -->\n(.*?)(?=<!-- |\Z)", before, flags=re.DOTALL))
+    new = {name: "\n".join([*lines, "", f"On {described()}.", ""]) for name, lines in parts.items()}
+    every = {name: new.get(name, old.get(name, "").strip() + "\n") for name in PARTS if name in new or name in old}
+    PAGE.write_text("\n".join([INTRODUCTION, *(f"<!-- {name} -->\n{text}" for name, text in every.items())]))
+
+
+def main() -> None:
+    """Run the parts that are asked for."""
+    arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("--only", default=",".join(PARTS), help="parts, with commas between them")
+    arguments.add_argument("--times", type=int, help="releases of each part, or persons")
+    arguments.add_argument("--write", action="store_true")
+    asked = arguments.parse_args()
+    for name in asked.only.split(","):
+        part, usual = PARTS[name]
+        if name == "near" and not DATA.exists():
+            print("near: the public tables are not at hand.")
+            continue
+        lines = part(asked.times or usual)
+        if asked.write:
+            written({name: lines})
 
 
 if __name__ == "__main__":

@@ -29,6 +29,9 @@ key = "home"
 [tables.homes.columns.town]
 type = "category"
 values = ["a", "b"]
+[tables.homes.columns.men]
+aggregate = "count(people, sex = 'm')"
+max = 2
 [tables.people]
 key = "person"
 parent = "homes"
@@ -214,6 +217,21 @@ def test_noise_is_the_same_at_every_depth_and_cap(cap) -> None:
     (sigma,) = {one.sigma for one in noisy}
     expected = Counts(columns=(0,), groups=(np.arange(2),), share=0.01).sensitivity(Neighbours.REPLACE_ONE, 1).l2
     assert sigma == pytest.approx(expected / np.sqrt(0.01 * budget.total.mu_squared), rel=1e-6)
+
+
+def test_an_aggregate_counts_the_kept_records_that_meet_its_condition() -> None:
+    """Of 3 kept people of 10, by a condition, up to its own most; a home without people has none."""
+    tables = declared("add-remove")
+    homes = [home(1, "a", 0, 0, 0), home(2, "a", 1, 0, 0), home(3, "b", 2, 1, 0), home(4, "b", 10 * CAP, 0, 0)]
+    data = together(*homes)
+    everyone = private_tables(data, tables, seed=PublicSeed(0)).counts()
+    place = tables.flat.names.index("homes.men")
+    (counts,) = everyone._counter([blocks_of(tables)[place]])
+    by_key = [sum(row["sex"] == "m" for row in one[1]) for one in homes[:3]]
+    assert by_key == [0, 0, 1]
+    assert counts.sum() == 4 * WEIGHT
+    assert counts[0] >= 2 * WEIGHT  # homes 1 and 2
+    assert counts[1:].sum() >= WEIGHT  # home 3, and home 4 by which of its people are kept
 
 
 def test_count_blocks_reads_paths_as_they_are() -> None:

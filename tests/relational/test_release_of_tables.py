@@ -28,6 +28,9 @@ key = "home"
 [tables.homes.columns.town]
 type = "category"
 values = ["a", "b", "c"]
+[tables.homes.columns.couples]
+aggregate = "count(people, role = 'spouse')"
+max = 1
 [tables.people]
 parent = "homes"
 foreign_key = "home"
@@ -174,6 +177,14 @@ def test_answers_are_of_persons(made) -> None:
     number = data["people"].groupby("home").size().reindex(data["homes"].home, fill_value=0)
     low, high = release.mean("homes.people").interval()
     assert low - 0.1 < number.mean() < high + 0.1
+    couples = data["people"].groupby("home").role.apply(lambda own: (own == "spouse").any())
+    low, high = release.mean("homes.couples").interval()
+    assert low - 0.05 < couples.sum() / HOMES < high + 0.05
+    assert release.probability("homes.couples = 1").value == pytest.approx(
+        release.mean("homes.couples").value, abs=0.05
+    )
+    flat = release.flat.table.to_pandas().drop_duplicates("homes.couples")
+    assert set(flat["homes.couples"]) == {0, 1}
     by_town = release.mean("people.age", by="homes.town")
     assert len(by_town) == 3
     assert release.flat.table.num_rows >= HOMES * 0.9

@@ -16,6 +16,10 @@ key = "home"
 type = "category"
 values = ["a", "b"]
 
+[tables.homes.columns.elders]
+aggregate = "count(people, age > 64)"
+max = 3
+
 [tables.people]
 parent = "homes"
 foreign_key = "home"
@@ -45,7 +49,7 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
     ('table = "homes"\n', 'table = "homes"\nneighbours = "replace"\n', 3, "Did you mean replace-one?"),
     ('table = "homes"\n', 'table = "homes"\nname = ""\n', 3, "name must be"),
     ('table = "homes"\n', 'table = "homes"\nconfirmed = 1\n', 3, "confirmed must be"),
-    ('table = "homes"\n', 'table = "people"\n', 12, "is the table of persons, and has no parent"),
+    ('table = "homes"\n', 'table = "people"\n', 16, "is the table of persons, and has no parent"),
     ('[unit]\ntable = "homes"\n', "", None, "needs [unit]"),
     ("[unit]\n", "[table]\nname = 1\n[unit]\n", 1, "unknown key 'table'"),
     ("[unit]\n", "[unit\n", 1, "not valid TOML"),
@@ -53,40 +57,49 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
     ('key = "home"\n\n', "key = 7\n\n", 5, "needs key"),
     ('key = "home"\n\n', 'key = "town"\n\n', 7, "can't be released"),
     ('key = "home"\n\n', 'key = "home"\nparent = "people"\n\n', 6, "has no parent"),
-    ('parent = "homes"', 'parent = "home"', 12, "Did you mean homes?"),
-    ('parent = "homes"', 'parent = "visits"', 12, "circle"),
-    ('parent = "homes"\n', "", 11, "needs parent"),
-    ('foreign_key = "home"\n', "", 11, "needs foreign_key"),
-    ('foreign_key = "home"\n', 'foreign_key = "age"\n', 19, "can't be released"),
-    ('key = "person"', 'key = "home"', 14, "one column"),
-    ("max_rows = 4", "max_rows = 0", 15, "1 to 1000"),
-    ("max_rows = 4", 'max_rows = "4"', 15, "1 to 1000"),
-    ("max_rows = 4\n", "", 11, "needs max_rows"),
-    ("max_rows = 4", "max_row = 4", 15, "Did you mean max_rows?"),
-    ('order = "age"', 'order = "aeg"', 16, "Did you mean age?"),
-    ('constraints = ["age >= 0"]', 'constraints = ["agee >= 0"]', 17, "agee"),
-    ("max = 99", "max = -1", 22, "age"),
-    ('type = "integer"', 'type = "integre"', 20, "Did you mean integer?"),
-    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 25, "not part of this version"),
-    ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 25, "not part of this version"),
-    ('type = "boolean"', 'aggregate = "count(people)"', 29, "not part of this version"),
-    ("[tables.visits", "[tables.Visits", 24, "names a file"),
+    ('parent = "homes"', 'parent = "home"', 16, "Did you mean homes?"),
+    ('parent = "homes"', 'parent = "visits"', 16, "circle"),
+    ('parent = "homes"\n', "", 15, "needs parent"),
+    ('foreign_key = "home"\n', "", 15, "needs foreign_key"),
+    ('foreign_key = "home"\n', 'foreign_key = "age"\n', 23, "can't be released"),
+    ('key = "person"', 'key = "home"', 18, "one column"),
+    ("max_rows = 4", "max_rows = 0", 19, "1 to 1000"),
+    ("max_rows = 4", 'max_rows = "4"', 19, "1 to 1000"),
+    ("max_rows = 4\n", "", 15, "needs max_rows"),
+    ("max_rows = 4", "max_row = 4", 19, "Did you mean max_rows?"),
+    ('order = "age"', 'order = "aeg"', 20, "Did you mean age?"),
+    ('constraints = ["age >= 0"]', 'constraints = ["agee >= 0"]', 21, "agee"),
+    ("max = 99", "max = -1", 26, "age"),
+    ('type = "integer"', 'type = "integre"', 24, "Did you mean integer?"),
+    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 29, "not part of this version"),
+    ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 29, "not part of this version"),
+    ('type = "boolean"', 'aggregate = "count(people)"', 33, "and max, a whole number"),
+    ("count(people, age > 64)", "sum(people, age)", 11, "must be"),
+    ("count(people, age > 64)", "count(visits)", 11, "whose parent is not 'homes'"),
+    ("count(people, age > 64)", "count(people, agee > 64)", 11, "agee"),
+    ("max = 3\n", "max = 5\n", 11, "from 1 to the max_rows"),
+    ("max = 3\n", "max = 2.5\n", 11, "a whole number"),
+    ("columns.elders]", "columns.people]", 11, "of this name"),
+    ("max = 99\n", "max = 999\n", 11, "counted in cells"),
+    ("[tables.visits", "[tables.Visits", 28, "names a file"),
     (
         "[tables.homes.columns.town]",
         '[tables.homes.columns.people]\ntype = "boolean"\n[tables.homes.columns.town]',
-        13,
+        17,
         "a column of this name",
     ),
-    ('parent = "people"', 'parent = "homes"\nkey = "person"', 26, "one column"),
+    ('parent = "people"', 'parent = "homes"\nkey = "person"', 30, "one column"),
 ]
 
 
 def test_a_good_one() -> None:
     tables = Tables.parse(GOOD)
-    assert tables.flat.names == ("homes.town", "homes.people", "people.age", "people.visits", "visits.ill")
+    assert tables.flat.names == (
+        *("homes.town", "homes.people", "homes.elders", "people.age", "people.visits", "visits.ill"),
+    )
     assert tables.unit_in_words == "each home with all its people and visits"
-    assert tables.counted == (2, 5, 101, 5, 3, 102, 4)
-    assert [place.before for place in tables.places] == [(), (0, 1), (0, 1, 2, 3)]
+    assert tables.counted == (2, 5, 4, 101, 5, 3, 102, 4)
+    assert [place.before for place in tables.places] == [(), (0, 1, 2), (0, 1, 2, 3, 4)]
     assert Tables.parse(tables.to_toml()) == tables
     assert same_after_saving(tables)
 

@@ -101,6 +101,10 @@ class TablesRelease:
         """The mean of a column over persons, each weighing 1; options are those of `Release.mean`, such as `by`."""
         return self.flat.mean(column, **options)
 
+    def probability(self, event: str, **options: Any) -> Any:
+        """The share of persons' weight of which an event is true, such as "households.elders > 0"."""
+        return self.flat.probability(event, **options)
+
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
         from kernelease.bundle.saving import save  # noqa: PLC0415  # bundles are made of releases, and load them too
@@ -179,6 +183,7 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
     weight: Floats = np.full(persons, 1.0 / max(1, persons))
     at: dict[str, Integers] = {tables.root.name: np.arange(persons)}
     numbers: dict[str, Integers] = {}
+    refers_to: dict[str, Integers] = {}
     for table in tables.tables[1:]:
         refers = _keys(rows[table.name], str(table.foreign_key)) - 1
         above = rows[str(table.parent)].num_rows
@@ -192,10 +197,24 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
         own = np.where(count[chosen] > 0, begin[np.maximum(parent[chosen], 0)] + rank, -1)
         at = {name: places[chosen] for name, places in at.items()} | {table.name: own}
         weight = (weight / copies)[chosen]
+        refers_to[table.name] = refers
+    counted = {
+        f"{table.name}.{one.name}": np.minimum(
+            np.bincount(
+                refers_to[one.table][one.holds(rows[one.table], tables.table(one.table).schema)],
+                minlength=rows[table.name].num_rows,
+            ),
+            one.max,
+        )
+        for table in tables.tables
+        for one in table.aggregates
+    }
     columns = []
     for name in tables.flat.names:
         table_name, column = name.split(".", 1)
-        if table_name in rows and column in numbers and column not in rows[table_name].column_names:
+        if name in counted:
+            values = pa.array(counted[name])
+        elif table_name in rows and column in numbers and column not in rows[table_name].column_names:
             values = pa.array(numbers[column])
         else:
             values = rows[table_name].column(column).combine_chunks()

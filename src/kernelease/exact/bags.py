@@ -69,15 +69,23 @@ class Shape:
 class PathColumn(Private):
     """A column of paths: codes of a table's rows, or of how many records of it a parent has; those of a sibling."""
 
-    __slots__ = ("codes", "missing", "number", "sibling", "table")
+    __slots__ = ("chosen", "codes", "missing", "number", "sibling", "table")
 
     def __init__(
-        self, table: int, codes: NDArray[Any], missing: int, *, number: bool = False, sibling: bool = False
+        self,
+        table: int,
+        codes: NDArray[Any],
+        missing: int,
+        *,
+        number: bool = False,
+        sibling: bool = False,
+        chosen: NDArray[np.bool_] | None = None,
     ) -> None:
         self.table = table  # its place
         self.codes = codes  # of each of its rows; or of 0, 1, …, max_rows records
         self.missing = missing  # the code where there is no such record, or no parent
         self.number, self.sibling = number, sibling
+        self.chosen = chosen  # of each row, whether it is one of those whose number is meant; None: all are
 
 
 @final
@@ -122,6 +130,7 @@ class _Nodes:
     """The records of one table in all persons' trees: row, place of the parent's node, ticks [start, end), sibling."""
 
     row: Integers
+    parent: Integers
     start: Integers
     end: Integers
     sibling: Integers  # the node of the next record of the same parent, the first after the last; −1 for an only one
@@ -163,6 +172,7 @@ class Bags(Private):
         after = np.where(rank + 1 == among, begin[parent], np.arange(len(parent)) + 1)
         return _Nodes(
             row=ranked[first[parent] + rank],
+            parent=parent,
             start=above.start[parent] + ticks * rank // among,
             end=above.start[parent] + ticks * (rank + 1) // among,
             sibling=np.where(among > 1, after, NOBODY),
@@ -181,6 +191,8 @@ class Bags(Private):
         place, nodes = column.table, self._nodes[column.table]
         if column.number:
             number = self._numbers[place]
+            if column.chosen is not None:
+                number = np.bincount(nodes.parent[column.chosen[nodes.row]], minlength=len(number))
             return _codes(column.codes[number], at[self._shapes[place].parent or 0], column.missing)
         here = at[place]
         if column.sibling:
@@ -193,7 +205,8 @@ def _root_nodes(root: Records, ranked: NDArray[np.intp], total: int) -> _Nodes:
     own = root.parent[ranked]  # of the root, its own keys
     first = ranked[(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
     start = total * np.arange(len(first), dtype=np.int64)
-    return _Nodes(row=first, start=start, end=start + total, sibling=np.full(len(first), NOBODY))
+    nobody = np.full(len(first), NOBODY)
+    return _Nodes(row=first, parent=nobody, start=start, end=start + total, sibling=nobody)
 
 
 def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:

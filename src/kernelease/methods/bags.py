@@ -200,14 +200,14 @@ class FittedBags:
         start = len(tables.flat)
         for place, table in zip(tables.places, tables.tables, strict=True):
             if place.parent is None:
-                own, owner = {c: codes[c] for c in (*place.columns, *_numbers(tables, table.name))}, None
+                own, owner = {c: codes[c] for c in (*place.columns, *tables.numbers_of(table.name))}, None
                 size = wanted
             else:
                 above = ancestors[place.parent]
                 number = self._number(tables, place, above, generator)
                 owner = np.repeat(np.arange(len(number)), number)
                 blocks = [b for b in self.measured.siblings if b.block.columns[0] in place.columns]
-                wanted_columns = (*place.columns, *_numbers(tables, table.name))
+                wanted_columns = (*place.columns, *tables.numbers_of(table.name))
                 within = Place(columns=wanted_columns, parent=place.parent, number=place.number, before=place.before)
                 drawn = drawn_records(
                     mixture,
@@ -240,15 +240,6 @@ class FittedBags:
         column = tables.flat.columns[place.number]
         values = column.decode(above[place.number], generator)
         return np.nan_to_num(np.array(values.to_numpy(zero_copy_only=False), dtype=np.float64)).astype(np.int64)
-
-
-def _numbers(tables: Tables, name: str) -> tuple[int, ...]:
-    """The flat columns with the numbers of records that rows of a table have."""
-    return tuple(
-        place.number
-        for place, table in zip(tables.places, tables.tables, strict=True)
-        if table.parent == name and place.number is not None
-    )
 
 
 def _never(domain: TablesDomain, name: str, column: int) -> int | None:

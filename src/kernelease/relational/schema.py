@@ -28,10 +28,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, final
 
-from kernelease.errors import SchemaError, nearest
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer
+from kernelease.table.expressions.logic import parse
 from kernelease.table.schema import NEIGHBOURS, Schema
 from kernelease.table.toml import locate, toml_key, toml_value
 
@@ -46,6 +51,41 @@ _UNIT_KEYS = ("table", "name", "neighbours", "confirmed")
 _TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "constraints", "source", "columns")
 _LATER = ("public", "owner")  # named so that whoever tries them is told
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+_COUNT = re.compile(r"\s*count\(\s*([a-z][a-z0-9_]*)\s*(?:,\s*(\S.*?)\s*)?\)\s*", re.DOTALL)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Aggregate:
+    """How many records of another table a row has that meet a condition; what is above `max` counts as `max`.
+
+    >>> Aggregate(name="elders", table="persons", condition="age >= 65", max=5).text
+    'count(persons, age >= 65)'
+    """
+
+    name: str
+    table: str
+    condition: str | None
+    max: int
+
+    @property
+    def text(self) -> str:
+        """As a schema declares it."""
+        return f"count({self.table}{'' if self.condition is None else f', {self.condition}'})"
+
+    def columns(self, schema: Schema) -> tuple[str, ...]:
+        """The columns of records in its condition."""
+        return () if self.condition is None else parse(self.condition, schema.columns).columns
+
+    def holds(self, records: pa.Table, schema: Schema) -> NDArray[np.bool_]:
+        """Whether each record is counted: (n,). What is not known does not count."""
+        if self.condition is None:
+            return np.ones(records.num_rows, dtype=np.bool_)
+        return parse(self.condition, schema.columns).holds(records)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {"name": self.name, "aggregate": self.text, "max": self.max}
 
 
 @final
@@ -64,6 +104,7 @@ class TableOfRecords:
     foreign_key: str | None = None
     max_rows: int | None = None
     order: str | None = None
+    aggregates: tuple[Aggregate, ...] = ()
 
     @property
     def name(self) -> str:
@@ -78,7 +119,9 @@ class TableOfRecords:
     def to_dict(self) -> dict[str, Any]:
         """The table as JSON can hold it."""
         hangs = {key: getattr(self, key) for key in ("key", "parent", "foreign_key", "max_rows", "order")}
-        return {**{key: value for key, value in hangs.items() if value is not None}, "table": self.schema.to_dict()}
+        declared = {"aggregates": [one.to_dict() for one in self.aggregates]} if self.aggregates else {}
+        kept = {key: value for key, value in hangs.items() if value is not None}
+        return {**kept, **declared, "table": self.schema.to_dict()}
 
 
 @final
@@ -129,6 +172,12 @@ class Tables:
             if table.name == name:
                 return table
         raise SchemaError(f"There is no table {name!r}.{nearest(name, self.names)}")
+
+    def numbers_of(self, name: str) -> tuple[int, ...]:
+        """The flat columns with the numbers of records that rows of a table have, all of them or by a condition."""
+        names = [other.name for other in self.tables if other.parent == name]
+        names += [one.name for one in self.table(name).aggregates]
+        return tuple(self.flat.names.index(f"{name}.{one}") for one in names)
 
     @property
     def siblings(self) -> tuple[int, ...]:
@@ -186,10 +235,11 @@ class Tables:
         for body in data["tables"]:
             if not isinstance(body, Mapping) or "table" not in body:
                 raise SchemaError("Each table of a schema must be an object with its columns.")
-            hangs = {key: value for key, value in body.items() if key != "table"}
+            hangs = {key: value for key, value in body.items() if key not in ("table", "aggregates")}
             if odd := [key for key in hangs if key not in _TABLE_KEYS[:5]]:
                 raise SchemaError(f"A table of a schema has no {str(odd[0])[:40]!r}.")
-            tables.append(TableOfRecords(schema=Schema.from_dict(body["table"]), **hangs))
+            schema = Schema.from_dict(body["table"])
+            tables.append(TableOfRecords(schema=schema, aggregates=_aggregates(schema.name, body), **hangs))
         rest = {key: value for key, value in data.items() if key != "tables"}
         if odd := [key for key in rest if key not in _UNIT_KEYS[1:]]:
             raise SchemaError(f"A schema of tables has no {str(odd[0])[:40]!r}.")
@@ -207,12 +257,14 @@ class Tables:
         parts = [_section("unit", unit | ({} if self.confirmed is None else {"confirmed": self.confirmed}))]
         for table in self.tables:
             head = f"tables.{toml_key(table.name)}"
-            body = {key: value for key, value in table.to_dict().items() if key != "table"}
+            body = {key: value for key, value in table.to_dict().items() if key not in ("table", "aggregates")}
             rules = [rule.text for rule in table.schema.constraints]
             parts.append(_section(head, body | ({"constraints": rules} if rules else {})))
             lines = table.schema.to_toml().split("\n")
             start = next(i for i, line in enumerate(lines) if line.startswith(("[columns", "[source")))
             parts.append("\n".join(re.sub(r"^\[", f"[{head}.", line) for line in lines[start:]))
+            for one in table.aggregates:
+                parts.append(_section(f"{head}.columns.{toml_key(one.name)}", {"aggregate": one.text, "max": one.max}))
         return "\n".join(parts)
 
 
@@ -269,12 +321,82 @@ def _table(name: str, body: object, neighbours: str, folder: Path | None) -> Tab
     if "constraints" in body:
         table["constraints"] = body["constraints"]
     parts = {"table": table, **{key: body[key] for key in ("source", "columns") if key in body}}
+    columns, counted = body.get("columns"), []
+    if isinstance(columns, dict):
+        counted = [{"name": key, **own} for key, own in columns.items() if isinstance(own, dict) and "aggregate" in own]
+        parts["columns"] = {key: own for key, own in columns.items() if key not in [one["name"] for one in counted]}
+    aggregates = _aggregates(name, {"aggregates": counted})
     try:
         schema = Schema._from_toml(parts, folder)  # a table of a schema is read as a schema is
     except SchemaError as error:
         path = error.path[1:] if error.path[:1] == ("table",) else error.path
         raise SchemaError(f"table {name!r}: {error}", path=("tables", name, *path)) from None
-    return TableOfRecords(schema=schema, **{key: body.get(key) for key in _TABLE_KEYS[:5]})
+    hangs = {key: body.get(key) for key in _TABLE_KEYS[:5]}
+    return TableOfRecords(schema=schema, aggregates=aggregates, **hangs)
+
+
+def _aggregates(name: str, body: Mapping[str, Any]) -> tuple[Aggregate, ...]:
+    """The declared aggregates of a table, or a `SchemaError`; other tables are looked at later."""
+    given = body.get("aggregates", [])
+    if not isinstance(given, list):
+        raise _wrong(name, "aggregates", "must be a list.")
+    found = []
+    for one in given:
+        path = ("tables", name, "columns", str(one.get("name")) if isinstance(one, Mapping) else "?")
+        if not isinstance(one, Mapping) or set(one) != {"name", "aggregate", "max"} or type(one["max"]) is not int:
+            told = 'an aggregate has aggregate = "count(TABLE, condition)" and max, a whole number, and nothing else.'
+            raise SchemaError(f"table {name!r}: column {path[-1]!r}: {told}", path=path)
+        read = _COUNT.fullmatch(one["aggregate"]) if isinstance(one["aggregate"], str) else None
+        if read is None or not isinstance(one["name"], str):
+            told = 'aggregate must be "count(TABLE)" or "count(TABLE, condition)"; other aggregates are made of rows.'
+            raise SchemaError(f"table {name!r}: column {path[-1]!r}: {told}", path=path)
+        table, condition = read.groups()
+        found.append(Aggregate(name=one["name"], table=table, condition=condition, max=one["max"]))
+    return tuple(found)
+
+
+def _check_aggregates(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None:
+    """Refuse what can't be counted: of another table's records, by columns whose values have no codes of their own."""
+    children = {other.name: other for other in tables if other.parent == table.name}
+    taken = {*table.schema.order, *children, str(table.key), str(table.foreign_key)}
+    for one in table.aggregates:
+        told = None
+        if one.name in taken:
+            told = "there is a column, key or table of this name."
+        elif one.table not in children:
+            told = f"counts records of {one.table!r}, whose parent is not {table.name!r}.{nearest(one.table, children)}"
+        elif not 1 <= one.max <= (children[one.table].max_rows or 0):
+            told = (
+                f"max must be from 1 to the max_rows of {one.table!r}, {children[one.table].max_rows}; got {one.max}."
+            )
+        else:
+            told = _uncountable(one, children[one.table].schema)
+        if told is not None:
+            path = ("tables", table.name, "columns", one.name)
+            raise SchemaError(f"table {table.name!r}: column {one.name!r}: {told}", path=path)
+        taken.add(one.name)
+
+
+def _uncountable(one: Aggregate, schema: Schema) -> str | None:
+    """Why a condition can't be told of codes, in words; None: it can."""
+    try:
+        names = one.columns(schema)
+    except ParameterError as error:
+        return f"{one.text}: {error}"
+    for name in names:
+        if not _is_exact(schema.column(name)):
+            return (
+                f"{one.text}: {name!r} is counted in cells, and not value by value. Conditions are about categories, "
+                "booleans, and integers of a short range without cells."
+            )
+    return None
+
+
+def _is_exact(column: Column) -> bool:
+    """Whether each value has a code of its own."""
+    if isinstance(column, Integer):
+        return column.size - int(column.nullable) == column.levels.number
+    return column.tag in ("category", "boolean")
 
 
 def _check_known(name: str, body: Mapping[str, Any]) -> None:
@@ -286,14 +408,6 @@ def _check_known(name: str, body: Mapping[str, Any]) -> None:
             raise _wrong(
                 name, key, f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{nearest(key, _TABLE_KEYS)}"
             )
-    columns = body.get("columns")
-    if isinstance(columns, dict):
-        for column, declared in columns.items():
-            if isinstance(declared, dict) and "aggregate" in declared:
-                told = "aggregate is not part of this version: the number of records is a column already. Remove it."
-                raise SchemaError(
-                    f"table {name!r}: column {column!r}: {told}", path=("tables", name, "columns", column)
-                )
 
 
 def _in_order(tables: Sequence[TableOfRecords], root: str) -> list[TableOfRecords]:
@@ -325,6 +439,7 @@ def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[s
             raise _wrong(table.name, None, "its name is taken, or names no file.")
         _check_root(table) if not seen else _check_records(table, seen, tables)
         _check_keys(table, tables)
+        _check_aggregates(table, tables)
         seen[table.name] = table
     return Tables(tables=tuple(tables), name=name, **settings)
 
@@ -416,6 +531,9 @@ def _flatten(tables: Tables) -> tuple[Schema, tuple[Place, ...]]:
                 numbers[child.name] = len(columns)
                 name = f"{table.name}.{child.name}"
                 columns.append(_number(name, child.max_rows or 1, nullable=table.parent is not None))
+        for one in table.aggregates:
+            numbers[f"{table.name}.{one.name}"] = len(columns)
+            columns.append(_number(f"{table.name}.{one.name}", one.max, nullable=table.parent is not None))
     flat = Schema(tuple(columns), name=tables.name, neighbours=tables.neighbours, confirmed=tables.confirmed)
     return flat, tuple(places)
 
@@ -428,6 +546,7 @@ def _number(name: str, most: int, *, nullable: bool) -> Column:
 def _with_numbers(tables: Tables, place: Place, numbers: Mapping[str, int], index: int) -> tuple[int, ...]:
     name = tables.tables[index].name
     own = [numbers[child.name] for child in tables.tables if child.parent == name]
+    own += [numbers[f"{name}.{one.name}"] for one in tables.tables[index].aggregates]
     return (*place.before, *place.columns, *own)
 
 

@@ -15,7 +15,7 @@ from kernelease.exact.encode import NarrowColumn, finer_columns
 from kernelease.exact.private import EncodedRows, Private
 from kernelease.exact.rows import PrivateRows, PrivateTable
 from kernelease.measured.looks import ticked
-from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables
+from kernelease.relational.schema import WEIGHT, Aggregate, TableOfRecords, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.partitioned import Partitioned
@@ -131,7 +131,25 @@ class _Persons(Private):
                 return PathColumn(
                     number, self._records[number].codes_of(own.columns.index(place), column), column.missing
                 )
+        for table in tables.tables:
+            for one in table.aggregates:
+                if column.name == f"{table.name}.{one.name}":
+                    return self._aggregate(one, column)
         raise ParameterError(f"There is no column {column.name!r} in any of the tables.")
+
+    def _aggregate(self, aggregate: Aggregate, column: Column) -> PathColumn:
+        """How many of a parent's kept records meet a condition. Each value of its columns has a code of its own."""
+        tables, number = self._tables, self._tables.names.index(aggregate.table)
+        records, most = self._records[number].records, tables.tables[number].max_rows or 0
+        own, wanted = tables.places[number].columns, aggregate.columns(tables.tables[number].schema)
+        values = {
+            name: tables.flat.columns[own[place]].decode(records.codes[place], np.random.default_rng(0))  # no draw
+            for place, name in enumerate(tables.tables[number].schema.names)
+            if name in wanted
+        }
+        chosen = aggregate.holds(pa.table(values), tables.tables[number].schema) if values else None
+        codes = column.encode(pa.array(np.minimum(np.arange(most + 1), aggregate.max)))
+        return PathColumn(number, codes, column.missing, number=True, chosen=chosen)
 
     def _read(self) -> None:
         keys: dict[str, Keys] = {}
