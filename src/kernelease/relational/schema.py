@@ -439,8 +439,9 @@ def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[s
             raise _wrong(table.name, None, "its name is taken, or names no file.")
         _check_root(table) if not seen else _check_records(table, seen, tables)
         _check_keys(table, tables)
-        _check_aggregates(table, tables)
         seen[table.name] = table
+    for table in tables:
+        _check_aggregates(table, tables)
     return Tables(tables=tuple(tables), name=name, **settings)
 
 
