@@ -136,3 +136,11 @@ def test_one_table_is_declared_otherwise() -> None:
 def test_strangers_documents_are_refused(document) -> None:
     with pytest.raises(SchemaError):
         Tables.from_dict(document)
+
+
+@pytest.mark.parametrize("given", [3, [4], [{"name": "old", "aggregate": 5, "max": 1}], [{"name": 1}]])
+def test_strangers_aggregates_are_refused(given) -> None:
+    document = Tables.parse(GOOD).to_dict()
+    document["tables"][0]["aggregates"] = given
+    with pytest.raises(SchemaError, match="table 'homes'"):
+        Tables.from_dict(document)
