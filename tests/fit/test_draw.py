@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import ParameterError
-from kernelease.fit.mixtures.draw import draw_rows, swapped
+from kernelease.fit.mixtures.draw import draw_rows, member_rows, swapped
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 
@@ -92,3 +92,15 @@ def test_one_column_alone() -> None:
 def test_no_rows_are_refused() -> None:
     with pytest.raises(ParameterError, match="at least 1"):
         draw_rows(mixture(), 0, np.random.default_rng(0))
+
+
+def test_rows_of_narrow_components_hold_no_value_that_is_far_from_theirs() -> None:
+    """What rounding owes an atom goes to a component that has it, not to the next one of any kind."""
+    places, atoms = np.linspace(0.0, 1.0, 300), np.linspace(0.0, 1.0, 150)
+    p = np.exp(-0.5 * ((places[:, None] - atoms) / 0.02) ** 2) + 1e-6
+    p /= p.sum(axis=1, keepdims=True)
+    members = np.full(300, 20)
+    rows = member_rows((p, p), members, np.random.default_rng(0))
+    away = np.abs(atoms[rows] - np.repeat(places, members))
+    assert (away <= 0.2).all()
+    assert np.abs(np.bincount(rows[0], minlength=150) - 20 * p.sum(axis=0)).max() < 2.0

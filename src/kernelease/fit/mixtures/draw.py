@@ -37,6 +37,7 @@ MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each 
 # Half or twice as many change no table's error by more than chance (docs/research.md: Tables: constants that matter)
 _FEWEST, _PARTS, _TAKEN = 16, 256, 0.3
 _TOGETHER = 1000  # limit: swaps whose places are looked up at once: few enough to stay in the processor's cache
+_NEARLY = 0.999  # limit: of a row that is owed to a value
 _LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
 
 
@@ -413,23 +414,29 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     """For each column, how many members of each component get each atom: (M, atoms).
 
     Every component gets what it expects of each atom, rounded up or down, and passes its rounding errors on to the next
-    one, so that those of the whole column stay below a row or so. The order of components is random, for each column
-    anew: rounding then ties no two columns together.
+    one, so that those of the whole column stay below a row or so. Components stand in the order of their mean atoms:
+    the next one is much like the one before. What it rounds up is what it has a large part of, and what is owed: a
+    value that it hardly has is left to others, however much of it is owed.
     """
     widest = max(p.shape[1] for p in columns)
     expected = np.stack([np.pad(p, ((0, 0), (0, widest - p.shape[1]))) for p in columns]) * members[:, None]
     numbers = np.floor(expected).astype(np.int64)
     left = members - numbers.sum(axis=2)  # (columns, M)
     places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
-    orders = np.stack([generator.permutation(len(members)) for _ in columns], axis=1)
+    orders = np.stack([_by_mean(p, generator) for p in columns], axis=1)
     for order in orders:  # one component of each column
-        carried += expected[places, order] - numbers[places, order]
-        owed = np.where(expected[places, order] > 0.0, carried, -np.inf)  # never an atom that can't be
-        rank = np.argsort(np.argsort(-owed, axis=1, kind="stable"), axis=1)
+        part, owed = expected[places, order] - numbers[places, order], np.clip(carried, -_NEARLY, _NEARLY)
+        rank = np.argsort(np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable"), axis=1)
         more = rank < left[places, order][:, None]
         numbers[places, order] += more
-        carried -= more
+        carried += part - more
     return [number[:, : p.shape[1]] for number, p in zip(numbers, columns, strict=True)]
+
+
+def _by_mean(p: Floats, generator: np.random.Generator) -> Integers:
+    """Components in the order of the mean number of their atoms, those alike in random order: (M, atoms) → (M,)."""
+    means = np.round(p @ np.arange(p.shape[1]), 1)
+    return np.lexsort((generator.random(len(p)), means))
 
 
 def _with_unheld(rows: Integers, mixture: "Mixture", generator: np.random.Generator) -> Integers:

@@ -341,7 +341,10 @@ class _Task:
             told = _told(fitted, columns, compounds)
             columns, levels = compounds.one_ways(columns), (None,) * len(compounds.own)
             fine, blocks = compounds.blocks(fine), compounds.blocks(fitted.blocks)
-            fitted = dataclasses.replace(fitted, sizes=compounds.sizes, blocks=blocks, ordered=(), laid=(), moments=())
+            ordered = tuple(fitted.ordered[column] for column in compounds.own) if fitted.ordered else ()
+            fitted = dataclasses.replace(
+                fitted, sizes=compounds.sizes, blocks=blocks, ordered=ordered, laid=(), moments=()
+            )
         details = tuple(Detail.of(block, noisy.rows) for block in fine)
         return cls(noisy=fitted, details=details, columns=columns, told=told, levels=levels)
 
