@@ -3,9 +3,13 @@
     python benchmarks/texture.py [--runs 5] [--only maps,bank] [--write]
 
 ε = 1, δ = 1e-9, defaults, no target; mean and worst of some runs, each with fresh noise. Generated tables need nothing;
-public ones are looked at where they are at hand (../shared). With --write the page goes to docs/benchmarks-texture.md.
+public ones are looked at where they are at hand (../shared). Every run is a line of benchmarks/out/texture.jsonl, which
+is begun anew unless there is an --add: so tables can be run apart. With --write the page of all of them goes to
+docs/benchmarks-texture.md.
 """
 
+import dataclasses
+import json
 import re
 import subprocess
 import sys
@@ -31,19 +35,18 @@ from kernelease.table.schema import Schema
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = ROOT / "docs" / "benchmarks-texture.md"
+RUNS = ROOT / "benchmarks" / "out" / "texture.jsonl"
 TOOLS = TABLES.parent.parent / "tools"
 PRIVACY = (1.0, 1e-9)
 ROWS = 50_000
 FEW_ROWS = 548
 INTRODUCTION = """# Texture
 
-What gives synthetic rows away, by `make bench-texture`: ε = 1, δ = 1e-9, defaults, no target, mean and worst of {runs}
+What gives synthetic rows away, by `make bench-texture`: ε = 1, δ = 1e-9, defaults, no target, mean and worst of so many
 runs. Where a figure is of the real rows, it stands in the line. ✗: farther than it should be.
 
-| table | what | mean | worst | asked |
+| table (runs) | what | mean | worst | asked |
 | --- | --- | --- | --- | --- |"""
-
-Figures: TypeAlias = dict[str, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -235,13 +238,21 @@ def released(data: Any, schema: Any) -> tuple[pa.Table, float]:
     return rows, time.process_time() - start
 
 
-def lines(name: str, runs: int) -> Iterator[str]:
-    """The lines of one table."""
-    found: dict[str, tuple[Asked, list[float]]] = {}
-    for _ in range(runs):
-        for asked, value in _generated(name) if name in GENERATED else _public(name):
-            found.setdefault(asked.name, (asked, []))[1].append(value)
-    yield from (asked.line(name, values) for asked, values in found.values())
+def run(name: str) -> None:
+    """One release of a table: its figures become a line of the file."""
+    found = _generated(name) if name in GENERATED else _public(name)
+    line = {"table": name, "figures": [[dataclasses.asdict(asked), value] for asked, value in found]}
+    with RUNS.open("a") as file:
+        file.write(json.dumps(line) + "\n")
+
+
+def lines() -> Iterator[str]:
+    """The lines of the page, of all runs."""
+    runs = [json.loads(line) for line in RUNS.read_text().splitlines()]
+    for name in (name for name in (*GENERATED, *PUBLIC) if any(one["table"] == name for one in runs)):
+        own = [one["figures"] for one in runs if one["table"] == name]
+        for figures in zip(*own, strict=True):
+            yield Asked(**figures[0][0]).line(f"{name} ({len(own)})", [value for _, value in figures])
 
 
 def _generated(name: str) -> Iterator[tuple[Asked, float]]:
@@ -283,20 +294,21 @@ def _number(pattern: str, text: str) -> float:
 def main(
     runs: Annotated[int, typer.Option(help="Releases of each table.")] = 5,
     only: Annotated[str, typer.Option(help="Tables, by commas.")] = "",
+    add: Annotated[bool, typer.Option(help="Add to the runs of the file.")] = False,
     write: Annotated[bool, typer.Option(help="Write the page.")] = False,
 ) -> None:
     """Print a line for each figure."""
     here = [name for name in PUBLIC if (TABLES / f"{name}_train.csv.gz").exists() and TOOLS.exists()]
-    wanted = only.split(",") if only else [*GENERATED, *here]
-    page = [INTRODUCTION.format(runs=runs)]
-    print(page[0])
-    for name in wanted:
-        for line in lines(name, runs):
-            print(line, flush=True)
-            page.append(line)
-    page += ["", f"{described()}.", ""]
+    RUNS.parent.mkdir(exist_ok=True)
+    if not add:
+        RUNS.unlink(missing_ok=True)
+    for name in (only.split(",") if only else [*GENERATED, *here]) * runs:
+        run(name)
+        print(f"{name}: a run is in {RUNS}", flush=True)
+    page = "\n".join([INTRODUCTION, *lines(), "", f"{described()}.", ""])
+    print(page)
     if write:
-        PAGE.write_text("\n".join(page))
+        PAGE.write_text(page)
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ MOST_PLACES = 50_000_000  # limit: rows times sets of three or four: where each 
 # Half or twice as many change no table's error by more than chance (docs/research.md: Tables: constants that matter)
 _FEWEST, _PARTS, _TAKEN = 16, 256, 0.3
 _TOGETHER = 1000  # limit: swaps whose places are looked up at once: few enough to stay in the processor's cache
-_NEARLY = 0.999  # limit: of a row that is owed to a value
+_NEARLY = 0.999  # limit: of half a row that is owed to a value: then it is given
 _LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
 
 
@@ -425,7 +425,7 @@ def _numbers(columns: Sequence[Floats], members: Integers, generator: np.random.
     places, carried = np.arange(len(columns)), np.zeros((len(columns), widest))
     orders = np.stack([_by_mean(p, generator) for p in columns], axis=1)
     for order in orders:  # one component of each column
-        part, owed = expected[places, order] - numbers[places, order], np.clip(carried, -_NEARLY, _NEARLY)
+        part, owed = expected[places, order] - numbers[places, order], np.clip(2.0 * carried, -_NEARLY, _NEARLY)
         rank = np.argsort(np.argsort(-part * (1.0 + owed) / (1.0 - owed), axis=1, kind="stable"), axis=1)
         more = rank < left[places, order][:, None]
         numbers[places, order] += more
