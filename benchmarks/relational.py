@@ -29,7 +29,7 @@ from kernelease.answers.tables import key_problems
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import count_noise
 from kernelease.privacy.accounting import Privacy
-from kernelease.privacy.neighbours import Neighbours
+from kernelease.privacy.sensitivity import Neighbours
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.several import private_tables
