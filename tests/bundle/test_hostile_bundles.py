@@ -166,8 +166,8 @@ def test_an_unknown_file_in_a_folder_is_refused_by_name(tmp_path: Path, name: st
 
 
 def test_what_is_no_bundle_at_all(tmp_path: Path) -> None:
-    for path in (tmp_path / "nowhere", Path("a\0b")):
-        with pytest.raises(BundleError, match="can't be read"):
+    for path, words in ((tmp_path / "nowhere", "There is no bundle"), (Path("a\0b"), "can't be read")):
+        with pytest.raises(BundleError, match=words):
             read_bundle(path)
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path / "pipe", Path("/dev/zero")):
