@@ -8,6 +8,7 @@ light and dark and on paper, and axe looks at each. The noise is the operating s
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import chdir
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,8 +33,8 @@ def _filter(page: Any) -> None:
     page.evaluate("window.scrollBy(0, document.querySelector('#filter-title').getBoundingClientRect().top - 64)")
 
 
-def _cards(page: Any) -> None:
-    page.evaluate("window.scrollBy(0, document.querySelector('#panel-columns h2').getBoundingClientRect().top - 64)")
+def _below(page: Any) -> None:
+    page.evaluate("window.scrollBy(0, document.querySelector('section.current h2').getBoundingClientRect().top - 64)")
 
 
 def _paper(page: Any) -> None:
@@ -55,37 +56,43 @@ class State:
 
 STATES = {
     "explorer-what": State(page="6", panel="what"),
-    "explorer-columns": State(page="6", panel="columns", arrange=_cards),
+    "explorer-columns": State(page="6", panel="columns", arrange=_below),
     "explorer-pairs": State(page="6", panel="pairs"),
     "explorer-filter": State(page="6", panel="pairs", arrange=_filter),
     "explorer-ask": State(page="6", panel="ask?what=probability&event=hours+%3E+40&by=education", dark=True),
     "explorer-officer": State(page="6", panel="officer"),
     "explorer-compared": State(page="compared", panel="compare"),
-    "explorer-phone-columns": State(page="6", panel="columns", size=PHONE, arrange=_cards),
+    "explorer-phone-columns": State(page="6", panel="columns", size=PHONE, arrange=_below),
     "explorer-phone-ask": State(page="6", panel="ask?what=probability&event=hours+%3E+40", size=PHONE),
     "explorer-phone-dark": State(page="66", panel="pairs", size=PHONE, dark=True),
     "explorer-print": State(page="6", panel="what", size=PAPER, arrange=_paper),
-    "explorer-66-columns": State(page="66", panel="columns", dark=True, arrange=_cards),
+    "explorer-66-columns": State(page="66", panel="columns", dark=True, arrange=_below),
     "explorer-66-pairs": State(page="66", panel="pairs"),
     "explorer-200-columns": State(page="200", panel="columns"),
     "explorer-200-pairs": State(page="200", panel="pairs"),
-    "explorer-vectors": State(page="vectors", panel="points"),
-    "explorer-classes": State(page="classes", panel="points"),
+    "explorer-vectors": State(page="vectors", panel="points", arrange=_below),
+    "explorer-classes": State(page="classes", panel="points", arrange=_below),
     "explorer-tables": State(page="tables", panel="what"),
 }
 
 
 def _pages(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every page that a picture is of."""
-    people = releases.signed(releases.people()[0], folder)
-    yield "6", report_bundle(people, folder / "6.html")[0]
-    first, second = (save(one, folder / str(place)) for place, one in enumerate(releases.years()))
-    yield "compared", report_bundle(first, folder / "compared.html", compare=second)[0]
+    """Every page that a picture is of. Commands on them name the bundle as it is called in that folder."""
+    with chdir(folder):
+        made = [(name, path.resolve()) for name, path in _written()]
+    yield from made
+
+
+def _written() -> Iterator[tuple[str, Path]]:
+    people = releases.signed(releases.people()[0], Path())
+    yield "6", report_bundle(people, "6.html")[0]
+    first, second = (save(one, str(place)) for place, one in enumerate(releases.years()))
+    yield "compared", report_bundle(first, "compared.html", compare=second)[0]
     for columns in (66, 200):
-        yield str(columns), report_release(releases.wide(columns), folder / f"{columns}.html")
+        yield str(columns), report_release(releases.wide(columns), f"{columns}.html")
     for name in ("vectors", "classes"):
-        yield name, report_release(getattr(releases, name)(), folder / f"{name}.html")
-    yield "tables", report_bundle(releases.tables(folder), folder / "tables.html")[0]
+        yield name, report_release(getattr(releases, name)(), f"{name}.html")
+    yield "tables", report_bundle(releases.tables(Path()), "tables.html")[0]
 
 
 def draw_pictures() -> None:
