@@ -267,8 +267,7 @@ def _changed(tables: Tables, cap: int, block: Counts) -> float:
         rows = {"first": pd.DataFrame({"key": names, "kind": [True] * len(names)})}
         for name, parent in zip(tables.names[1:], tables.names[:-1], strict=True):
             above = rows[parent].key.to_numpy()
-            first = above[:1] if parent != "first" else above
-            keys = np.repeat(first, 2 * cap)
+            keys = np.repeat(above if parent == "first" else above[:: 2 * cap], 2 * cap)
             rows[name] = pd.DataFrame({"key": np.arange(len(keys)), "of": keys, "kind": np.arange(len(keys)) % 3 == 0})
         frames[len(names)] = private_tables(rows, tables, seed=PublicSeed(0))
     with_, without = (frames[n].counts()._counter([block])[0].astype(float) for n in (2, 1))

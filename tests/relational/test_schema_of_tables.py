@@ -77,6 +77,7 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
     ("count(people, age > 64)", "sum(people, age)", 11, "must be"),
     ("count(people, age > 64)", "count(visits)", 11, "whose parent is not 'homes'"),
     ("count(people, age > 64)", "count(people, agee > 64)", 11, "agee"),
+    ("count(people, age > 64)", "count(people, 1 < 2)", 11, "count(people, 1 < 2)"),
     ("max = 3\n", "max = 5\n", 11, "from 1 to the max_rows"),
     ("max = 3\n", "max = 2.5\n", 11, "a whole number"),
     ("columns.elders]", "columns.people]", 11, "of this name"),

@@ -320,8 +320,8 @@ def _table(name: str, body: object, neighbours: str, folder: Path | None) -> Tab
     table = {"name": name, "neighbours": neighbours if neighbours in NEIGHBOURS else NEIGHBOURS[0]}
     if "constraints" in body:
         table["constraints"] = body["constraints"]
-    parts = {"table": table, **{key: body[key] for key in ("source", "columns") if key in body}}
-    columns, counted = body.get("columns"), []
+    parts: dict[str, Any] = {"table": table, **{key: body[key] for key in ("source", "columns") if key in body}}
+    columns, counted = body.get("columns"), list[dict[str, Any]]()
     if isinstance(columns, dict):
         counted = [{"name": key, **own} for key, own in columns.items() if isinstance(own, dict) and "aggregate" in own]
         parts["columns"] = {key: own for key, own in columns.items() if key not in [one["name"] for one in counted]}
@@ -360,7 +360,7 @@ def _check_aggregates(table: TableOfRecords, tables: Sequence[TableOfRecords]) -
     children = {other.name: other for other in tables if other.parent == table.name}
     taken = {*table.schema.order, *children, str(table.key), str(table.foreign_key)}
     for one in table.aggregates:
-        told = None
+        told: str | None
         if one.name in taken:
             told = "there is a column, key or table of this name."
         elif one.table not in children:
@@ -383,6 +383,8 @@ def _uncountable(one: Aggregate, schema: Schema) -> str | None:
         names = one.columns(schema)
     except ParameterError as error:
         return f"{one.text}: {error}"
+    if one.condition is not None and not names:
+        return f"{one.text}: the condition names no column of {one.table!r}."
     for name in names:
         if not _is_exact(schema.column(name)):
             return (
