@@ -15,11 +15,19 @@ from kernelease.ledgers import MemoryLedger
 from kernelease.privacy import Neighbours, NoiseSource, Privacy, PrivacyFilter, Sensitivity
 from kernelease.privacy.mechanisms import exceed
 from kernelease.privacy.sensitivity import ROWS
-from kernelease.private_tests import PermutedStatistics
+from kernelease.private_tests import (
+    GroupStatistic,
+    KernelCovariance,
+    KernelDistance,
+    PairStatistic,
+    PermutedStatistics,
+    RankAgreement,
+    RankDistance,
+)
 from kernelease.table.atom_features import AtomFeatures, PairFeatures
 
 PRIVACY = Privacy(epsilon=1.0, delta=0.0)
-STEP = 1000  # Δ, in integers
+STEP = 1000  # how far one row moves each number, in integers
 OTHERS = 39
 RANK = 20  # the middle one of so many has little noise of its own: no other shows more
 LEVEL = 0.15  # in `tables`, replacing a row brings the statistic down and this quantile of the others up
@@ -47,8 +55,8 @@ def bound(worlds: tuple[World, World], noise: NoiseSource, trials: int) -> float
     return epsilon_bound(a, b)
 
 
-def numbers(observed: int, others: int, step: int = STEP) -> World:
-    """The statistic and all the others at given places, charged for a step."""
+def numbers(observed: int, others: int, step: int = 2 * STEP) -> World:
+    """The statistic and all the others at given places, charged for how far their difference may move."""
     charged = Sensitivity(l2=float(step), l1=float(step), neighbours=Neighbours.REPLACE_ONE)
 
     def run(noise: NoiseSource) -> int:
@@ -59,41 +67,37 @@ def numbers(observed: int, others: int, step: int = STEP) -> World:
 
 
 def mechanism(effort: Effort) -> Verdict:
-    """One row moves the statistic up by Δ, and every other one down by Δ."""
+    """One row moves the statistic up by a step, and every other one down by a step."""
     trials = TRIALS[effort]
 
-    def worlds(step: int = STEP) -> tuple[World, World]:
+    def worlds(step: int = 2 * STEP) -> tuple[World, World]:
         return numbers(0, STEP, step), numbers(STEP, 0, step)
 
     return judged(
         trials=2 * trials,
         claim=PRIVACY.epsilon,
         real=bound(worlds(), BulkNoise(), trials),
-        twins={"charged for the statistic alone": bound(worlds(STEP // 2), BulkNoise(), trials)},
+        twins={"charged for the statistic alone": bound(worlds(STEP), BulkNoise(), trials)},
         symbol="ε",
         sharp=0.5 if effort is Effort.FAST else 0.7,
     )
 
 
-def tables(rows: int, last: int) -> World:
-    """dpMMD of two tables that have nothing in common, but for the last row of the first."""
+def tables(rows: int, part: GroupStatistic, last: int) -> World:
+    """Two tables that have nothing in common, but for the last row of the first."""
     first, second = np.ones((rows, 1), dtype=np.int64), np.zeros((rows, 1), dtype=np.int64)
     first[-1] = last
     return statistic(
-        lambda generator: PermutedStatistics.distances(
-            first, second, PairFeatures(columns=(FEATURES,)), draws=OTHERS, generator=generator
-        )
+        lambda generator: PermutedStatistics.of_groups(first, second, [part], draws=OTHERS, generator=generator)
     )
 
 
-def pairs(rows: int, last: int) -> World:
-    """dpHSIC of two columns that are one and the same, but for the last row."""
+def pairs(rows: int, part: PairStatistic, last: int) -> World:
+    """Two columns that are one and the same, but for the last row."""
     first = np.arange(rows) % 2
     codes = np.stack([first, first], axis=1)
     codes[-1, 1] = last
-    return statistic(
-        lambda generator: PermutedStatistics.covariances(codes, (FEATURES, FEATURES), draws=OTHERS, generator=generator)
-    )
+    return statistic(lambda generator: PermutedStatistics.of_pairs(codes, [part], draws=OTHERS, generator=generator))
 
 
 def statistic(make: Callable[[np.random.Generator], PermutedStatistics]) -> World:
@@ -106,27 +110,34 @@ def statistic(make: Callable[[np.random.Generator], PermutedStatistics]) -> Worl
     return run
 
 
-def on_rows(effort: Effort) -> Verdict:
-    """Both statistics on neighbouring tables; the twins take the kernel's diameter for the statistic's sensitivity."""
-    trials = TRIALS[effort]
-    both = {"MMD": partial(tables, 6), "HSIC": partial(pairs, 8)}
+STATISTICS: dict[str, Callable[[int], World]] = {
+    "MMD": partial(tables, 6, KernelDistance(PairFeatures(columns=(FEATURES,)))),
+    "ranks of two tables": partial(tables, 6, RankDistance(2)),
+    "HSIC": partial(pairs, 8, KernelCovariance((FEATURES, FEATURES))),
+    "ranks of two columns": partial(pairs, 8, RankAgreement((2, 2))),
+}
 
-    def typed(squared: Any, size: Any) -> Sensitivity:
+
+def on_rows(effort: Effort) -> Verdict:
+    """Statistics on neighbouring tables; the twins take how far two atoms are apart for the sensitivity."""
+    trials = TRIALS[effort]
+
+    def typed(squared: Any, size: Any, *, line: bool = False) -> Sensitivity:
         step = float(np.sqrt(np.prod(squared)))
         return Sensitivity(l2=step, l1=step, neighbours=Neighbours.REPLACE_ONE)
 
-    def found(make: Callable[[int], World]) -> float:
-        return bound((make(0), make(1)), BulkNoise(), trials)
+    def found(make: Callable[[int], World], noise: NoiseSource) -> float:
+        return bound((make(0), make(1)), noise, trials)
 
-    real = max(found(make) for make in both.values())
+    real = max(found(make, BulkNoise()) for make in STATISTICS.values())
     with (
         mock.patch("kernelease.private_tests.mean_distance_sensitivity", typed),
         mock.patch("kernelease.private_tests.covariance_sensitivity", typed),
     ):
-        twins = {f"{name} charged as one row's features": found(make) for name, make in both.items()}
-    quiet = bound((tables(6, 0), tables(6, 1)), QuietNoise(0.2), trials)
+        twins = {f"{name} charged as one row's": found(make, BulkNoise()) for name, make in STATISTICS.items()}
+    quiet = found(STATISTICS["MMD"], QuietNoise(0.2))
     return judged(
-        trials=4 * trials,
+        trials=2 * len(STATISTICS) * trials,
         claim=PRIVACY.epsilon,
         real=real,
         twins={**twins, "a fifth of the noise": quiet},

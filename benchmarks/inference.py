@@ -1,16 +1,15 @@
 """How often the intervals of releases hold the truth, and how long they are beside the errors that answers really have.
 
-    python benchmarks/inference.py --repeats 200 --jobs 16 --results FILE [--first 0] [--report] [--each] [--write]
+    python benchmarks/inference.py --repeats 100 --jobs 2 [--laws predictors adult] [--again WORDS] [--page]
 
-Each repeat draws a table from a law, releases it and asks all questions of questions.py, about the table itself and
-about the law. The result of each is a line of JSON in FILE; a run that was stopped goes on where it ended, and files of
-several machines (with other repeats: --first) are joined by `cat`. Then, or with --report alone, the tables are
-printed; --write puts them into docs/answers.md. Answers come from noisy counts: the synthetic rows, which say only
+Each repeat draws a table from a law (of Adult, it is the table itself), releases it and asks all questions, about the
+table and about the law. Releases are kept as bundles in benchmarks/out/releases, and answers as lines of JSON beside
+them: a run that was stopped goes on where it ended, and after a change of the answers `--again` asks the same releases
+anew, all questions or those whose words hold WORDS. Answers come from noisy counts: the synthetic rows, which say only
 how a population varies, are those of a rough fit. Noise comes from seeds, so that the tables can be made again.
 """
 
 import argparse
-import itertools
 import json
 import math
 import multiprocessing
@@ -20,8 +19,8 @@ import time
 import warnings
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -31,120 +30,142 @@ import pyarrow as pa
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
 import kernelease as ke
-from benchmarks import households, predictors, workers
-from benchmarks.predictors import PREDICTORS
-from benchmarks.questions import HOUSEHOLDS, WORKERS, Question, arrays
+from benchmarks import households, predictors
+from benchmarks.questions import HOUSEHOLDS, Question, arrays
 from kernelease.table import Schema
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "answers.md"
-PAGE = DOCUMENT.with_name("benchmarks-inference.md")
-HELD = """# Intervals over three kinds of predictor
-
-Written by `python benchmarks/inference.py --laws predictors --page`. Each cell: how often 95 % intervals hold, of all
-answers; half their length over 1.96 root mean squared errors; in brackets the share that says little. Numbers are
-even, log-normal (skewed), or 0 for nine in ten (spiked).
-
-"""
-OPENING, CLOSING = "<!-- written by benchmarks/inference.py -->\n", "<!-- end -->"
+OUT = Path(__file__).resolve().parent / "out"
 DELTA = 1e-6
 LEVEL, Z = 0.95, 1.96
 LAW = 2_000_000  # rows that stand for the law: their own sampling error is 1/8 of that of 30,000
+FEW = 5  # answers that say something, of which a length is told
 WORDS = {"table": "about the table itself", "population": "about the law it was drawn from"}
-TARGETS = tuple(WORDS)
 METHOD = ke.Interactions(solver=ke.fit.MixtureSolver().rough())
+SETTINGS = ((5_000, 1.0), (30_000, 1.0), (30_000, 5.0))
 
 
 @dataclass(frozen=True)
 class Setup:
     """A law of tables, what is asked of them, and the numbers of rows and ε of its releases."""
 
-    schema: Schema
+    schema: Callable[[], Schema]
     draw: Callable[[int, np.random.Generator], pa.Table]
     questions: Sequence[Question]
-    settings: Sequence[tuple[int, float]]
+    settings: Sequence[tuple[int, float]] = SETTINGS
+    targets: Sequence[str] = ("table", "population")
+    method: ke.Interactions = field(default=METHOD)
 
 
 SETUPS = {
-    "households": Setup(
-        households.SCHEMA,
-        households.households,
-        HOUSEHOLDS,
-        [(rows, epsilon) for rows in (5_000, 30_000) for epsilon in (0.3, 1.0, 5.0)],
+    "predictors": Setup(lambda: predictors.SCHEMA, predictors.predictors, predictors.PREDICTORS),
+    "adult": Setup(
+        predictors.adult_schema,
+        lambda rows, generator: predictors.adult(),
+        predictors.ADULT,
+        settings=((0, 0.5), (0, 1.0)),
+        targets=("table",),
     ),
-    "workers": Setup(
-        workers.SCHEMA,
-        workers.workers,
-        WORKERS,
-        [(rows, epsilon) for rows in (2_000, 20_000) for epsilon in (0.1, 1.0)],
-    ),
-    "predictors": Setup(
-        predictors.SCHEMA, predictors.predictors, PREDICTORS, [(5_000, 1.0), (30_000, 1.0), (30_000, 5.0)]
-    ),
+    "households": Setup(lambda: households.SCHEMA, households.households, HOUSEHOLDS),
 }
 Unit = tuple[str, int, float, int]  # a setup, rows, ε and a repeat: one release
 
 
 @lru_cache
-def law(name: str) -> tuple[tuple[float, ...], ...]:
+def law(name: str) -> dict[str, tuple[float, ...]]:
     """What is true of the law, for each question."""
     rows = arrays(SETUPS[name].draw(LAW, np.random.default_rng(10**6)))
-    return tuple(tuple(map(float, question.truth(rows))) for question in SETUPS[name].questions)
+    return {one.words: tuple(map(float, one.truth(rows))) for one in SETUPS[name].questions}
 
 
-def released(unit: Unit) -> dict[str, Any]:
-    """One release and its answers, each as [value, low, high, truth, says little] for both targets."""
+def draw(unit: Unit) -> pa.Table:
+    """The private table of a unit."""
+    name, rows, _, repeat = unit
+    return SETUPS[name].draw(rows, np.random.default_rng([rows, repeat]))
+
+
+def release_of(unit: Unit, folder: Path) -> ke.Release:
+    """A release: as it was kept, or made now and kept."""
     name, rows, epsilon, repeat = unit
-    setup = SETUPS[name]
-    table = setup.draw(rows, np.random.default_rng([rows, repeat]))
+    path = folder / f"{name}-{rows}-{epsilon:g}-{repeat}.zip"
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, and a small ε weak
+        warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, a small ε weak, and noise seeded
+        if path.exists():
+            return ke.load(path)
+        seed = int(np.random.SeedSequence([rows, round(1000 * epsilon), repeat]).generate_state(1)[0])
         release = ke.release(
-            table,
-            schema=setup.schema,
+            draw(unit),
+            schema=SETUPS[name].schema(),
             privacy=ke.Privacy(epsilon=epsilon, delta=DELTA),
-            method=METHOD,
+            method=SETUPS[name].method,
             seed=repeat,
-            noise=ke.SeededNoise(
-                int(np.random.SeedSequence([rows, round(1000 * epsilon), repeat]).generate_state(1)[0])
-            ),
+            noise=ke.SeededNoise(seed),
         )
-    own = arrays(table)
-    answers: dict[str, list[Any]] = {target: [] for target in TARGETS}
-    for question, general in zip(setup.questions, law(name), strict=True):
-        truths = {"table": question.truth(own), "population": general}
-        for target in TARGETS:
-            answers[target].append(_asked(question, release, target, truths[target]))
+        folder.mkdir(parents=True, exist_ok=True)
+        part = path.with_name(f"part-{os.getpid()}-{path.name}")  # a run may be stopped while it writes
+        release.save(part)
+        part.rename(path)
+    return release
+
+
+def answer(unit: Unit, words: Sequence[str], folder: Path) -> dict[str, Any]:
+    """The answers to some questions, each as [value, low, high, truth, says little, CPU seconds] for all targets."""
+    setup, release, own = SETUPS[unit[0]], release_of(unit, folder), arrays(draw(unit))
+    answers: dict[str, dict[str, Any]] = {target: {} for target in setup.targets}
+    for question in (one for one in setup.questions if one.words in words):
+        truths = {"table": question.truth(own)}
+        if "population" in setup.targets:
+            truths["population"] = law(unit[0])[question.words]
+        for target in setup.targets:
+            answers[target][question.words] = _asked(question, release, target, truths[target])
     return {"unit": list(unit), **answers}
 
 
 def _asked(question: Question, release: ke.Release, target: str, truths: Sequence[float]) -> list[Any]:
     """Each answer; a question that is refused has no interval, and says little."""
+    started = time.process_time()
     try:
         estimates = question.ask(release, target)
+        found = [[float(one), *map(float, one.interval(LEVEL)), bool(one.says_little)] for one in estimates]
     except ke.KerneleaseError:
-        return [[math.nan, -math.inf, math.inf, float(truth), True] for truth in truths]
-    return [
-        [float(one), *map(float, one.interval(LEVEL)), float(truth), bool(one.says_little)]
-        for one, truth in zip(estimates, truths, strict=True)
-    ]
+        found = [[math.nan, -math.inf, math.inf, True] for _ in truths]
+    seconds = (time.process_time() - started) / len(found)
+    return [[*one[:3], float(truth), one[3], seconds] for one, truth in zip(found, truths, strict=True)]
 
 
-def run(units: Sequence[Unit], results: Path, jobs: int) -> None:
-    """Release what is not in the file yet, and add a line for each."""
-    done = {tuple(line["unit"]) for line in read(results)}
-    left = [unit for unit in units if unit not in done]
-    for name in {unit[0] for unit in left}:
-        law(name)  # once, for all processes
+# --------------------
+# Running, and going on.
+
+
+def run(units: Sequence[Unit], results: Path, jobs: int, again: str | None = None) -> None:
+    """Ask what is not in the file yet, and add a line for each release; `again` are words of questions to ask anew."""
+    done = answered(read(results))
+    work = [(unit, _left(unit, done, again)) for unit in units]
+    work = [(unit, words) for unit, words in work if words]
+    for name in {unit[0] for unit, _ in work}:
+        if "population" in SETUPS[name].targets:
+            law(name)  # once, for all processes
     started = time.perf_counter()
     results.parent.mkdir(parents=True, exist_ok=True)
     if results.exists() and not results.read_bytes().endswith(b"\n"):  # a part of a line: what follows is not of it
         results.write_bytes(results.read_bytes() + b"\n")
     with results.open("a", encoding="utf-8") as file, multiprocessing.get_context("fork").Pool(jobs) as pool:
-        for number, line in enumerate(pool.imap_unordered(released, left), 1):
+        one = partial(_one, folder=results.parent / "releases")
+        for number, line in enumerate(pool.imap_unordered(one, work), 1):
             file.write(json.dumps(line) + "\n")
             file.flush()
-            if number % 50 == 0 or number == len(left):
-                print(f"{number} of {len(left)} releases, {time.perf_counter() - started:.0f} s", flush=True)
+            if number % 50 == 0 or number == len(work):
+                print(f"{number} of {len(work)} releases, {time.perf_counter() - started:.0f} s", flush=True)
+
+
+def _one(work: tuple[Unit, Sequence[str]], folder: Path) -> dict[str, Any]:
+    return answer(*work, folder)
+
+
+def _left(unit: Unit, done: dict[Unit, dict[str, Any]], again: str | None) -> list[str]:
+    """The words of questions that are asked of a release."""
+    every = [question.words for question in SETUPS[unit[0]].questions]
+    known = done.get(unit, {}).get("table", {})
+    return [words for words in every if words not in known or (again is not None and again in words)]
 
 
 def read(results: Path) -> Iterator[dict[str, Any]]:
@@ -156,17 +177,32 @@ def read(results: Path) -> Iterator[dict[str, Any]]:
             continue
 
 
+def answered(lines: Iterable[dict[str, Any]]) -> dict[Unit, dict[str, Any]]:
+    """The last answer to each question, by release and target."""
+    found: dict[Unit, dict[str, Any]] = {}
+    for line in lines:
+        known = found.setdefault(tuple(line["unit"]), {})
+        for target in (name for name in line if name != "unit"):
+            known.setdefault(target, {}).update(line[target])
+    return found
+
+
+# --------------------
+# What came of it.
+
+
 @dataclass
 class Tally:
-    """The answers to one question over all releases: (releases, 5), as `released` gives them."""
+    """The answers to one question over all releases: (releases, 6), as `answer` gives them."""
 
     answers: list[list[float]]
 
     @property
     def held(self) -> np.ndarray:
         """Whether each interval holds the truth; that of an answer "unknown" has no ends."""
-        _, low, high, truth, _ = np.array(self.answers, dtype=float).T
-        return np.isnan(low) | (low <= truth) & (truth <= high)
+        low, high, truth = np.array(self.answers, dtype=float).T[1:4]
+        rounding = 1e-9 * np.maximum(np.abs(truth), 1e-300)
+        return np.isnan(low) | (low <= truth + rounding) & (truth <= high + rounding)
 
     @property
     def silent(self) -> np.ndarray:
@@ -177,97 +213,89 @@ class Tally:
     @property
     def width(self) -> float:
         """Half the median interval over 1.96 root mean squared errors, of the answers that say something."""
-        value, low, high, truth, little = np.array(self.answers, dtype=float).T
-        told = (little == 0.0) & np.isfinite(value)
-        if told.sum() < 5:
+        value, low, high, truth = np.array(self.answers, dtype=float).T[:4]
+        told = ~self.silent & np.isfinite(value)
+        if told.sum() < FEW:
             return math.nan
         error = math.sqrt(float(np.mean((value[told] - truth[told]) ** 2)))
         return float(np.median((high - low)[told])) / 2.0 / (Z * error) if error > 0.0 else math.nan
 
 
-Found = dict[tuple[int, float], dict[str, list[Tally]]]  # by setting, and by family or by question
+def tallies(
+    done: dict[Unit, dict[str, Any]], name: str, target: str
+) -> dict[tuple[int, float], dict[str, list[Tally]]]:
+    """The answers of all releases of a law, by setting and family."""
+    releases: dict[tuple[int, float], list[dict[str, Any]]] = defaultdict(list)
+    for unit, known in done.items():
+        if unit[0] == name and target in known:
+            releases[unit[1], unit[2]].append(known[target])
+    return {setting: _together(releases[setting], SETUPS[name].questions) for setting in sorted(releases)}
 
 
-def tallies(lines: Iterable[dict[str, Any]], name: str, target: str, *, each: bool) -> Found:
-    """The answers of all releases of a law, by family, or with `each` by question."""
-    found: dict[tuple[int, float], list[list[list[Any]]]] = defaultdict(list)
-    for line in lines:
-        if line["unit"][0] == name:
-            found[line["unit"][1], line["unit"][2]].append(line[target])
-    names = [question.words if each else question.family for question in SETUPS[name].questions]
-    return {setting: _together(found[setting], names) for setting in sorted(found)}
-
-
-def _together(releases: Sequence[Sequence[Any]], names: Sequence[str]) -> dict[str, list[Tally]]:
+def _together(releases: Sequence[dict[str, Any]], questions: Sequence[Question]) -> dict[str, list[Tally]]:
     together: dict[str, list[Tally]] = defaultdict(list)
-    for place, name in enumerate(names):
-        for answer in range(len(releases[0][place])):
-            together[name].append(Tally([release[place][answer] for release in releases]))
+    for question in questions:
+        own = [release[question.words] for release in releases if question.words in release]
+        for place in range(len(own[0]) if own else 0):
+            together[question.family].append(Tally([one[place] for one in own]))
     return dict(together)
 
 
 def cell(parts: Sequence[Tally]) -> str:
-    """Coverage in percent with its standard error (releases are independent, answers of one are not), and the width."""
-    held = np.array([part.held for part in parts]).mean(axis=0)
-    silent = float(np.mean([part.silent for part in parts]))
+    """Of answers that say something: how many of 100 hold, their length; in brackets the share that says little."""
+    held, silent = (np.array([getattr(part, name) for part in parts]) for name in ("held", "silent"))
+    told, rows = ~silent, (~silent).sum(axis=0)
     widths = [part.width for part in parts if math.isfinite(part.width)]
-    error = held.std(ddof=1) / math.sqrt(len(held)) if len(held) > 1 else math.nan
-    told = f"{np.median(widths):.2f}" if widths else "-"
-    return f"{100 * held.mean():.1f} ± {100 * error:.1f} / {told}" + (f" ({silent:.0%})" if silent > 0.005 else "")
+    length = f"{np.median(widths):.2f}" if widths else "-"
+    little = f" ({silent.mean():.0%})" if silent.mean() > 0.005 else ""
+    if told.sum() < FEW:
+        return f"- / -{little}"
+    share = float(held[told].mean())
+    kept = np.where(rows > 0, (held & told).sum(axis=0) - share * rows, 0.0)  # releases are independent
+    error = math.sqrt(float((kept**2).sum())) / float(rows.sum())
+    return f"{100 * share:.1f} ± {100 * error:.1f} / {length}{little}"
 
 
-def report(lines: Sequence[dict[str, Any]], *, each: bool = False) -> str:
-    """A table for each law and target: families (or questions) down, settings across."""
+def table_of(done: dict[Unit, dict[str, Any]], name: str, target: str) -> str:
+    """Families down, settings across."""
+    found = tallies(done, name, target)
+    if not found:
+        return ""
+    head = ["", *(f"{f'{rows:,}, ' if rows else ''}ε = {epsilon:g}" for rows, epsilon in found)]
+    numbers = [max(len(part.answers) for parts in one.values() for part in parts) for one in found.values()]
+    body = [["releases", *map(str, numbers)]]
+    for family in dict.fromkeys(question.family for question in SETUPS[name].questions):
+        body.append([family, *(cell(one[family]) if family in one else "" for one in found.values())])
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body])
+
+
+def report(done: dict[Unit, dict[str, Any]]) -> str:
+    """A table for each law and target."""
     text = []
-    for name, target in itertools.product(SETUPS, TARGETS):
-        found = tallies(lines, name, target, each=each)
-        if not found:
-            continue
-        settings = list(found.values())
-        releases = min(len(next(iter(one.values()))[0].answers) for one in settings)
-        head = ["", *(f"{rows:,}, ε = {epsilon:g}" for rows, epsilon in found)]
-        body = [[words, *(cell(one[words]) for one in settings)] for words in settings[0]]
-        text += [f"**{name.capitalize()}**, {WORDS[target]}, {releases} releases of each size and ε:", ""]
-        text += ["| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body]] + [""]
+    for name, setup in SETUPS.items():
+        for target in setup.targets:
+            if told := table_of(done, name, target):
+                text += [f"**{name.capitalize()}**, {WORDS[target]}:", "", told, ""]
     return "\n".join(text)
-
-
-def write(text: str) -> None:
-    """Into the document, in place of what was there."""
-    before, _, rest = DOCUMENT.read_text(encoding="utf-8").partition(OPENING)
-    after = rest.partition(CLOSING)[2]
-    DOCUMENT.write_text(f"{before}{OPENING}\n{text}\n{CLOSING}{after}", encoding="utf-8")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=200, help="releases of each law, size and ε")
-    parser.add_argument("--first", type=int, default=0, help="number of the first repeat, for a second machine")
+    parser.add_argument("--repeats", type=int, default=100, help="releases of each law, size and ε")
+    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument(
-        "--results", type=Path, default=Path("benchmarks/out/inference.jsonl"), help="file of lines, which is added to"
-    )
-    parser.add_argument(
-        "--laws", nargs="*", choices=list(SETUPS), default=list(SETUPS), help="laws to draw tables from"
-    )
+    parser.add_argument("--results", type=Path, default=OUT / "answers.jsonl", help="file of lines, which is added to")
+    parser.add_argument("--laws", nargs="*", choices=list(SETUPS), default=list(SETUPS), help="laws of tables")
+    parser.add_argument("--again", nargs="?", const="", help="ask once more: all questions, or those with these words")
     parser.add_argument("--report", action="store_true", help="release nothing: print what the file has")
-    parser.add_argument("--each", action="store_true", help="a line for each question, not for each family")
-    parser.add_argument("--write", action="store_true", help="put the tables into docs/answers.md")
-    parser.add_argument("--page", action="store_true", help="write docs/benchmarks-inference.md, of the predictors")
     options = parser.parse_args()
     repeats = range(options.first, options.first + options.repeats)
     units = [
-        (name, *setting, repeat) for repeat in repeats for name in options.laws for setting in SETUPS[name].settings
+        (name, *setting, repeat) for name in options.laws for repeat in repeats for setting in SETUPS[name].settings
     ]
     if not options.report:
-        run(units, options.results, options.jobs)
-    lines = list(read(options.results))
-    print(report(lines, each=options.each))
-    if options.write:
-        write(report([line for line in lines if line["unit"][0] != "predictors"]))
-    if options.page:
-        told = report([line for line in lines if line["unit"][0] == "predictors"])
-        PAGE.write_text(HELD + told.rstrip() + "\n", encoding="utf-8")
+        run(units, options.results, options.jobs, options.again)
+    print(report(answered(read(options.results))))
 
 
 if __name__ == "__main__":

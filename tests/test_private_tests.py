@@ -1,4 +1,4 @@
-"""dpMMD and dpHSIC from the owner's side: what they find, what they refuse, what they charge, what they state."""
+"""Tests on private rows from the owner's side: what they find, what they refuse, what they charge, what they state."""
 
 import math
 
@@ -54,6 +54,28 @@ def independence(rows, first="age", second="hours", **options):
 def test_clear_differences_are_found():
     assert two_sample(people(1, 2_000), people(2, 2_000, older=15.0)).rejected
     assert independence(people(1, 2_000, link=0.8)).rejected
+
+
+@pytest.mark.parametrize("statistic", ["kernel", "rank", "mean"])
+def test_every_statistic_finds_a_clear_difference_of_one_column(statistic):
+    one, other = people(1, 2_000), people(2, 2_000, older=15.0)
+    assert two_sample(one, other, columns=["age"], statistic=statistic).rejected
+
+
+@pytest.mark.parametrize("statistic", ["kernel", "rank", "slope"])
+def test_every_statistic_finds_a_clear_dependence(statistic):
+    assert independence(people(1, 2_000, link=0.8), statistic=statistic).rejected
+
+
+def test_ranks_see_more_of_what_rises():
+    """Kernels alone reject in .3 of such tables, ranks in .85: of 40 as many or more by kernels once in 10⁷ runs."""
+    found = {
+        name: sum(
+            independence(people(s, 250, link=0.25), statistic=name, noise=ke.SeededNoise(s)).rejected for s in range(40)
+        )
+        for name in ("kernel", "rank")
+    }
+    assert found["kernel"] < found["rank"]
 
 
 REPEATS, ALARM = 200, 1e-4
@@ -146,6 +168,11 @@ REFUSED = {
     "epsilon": (lambda: independence(people(1), privacy=(0.0, 0.0)), "psilon"),
     "delta": (lambda: independence(people(1), privacy=(1.0, 1e-6)), "delta must be 0"),
     "empty": (lambda: independence(people(1).slice(0, 0)), "empty"),
+    "statistic": (lambda: independence(people(1), statistic="tau"), "must be one of 'auto', 'kernel'"),
+    "mean of two": (lambda: independence(people(1), statistic="mean"), "'kernel', 'rank' or 'slope'"),
+    "ranks of a category": (lambda: independence(people(1), "age", "ward", statistic="rank"), "ordered column; 'ward'"),
+    "slope of a category": (lambda: independence(people(1), "age", "ward", statistic="slope"), "need numbers; 'ward'"),
+    "ranks of several": (lambda: two_sample(people(1), people(2), statistic="rank"), "of one column by 'rank'"),
     "private number": (
         lambda: independence(people(1), schema=ke.Schema(SCHEMA.columns, neighbours="add-remove")),
         "replace-one",

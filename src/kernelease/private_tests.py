@@ -1,9 +1,14 @@
-"""One test on private rows, in place of a release: dpMMD and dpHSIC (Kim & Schrab 2023), charged to the ledger."""
+"""One test on private rows, in place of a release, charged to the ledger: permutation tests with noise.
+
+dpMMD and dpHSIC (Kim & Schrab 2023), and by the same argument tests of ranks, means and slopes.
+"""
 
 import math
 import secrets
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from enum import StrEnum, unique
 from typing import Any, final
 
 import numpy as np
@@ -25,30 +30,239 @@ from kernelease.privacy.sensitivity import (
     Subject,
     covariance_sensitivity,
     mean_distance_sensitivity,
+    weighted_sensitivity,
 )
 from kernelease.seeds import PublicSeed
 from kernelease.sources.private_rows import private_table
 from kernelease.table.atom_features import STEPS, AtomFeatures, PairFeatures
+from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
 
 # --------------------
-# Exact statistics: of the rows in their own order, and in random orders.
+# Exact statistics: how far two groups of rows are apart, and how two columns go together.
 #
-# All are norms of integer vectors, rounded down to integers: one row moves each by at most its `Sensitivity`,
-# whatever the order (docs/proofs/permutation-tests.md).
+# All are integers: one row moves each by at most its `Sensitivity`, whatever the order of the rows
+# (docs/proofs/permutation-tests.md).
 
 
 MOST_PRODUCTS = 2**16  # of two columns' features: so many are squared in Python's integers for each order
 MOST_ROWS = 2**22  # of either table: (n + m)² products of two features below 2⁸ stay below 2⁶³
+SCORES = 2**15  # steps of a declared range, of which a number counts the nearest: n² of them stay below 2⁶³
 _AT_ONCE = 2**24  # rows times orders that are summed at a time: 128 MiB
+
+
+@final
+@unique
+class Statistic(StrEnum):
+    """What a test looks at: everything (kernel), order (rank), numbers (mean, slope), or what suits (auto)."""
+
+    AUTO = "auto"
+    KERNEL = "kernel"
+    RANK = "rank"
+    MEAN = "mean"
+    SLOPE = "slope"
+
+
+class GroupStatistic(ABC):
+    """How far two tables are apart."""
+
+    @abstractmethod
+    def of(self, rows: Integers, chosen: Floats, sizes: tuple[int, int]) -> list[int]:
+        """For orders of n + m rows, (rows, columns), of which `chosen` are the first n, (orders, rows): an integer."""
+
+    @abstractmethod
+    def sensitivity(self, sizes: tuple[int, int]) -> Sensitivity:
+        """How far one row moves the difference of two orders."""
+
+    @abstractmethod
+    def unit(self, sizes: tuple[int, int]) -> float:
+        """What one integer is worth."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelDistance(GroupStatistic):
+    """n·m·MMD, by the features of rows."""
+
+    features: PairFeatures
+
+    def of(self, rows: Integers, chosen: Floats, sizes: tuple[int, int]) -> list[int]:
+        squares = np.zeros(len(chosen), dtype=object)
+        for block in self.features.blocks(rows):
+            sums = np.rint(chosen @ block).astype(np.int64)  # integers below 2⁵³: exact
+            total = np.rint(block.sum(axis=0)).astype(np.int64)
+            squares += _squares(len(rows) * sums - sizes[0] * total)
+        return [math.isqrt(square) for square in squares]
+
+    def sensitivity(self, sizes: tuple[int, int]) -> Sensitivity:
+        return mean_distance_sensitivity(self.features.squared_diameter, sizes)
+
+    def unit(self, sizes: tuple[int, int]) -> float:
+        return self.features.unit / math.prod(sizes)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class MeanDistance(GroupStatistic):
+    """n·m·|difference of means| of one column, by the integer score of each atom."""
+
+    scores: Integers  # (atoms,)
+
+    def of(self, rows: Integers, chosen: Floats, sizes: tuple[int, int]) -> list[int]:
+        numbers = self.scores[rows[:, 0]]
+        sums = np.rint(chosen @ numbers.astype(np.float64)).astype(np.int64)  # integers below 2⁵³: exact
+        return [abs(len(rows) * int(one) - sizes[0] * int(numbers.sum())) for one in sums]
+
+    def sensitivity(self, sizes: tuple[int, int]) -> Sensitivity:
+        return mean_distance_sensitivity(int(np.ptp(self.scores)) ** 2, sizes)
+
+    def unit(self, sizes: tuple[int, int]) -> float:
+        return 1.0 / (SCORES * math.prod(sizes))
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RankDistance(GroupStatistic):
+    """|Σ sign(x − y)| over all pairs of a row of each side: Wilcoxon, Mann and Whitney. NULL has no rank."""
+
+    size: int  # atoms in order; those beyond are not
+
+    def of(self, rows: Integers, chosen: Floats, sizes: tuple[int, int]) -> list[int]:
+        every = np.bincount(rows[:, 0], minlength=self.size)[: self.size]
+        found = []
+        for one in chosen:
+            first = np.bincount(rows[one > 0.0, 0], minlength=self.size)[: self.size]
+            below = np.cumsum(every - first)
+            found.append(abs(int(first @ (2 * below - (every - first) - below[-1]))))
+        return found
+
+    def sensitivity(self, sizes: tuple[int, int]) -> Sensitivity:
+        return mean_distance_sensitivity(4, sizes)
+
+    def unit(self, sizes: tuple[int, int]) -> float:
+        return 1.0 / math.prod(sizes)
+
+
+class PairStatistic(ABC):
+    """How two columns go together."""
+
+    @abstractmethod
+    def of(self, first: Integers, second: Integers) -> int:
+        """For the atoms of both in each row, (rows,) each: an integer."""
+
+    @abstractmethod
+    def sensitivity(self, rows: int) -> Sensitivity:
+        """How far one row moves the difference of two orders of the second column."""
+
+    @abstractmethod
+    def unit(self, rows: int) -> float:
+        """What one integer is worth."""
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class KernelCovariance(PairStatistic):
+    """n²·√HSIC, by the features of both columns."""
+
+    columns: tuple[AtomFeatures, AtomFeatures]
+
+    def __post_init__(self) -> None:
+        one, other = self.columns
+        if one.size * other.size > MOST_PRODUCTS:
+            raise CapacityError(
+                f"The two columns have {one.size} and {other.size} features; a test takes a product of at most "
+                f"{MOST_PRODUCTS:,}. Declare groups of their values."
+            )
+
+    def of(self, first: Integers, second: Integers) -> int:
+        one, other = (part.integers for part in self.columns)
+        means = np.outer(_sum(one, first), _sum(other, second))
+        difference = len(first) * self._products(first, second) - means
+        return math.isqrt(int(_squares(difference.reshape(1, -1))[0]))
+
+    def _products(self, first: Integers, second: Integers) -> Integers:
+        """Σ φ(x)ψ(y)ᵀ over rows, by way of their contingency table: (r, s)."""
+        one, other = (part.integers.astype(np.float64) for part in self.columns)
+        counts = _contingency(first, second, len(one), len(other)).astype(np.float64)
+        return np.rint(one.T @ counts @ other).astype(np.int64)
+
+    def sensitivity(self, rows: int) -> Sensitivity:
+        one, other = self.columns
+        return covariance_sensitivity((one.squared_diameter, other.squared_diameter), rows)
+
+    def unit(self, rows: int) -> float:
+        return 1.0 / (rows * STEPS) ** 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ScoreCovariance(PairStatistic):
+    """n²·|covariance| of the integer scores of two columns: whether the slope of one over the other is 0."""
+
+    scores: tuple[Integers, Integers]
+
+    def of(self, first: Integers, second: Integers) -> int:
+        x, y = self.scores[0][first], self.scores[1][second]
+        return abs(len(first) * int(x @ y) - int(x.sum()) * int(y.sum()))
+
+    def sensitivity(self, rows: int) -> Sensitivity:
+        one, other = (int(np.ptp(part)) ** 2 for part in self.scores)
+        return covariance_sensitivity((one, other), rows, line=True)
+
+    def unit(self, rows: int) -> float:
+        return 1.0 / (rows * SCORES) ** 2
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class RankAgreement(PairStatistic):
+    """|Σ sign(x − x′)·sign(y − y′)| over all pairs of rows: Kendall's τ. NULL has no rank."""
+
+    sizes: tuple[int, int]  # atoms in order of each column; those beyond are not
+
+    def of(self, first: Integers, second: Integers) -> int:
+        known = (first < self.sizes[0]) & (second < self.sizes[1])
+        counts = _contingency(first[known], second[known], *self.sizes)
+        below = np.zeros((self.sizes[0] + 1, self.sizes[1] + 1), dtype=np.int64)
+        below[1:, 1:] = np.cumsum(np.cumsum(counts, axis=0), axis=1)
+        alike, apart = below[:-1, :-1], below[:-1, -1:] - below[:-1, 1:]  # rows below in x, and below or above in y
+        return abs(int((counts * (alike - apart)).sum()))
+
+    def sensitivity(self, rows: int) -> Sensitivity:
+        return covariance_sensitivity((4, 1), rows, line=True)
+
+    def unit(self, rows: int) -> float:
+        return 2.0 / (rows * max(1, rows - 1))
+
+
+def _sum(features: Integers, codes: Integers) -> Integers:
+    """The sum of the features of all rows."""
+    total: Integers = np.bincount(codes, minlength=len(features)) @ features
+    return total
+
+
+def _contingency(first: Integers, second: Integers, one: int, other: int) -> Integers:
+    """How many rows have each two atoms: (one, other)."""
+    return np.bincount(first * other + second, minlength=one * other).reshape(one, other).astype(np.int64)
+
+
+def _squares(vectors: Integers) -> Integers:
+    """The squared norm of each row, in Python's integers, which can't overflow: (k, F) → (k,)."""
+    squares: Integers = (vectors.astype(object) ** 2).sum(axis=1)
+    return squares
+
+
+# --------------------
+# The same in random orders of the rows.
 
 
 @final
 class PermutedStatistics(Private):
     """One statistic of the rows, and those of the same rows reordered. Private: `exceed` is the only way out.
 
-    `unit` is what one integer is worth in the kernel's own measure.
+    It is a sum of several where each should count: with weights that make all move alike by one row. `unit` is what one
+    integer is worth, in the measure of the first.
     """
 
     __slots__ = ("_observed", "_others", "_sensitivity", "unit")
@@ -59,46 +273,41 @@ class PermutedStatistics(Private):
         self.unit = unit
 
     @classmethod
-    def distances(
-        cls, first: Integers, second: Integers, features: PairFeatures, *, draws: int, generator: np.random.Generator
+    def of_groups(
+        cls,
+        first: Integers,
+        second: Integers,
+        parts: Sequence[GroupStatistic],
+        *,
+        draws: int,
+        generator: np.random.Generator,
     ) -> "PermutedStatistics":
-        """n·m·MMD of two tables of atom codes, (n, columns) and (m, columns), and of random halves of their rows."""
+        """Of two tables of atom codes, (n, columns) and (m, columns), and of random halves of their rows."""
         sizes = _check_size(len(first)), _check_size(len(second))
-        rows = np.concatenate([first, second])
-        squares = np.zeros(draws + 1, dtype=object)
+        weighed = _weigh([part.sensitivity(sizes) for part in parts])
+        rows, found = np.concatenate([first, second]), list[int]()
         for place in block_slices(draws + 1, max(1, _AT_ONCE // len(rows))):
             chosen = _halves(place, sizes, generator)
-            for block in features.blocks(rows):
-                sums = np.rint(chosen @ block).astype(np.int64)  # integers below 2⁵³: exact
-                total = np.rint(block.sum(axis=0)).astype(np.int64)
-                squares[place] += _squares(len(rows) * sums - sizes[0] * total)
-        return cls(
-            [math.isqrt(square) for square in squares],
-            mean_distance_sensitivity(features.squared_diameter, sizes),
-            unit=features.unit / math.prod(sizes),
-        )
+            every = [part.of(rows, chosen, sizes) for part in parts]
+            found += [
+                sum(w * one for (w, _), one in zip(weighed, own, strict=True)) for own in zip(*every, strict=True)
+            ]
+        unit = parts[0].unit(sizes) / weighed[0][0]
+        return cls(found, weighted_sensitivity(weighed), unit=unit)
 
     @classmethod
-    def covariances(
-        cls, codes: Integers, columns: tuple[AtomFeatures, AtomFeatures], *, draws: int, generator: np.random.Generator
+    def of_pairs(
+        cls, codes: Integers, parts: Sequence[PairStatistic], *, draws: int, generator: np.random.Generator
     ) -> "PermutedStatistics":
-        """n²·√HSIC of two columns of atom codes, (n, 2), and of the same with the second in random orders."""
-        count, (one, other) = _check_size(len(codes)), columns
-        if one.size * other.size > MOST_PRODUCTS:
-            raise CapacityError(
-                f"The two columns have {one.size} and {other.size} features; a test takes a product of at most "
-                f"{MOST_PRODUCTS:,}. Declare groups of their values."
-            )
-        means = np.outer(one.integers[codes[:, 0]].sum(axis=0), other.integers[codes[:, 1]].sum(axis=0))
-        statistics = []
+        """Of two columns of atom codes, (n, 2), and of the same with the second in random orders."""
+        count = _check_size(len(codes))
+        weighed = _weigh([part.sensitivity(count) for part in parts])
+        found = []
         for second in _orders(codes[:, 1], draws, generator):
-            difference = count * _products(codes[:, 0], second, columns) - means
-            statistics.append(math.isqrt(int(_squares(difference.reshape(1, -1))[0])))
-        return cls(
-            statistics,
-            covariance_sensitivity((one.squared_diameter, other.squared_diameter), count),
-            unit=1.0 / (count * STEPS) ** 2,
-        )
+            every = zip(weighed, parts, strict=True)
+            found.append(sum(weight * part.of(codes[:, 0], second) for (weight, _), part in every))
+        unit = parts[0].unit(count) / weighed[0][0]
+        return cls(found, weighted_sensitivity(weighed), unit=unit)
 
     def exceed(self, level: float, *, budget: PrivacyFilter, noise: NoiseSource, label: str) -> Measurement:
         """How far the noisy statistic lies above its critical value, in integers: above 0 the test rejects.
@@ -108,6 +317,12 @@ class PermutedStatistics(Private):
         """
         rank = math.floor(level * (1 + len(self._others)))
         return exceed(self._observed, self._others, rank, self._sensitivity, budget=budget, noise=noise, label=label)
+
+
+def _weigh(every: Sequence[Sensitivity]) -> list[tuple[int, Sensitivity]]:
+    """Whole weights that make all move about as far as the one that moves farthest."""
+    largest = max(one.l1 for one in every)
+    return [(max(1, round(largest / one.l1)), one) for one in every]
 
 
 def _check_size(count: int) -> int:
@@ -131,18 +346,65 @@ def _orders(codes: Integers, draws: int, generator: np.random.Generator) -> Iter
         yield generator.permutation(codes)
 
 
-def _products(first: Integers, second: Integers, columns: tuple[AtomFeatures, AtomFeatures]) -> Integers:
-    """Σ φ(x)ψ(y)ᵀ over rows, by way of their contingency table: (r, s)."""
-    one, other = (column.integers.astype(np.float64) for column in columns)
-    counts = np.bincount(first * len(other) + second, minlength=len(one) * len(other))
-    products: Floats = one.T @ counts.reshape(len(one), len(other)).astype(np.float64) @ other
-    return np.rint(products).astype(np.int64)
+# --------------------
+# Which statistic a test of declared columns takes.
 
 
-def _squares(vectors: Integers) -> Integers:
-    """The squared norm of each row, in Python's integers, which can't overflow: (k, F) → (k,)."""
-    squares: Integers = (vectors.astype(object) ** 2).sum(axis=1)
-    return squares
+def group_statistics(columns: Sequence[Column], chosen: Statistic) -> list[GroupStatistic]:
+    """Of two tables: kernels, and for a single ordered column ranks as well, unless one of them is chosen."""
+    alone = columns[0] if len(columns) == 1 else None
+    if chosen is Statistic.SLOPE or (alone is None and chosen not in (Statistic.AUTO, Statistic.KERNEL)):
+        raise ParameterError(
+            f"statistic: two tables of several columns are compared by 'kernel', of one column by 'rank' or 'mean', "
+            f"too; got {chosen.value!r} for {', '.join(column.name for column in columns)}."
+        )
+    kernel = KernelDistance(PairFeatures.of(columns))
+    if alone is None or chosen is Statistic.KERNEL or (chosen is Statistic.AUTO and not alone.ordered):
+        return [kernel]
+    if chosen is Statistic.MEAN:
+        return [MeanDistance(_scores(alone))]
+    ranks = RankDistance(_in_order(alone))
+    return [ranks] if chosen is Statistic.RANK else [kernel, ranks]
+
+
+def pair_statistics(columns: Sequence[Column], chosen: Statistic) -> list[PairStatistic]:
+    """Of two columns: kernels, and for ordered ones ranks as well, unless one of them is chosen."""
+    one, other = columns
+    if chosen is Statistic.MEAN:
+        raise ParameterError("statistic: two columns go together by 'kernel', 'rank' or 'slope'; 'mean' is of one.")
+    if chosen is Statistic.SLOPE:
+        return [ScoreCovariance((_scores(one), _scores(other)))]
+    kernel = KernelCovariance((AtomFeatures.of(one), AtomFeatures.of(other)))
+    if chosen is Statistic.KERNEL or (chosen is Statistic.AUTO and not (one.ordered and other.ordered)):
+        return [kernel]
+    ranks = RankAgreement((_in_order(one), _in_order(other)))
+    return [ranks] if chosen is Statistic.RANK else [kernel, ranks]
+
+
+def _in_order(column: Column) -> int:
+    """How many atoms of a column, from the first on, are in order: all but NULL."""
+    if not column.ordered:
+        raise ParameterError(f"statistic: 'rank' needs an ordered column; {column.name!r} is {column.tag}.")
+    return column.size - column.nullable
+
+
+def _scores(column: Column) -> Integers:
+    """Steps of the declared range up to the middle of each atom; NULL is in the middle of all: (atoms,)."""
+    places = column.centres()
+    known = ~np.isnan(places)
+    if column.tag not in ("integer", "number", "boolean") or known.sum() < 2:
+        raise ParameterError(f"statistic: 'mean' and 'slope' need numbers; {column.name!r} is {column.tag}.")
+    low, high = float(places[known].min()), float(places[known].max())
+    scores: Integers = np.rint(np.where(known, (places - low) / (high - low), 0.5) * SCORES).astype(np.int64)
+    return scores
+
+
+def _choice(given: Statistic | str) -> Statistic:
+    try:
+        return Statistic(given)
+    except ValueError:
+        names = ", ".join(repr(one.value) for one in Statistic)
+        raise ParameterError(f"statistic must be one of {names}, got {given!r}.") from None
 
 
 # --------------------
@@ -159,24 +421,26 @@ def private_two_sample_test(
     schema: SchemaLike,
     privacy: PrivacyLike,
     columns: Sequence[str] | None = None,
+    statistic: Statistic | str = Statistic.AUTO,
     level: float = SIGNIFICANCE,
     ledger: LedgerLike | None = None,
     draws: int = DRAWS,
     seed: int | None = None,
     noise: NoiseSource | None = None,
 ) -> PrivateTest:
-    """Whether two private tables come from one distribution, by a permutation test of their MMD with Laplace noise.
+    """Whether two private tables come from one distribution, by a permutation test with Laplace noise.
 
     `privacy` is (epsilon, 0): a test is pure. The tables have the same declared columns, of which `columns` names some.
-    Each row of either is protected, and the sizes of both are public (replace-one). `level` has to be chosen before: it
-    decides what is published. `draws` is the number of random orders. Give a `seed` only where these have to be the
-    same again.
+    Each row of either is protected, and the sizes of both are public (replace-one). `statistic` is "kernel", which sees
+    every difference (MMD); of one column "rank" (Wilcoxon) or "mean"; "auto" adds up kernel and ranks where there is an
+    order. It and `level` have to be chosen before: they decide what is published. `draws` is the number of random
+    orders. Give a `seed` only where these have to be the same again.
     """
-    declared = _columns_of(schema, columns)
+    declared, chosen = _columns_of(schema, columns), _choice(statistic)
     request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
-    features = PairFeatures.of(declared.columns)
-    statistics = PermutedStatistics.distances(
-        _codes(first, declared), _codes(second, declared), features, draws=draws, generator=request.generator()
+    parts = group_statistics(declared.columns, chosen)
+    statistics = PermutedStatistics.of_groups(
+        _codes(first, declared), _codes(second, declared), parts, draws=draws, generator=request.generator()
     )
     return request.answer(statistics, "The two private tables come from one distribution", "each row of either table")
 
@@ -188,25 +452,25 @@ def private_independence_test(
     *,
     schema: SchemaLike,
     privacy: PrivacyLike,
+    statistic: Statistic | str = Statistic.AUTO,
     level: float = SIGNIFICANCE,
     ledger: LedgerLike | None = None,
     draws: int = DRAWS,
     seed: int | None = None,
     noise: NoiseSource | None = None,
 ) -> PrivateTest:
-    """Whether two columns of a private table are independent, by a permutation test of HSIC with Laplace noise.
+    """Whether two columns of a private table are independent, by a permutation test with Laplace noise.
 
-    Each row is protected, and their number is public (replace-one). The other arguments are those of
-    `private_two_sample_test`.
+    Each row is protected, and their number is public (replace-one). `statistic` is "kernel", which sees every
+    dependence (HSIC), "rank" (Kendall) or "slope" (a line); "auto" adds up kernel and ranks where both columns have an
+    order. The other arguments are those of `private_two_sample_test`.
     """
     if first == second:
         raise ParameterError(f"private_independence_test: needs two columns, got {first!r} twice.")
-    declared = _columns_of(schema, (first, second))
+    declared, chosen = _columns_of(schema, (first, second)), _choice(statistic)
     request = _Request.of(declared, privacy, level=level, draws=draws, seed=seed, ledger=ledger, noise=noise)
-    one, other = (AtomFeatures.of(column) for column in declared.columns)
-    statistics = PermutedStatistics.covariances(
-        _codes(data, declared), (one, other), draws=draws, generator=request.generator()
-    )
+    parts = pair_statistics(declared.columns, chosen)
+    statistics = PermutedStatistics.of_pairs(_codes(data, declared), parts, draws=draws, generator=request.generator())
     return request.answer(statistics, f"{first} and {second} are independent of each other", "each row")
 
 

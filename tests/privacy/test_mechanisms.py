@@ -306,10 +306,10 @@ def passing(observed, others, rank=1, *, sensitivity=None, noise=None, epsilon=1
 
 def test_exceed_pays_for_both_sides_of_the_difference() -> None:
     bound = mean_distance_sensitivity(9, (4, 7))
-    assert bound.l1 == pytest.approx(7 * 3 + 1)
+    assert bound.l1 == pytest.approx(2 * (7 * 3 + 1))
     measured = passing(5, [1, 2, 3], sensitivity=bound, epsilon=0.5)
-    assert measured.step.sensitivity == 2.0 * bound.l1
-    assert measured.scale == pytest.approx(2.0 * bound.l1 / 0.5)
+    assert measured.step.sensitivity == bound.l1
+    assert measured.scale == pytest.approx(bound.l1 / 0.5)
     assert measured.loss.pure_epsilon <= 0.5
 
 

@@ -19,6 +19,10 @@ _Epsilon: TypeAlias = Annotated[
 _Level: TypeAlias = Annotated[
     float, typer.Option("--level", metavar="RATE", help="How often a true hypothesis may be rejected; chosen before.")
 ]
+_Statistic: TypeAlias = Annotated[
+    str,
+    typer.Option("--statistic", metavar="NAME", help="auto, kernel or rank; mean of two tables, slope of two columns."),
+]
 
 
 @test.command(name="two-sample")
@@ -32,13 +36,14 @@ def two_sample(
     columns: Annotated[
         str | None, typer.Option("--columns", metavar="A,B,C", help="Those to compare; by default all of the schema.")
     ] = None,
+    statistic: _Statistic = "auto",
     level: _Level = SIGNIFICANCE,
     ledger: LedgerPath = None,
     as_json: Json = False,
     quiet: Quiet = False,
     written: "Written",
 ) -> None:
-    """Test whether two private tables come from one distribution (dpMMD).
+    """Test whether two private tables come from one distribution.
 
     Each row of either table is protected. Where the tables are of two data sets, charge each of their ledgers.
     """
@@ -48,7 +53,14 @@ def two_sample(
     names = None if columns is None else [name.strip() for name in columns.split(",")]
     declared = Schema.load(schema).written_as(written)
     result = private_two_sample_test(
-        first, second, schema=declared, privacy=(epsilon, 0.0), columns=names, level=level, ledger=ledger
+        first,
+        second,
+        schema=declared,
+        privacy=(epsilon, 0.0),
+        columns=names,
+        statistic=statistic,
+        level=level,
+        ledger=ledger,
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 
@@ -62,19 +74,20 @@ def independence(
     *,
     schema: SchemaFile,
     epsilon: _Epsilon,
+    statistic: _Statistic = "auto",
     level: _Level = SIGNIFICANCE,
     ledger: LedgerPath = None,
     as_json: Json = False,
     quiet: Quiet = False,
     written: "Written",
 ) -> None:
-    """Test whether two columns of a private table are independent of each other (dpHSIC)."""
+    """Test whether two columns of a private table are independent of each other."""
     from kernelease.private_tests import private_independence_test
     from kernelease.table.schema import Schema
 
     declared = Schema.load(schema).written_as(written)
     result = private_independence_test(
-        data, first, second, schema=declared, privacy=(epsilon, 0.0), level=level, ledger=ledger
+        data, first, second, schema=declared, privacy=(epsilon, 0.0), statistic=statistic, level=level, ledger=ledger
     )
     _show(result, Screen(json=as_json, quiet=quiet))
 

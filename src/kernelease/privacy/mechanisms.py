@@ -246,18 +246,18 @@ def exceed(
 ) -> Measurement:
     """How far a number lies above the `rank`-th largest of others, each with Laplace noise, for a whole pure budget.
 
-    `sensitivity` is of each number. Given the noise of the others, their `rank`-th largest moves no further than the
-    farthest of them: the difference moves by 2Δ, and the noise of `observed` alone makes it ε-DP. Those of the others
-    have the same law, so that a permutation test keeps its level (docs/proofs/permutation-tests.md).
+    `sensitivity` is of the difference of `observed` and any other. Given the noise of the others, their `rank`-th
+    largest moves no further than the farthest of them, and the noise of `observed` alone makes it ε-DP. Those of the
+    others have the same law, so that a permutation test keeps its level (docs/proofs/permutation-tests.md).
     """
     if not budget.privacy.pure:
         raise ParameterError("exceed: the noise is Laplace's. Take a Privacy with delta = 0.")
     if not 1 <= rank <= len(others):
         raise ParameterError(f"exceed: rank must be from 1 to {len(others)}, got {rank!r}.")
     _check_relation(sensitivity, budget)
-    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * 2.0 * sensitivity.l1 / budget.privacy.epsilon)
+    scale = max(LEAST_LAPLACE_SCALE, ROUND_UP * sensitivity.l1 / budget.privacy.epsilon)
     check_scale(scale, LARGEST_LAPLACE_SCALE)
-    crossing = Step(law=Law.LAPLACE, coordinates=1, sensitivity=2.0 * sensitivity.l1, scale=scale)
+    crossing = Step(law=Law.LAPLACE, coordinates=1, sensitivity=sensitivity.l1, scale=scale)
     budget.spend(crossing.loss, label=label)
     drawn = noise.laplace(scale, 1 + len(others)).tolist()
     noisy = sorted((int(value) + extra for value, extra in zip(others, drawn[1:], strict=True)), reverse=True)

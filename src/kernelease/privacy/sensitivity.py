@@ -10,6 +10,7 @@ Proofs: docs/proofs/sensitivity.md.
 """
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
 from typing import TYPE_CHECKING, final
@@ -159,18 +160,27 @@ def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
 
 
 def mean_distance_sensitivity(squared_diameter: int, sizes: tuple[int, int]) -> Sensitivity:
-    """Sensitivity of ⌊‖m·Σ φ(x) − n·Σ φ(y)‖⌋ over n and m rows of integer features, whichever rows are the first n.
+    """Sensitivity of the difference of two statistics ⌊‖m·Σ φ(x) − n·Σ φ(y)‖⌋ of the same n + m rows in two orders.
 
-    One row is in one of the two sums, which count it m or n times: the norm moves by max(n, m)·d, its floor by 1 more.
+    One row is in one of the two sums, which count it m or n times: a norm moves by max(n, m)·d, its floor by 1 more.
+    Pairs of a row of each side, of which the first is larger, less those of which the second is, do so with d = 2.
     """
-    moved = ROUND_UP * (max(sizes) * math.sqrt(squared_diameter) + 1.0)
+    moved = ROUND_UP * 2.0 * (max(sizes) * math.sqrt(squared_diameter) + 1.0)
     return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
 
 
-def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int) -> Sensitivity:
-    """Sensitivity of ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ over n rows (x, y), whatever the order of the y.
+def covariance_sensitivity(squared_diameters: tuple[int, int], rows: int, *, line: bool = False) -> Sensitivity:
+    """Sensitivity of the difference of two ⌊‖n·Σ φ(x)ψ(y)ᵀ − Σ φ(x)·Σ ψ(y)ᵀ‖⌋ of n rows, with the y reordered in one.
 
-    One x moves it by (n − 1)·d_φ·d_ψ, and so does one y; the floor adds 1 (docs/proofs/permutation-tests.md).
+    A row (x, y) as it is moves it by √(3/2)·(n − 1)·d_φ·d_ψ, or 1 for √(3/2) where features are numbers (`line`); its x
+    and its y in two places by 2·(n − 1)·d_φ·d_ψ. Each floor adds 1 (docs/proofs/permutation-tests.md).
     """
-    moved = ROUND_UP * (2.0 * (rows - 1) * math.sqrt(math.prod(squared_diameters)) + 1.0)
+    own = 1.0 if line else math.sqrt(1.5)
+    moved = ROUND_UP * ((own + 2.0) * (rows - 1) * math.sqrt(math.prod(squared_diameters)) + 2.0)
     return Sensitivity(l2=moved, l1=moved, neighbours=Neighbours.REPLACE_ONE)
+
+
+def weighted_sensitivity(parts: Sequence[tuple[int, Sensitivity]]) -> Sensitivity:
+    """Sensitivity of a sum of numbers, each with a weight: the same sum of theirs."""
+    moved = ROUND_UP * sum(weight * part.l1 for weight, part in parts)
+    return Sensitivity(l2=moved, l1=moved, neighbours=parts[0][1].neighbours)
