@@ -28,6 +28,7 @@ from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.groups import EstimateTable, Groups, grouped
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
+from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, unevenness
 from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
     LEAST,
@@ -222,7 +223,21 @@ def offset_estimator(
         possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
         divisor=divisor,
         offset=OffsetPart.of(found.sums, function, sampling),
+        uneven=_beside_offsets(evidence, marginal, index, found),
     )
+
+
+def _beside_offsets(evidence: "Evidence", marginal: Marginal, index: int, found: _Offsets) -> Unevenness | None:
+    """How uneven rows are in cells that are summed by numbers themselves, and wholly where a slack stands for them."""
+    if not is_only_uneven(evidence.schema.columns, marginal):
+        return None
+    axis = marginal.columns.index(index)
+    slack = np.full(marginal.shape[axis], np.nan)
+    slack[marginal.groups[axis]] = found.slack[found.cells]
+    shape = [-1 if other == axis else 1 for other in range(len(marginal.shape))]
+    told = np.broadcast_to(np.isnan(slack).reshape(shape), marginal.shape).ravel()
+    known = unevenness(evidence, marginal)
+    return Unevenness(own=np.where(told, known.own, 1.0), hidden=np.where(told, known.hidden, 0.0))
 
 
 def _offset_axes(evidence: "Evidence", estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
@@ -230,7 +245,8 @@ def _offset_axes(evidence: "Evidence", estimand: Estimand, index: int, found: _O
     axes = []
     for column, groups in zip(found.marginal.columns, found.marginal.groups, strict=True):
         declared = evidence.schema.columns[column]
-        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST)
+        places = hidden_places(evidence, column, groups)
+        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST, places)
         if column == index:
             points = about_middles(points, found.cells, found.middle, found.slack)
         axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
@@ -273,7 +289,7 @@ def _beside(evidence: "Evidence", columns: tuple[int, ...], index: int, column: 
     marginal, own = tabulated.aligned(columns, {index: cells}), found[1]
     if marginal is None:
         return None
-    slack = np.where(np.isnan(own.half), np.nan, np.where(own.told & (own.half > 0.0), own.slack, own.half))
+    slack = np.where(np.isnan(own.half) | ~own.told, np.nan, np.where(own.half > 0.0, own.slack, 0.0))
     return _Offsets(marginal=marginal, cells=cells, sums=found[0], middle=own.middle, slack=slack, used=own.told)
 
 
@@ -495,7 +511,7 @@ def _from_marginals(
     estimator = _best(evidence, estimand, measured, grids)
     if estimator is None:
         return None
-    if not estimator.functions.exact and _finer_elsewhere(evidence, estimator.marginal):
+    if not estimator.is_settled and _finer_elsewhere(evidence, estimator.marginal):
         with suppress(CapacityError):
             return frechet_bounds(evidence, estimand)
     scale = evidence.total if estimand.is_total and evidence.public_total else 1.0
@@ -549,13 +565,12 @@ def _surely_narrower(evidence: "Evidence", found: list[RatioEstimator]) -> list[
 
     How many rows a cell that is cut leaves in doubt is a guess, and with independent columns it may be far too low.
     """
-    exact = [one for one in found if one.functions.exact]
+    finest = max(found, key=lambda one: one.marginal.size, default=None)
+    exact = [one for one in found if one.functions.exact or (one.is_settled and one is finest)]
     if not exact:
         return found
     least = min(one.width(_filled(evidence, one.marginal)) for one in exact)
-    return exact + [
-        one for one in found if not one.functions.exact and one.width(_most(evidence, one.marginal)) < least
-    ]
+    return exact + [one for one in found if not one.is_settled and one.width(_most(evidence, one.marginal)) < least]
 
 
 def _most(evidence: "Evidence", marginal: Marginal) -> Floats:
@@ -598,14 +613,23 @@ def _ratio_estimator(
         target=evidence.target,
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
+        uneven=_unevenness(evidence, marginal, functions),
     )
+
+
+def _unevenness(evidence: "Evidence", marginal: Marginal, functions: CellValues) -> Unevenness | None:
+    """How uneven rows are within cells, where functions vary by numbers alone."""
+    if functions.exact or not is_only_uneven(evidence.schema.columns, marginal):
+        return None
+    return unevenness(evidence, marginal)
 
 
 def _axes(evidence: "Evidence", estimand: Estimand, marginal: Marginal) -> list[Axis]:
     axes = []
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         column = evidence.schema.columns[index]
-        points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST)
+        places = hidden_places(evidence, index, groups)
+        points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST, places)
         axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
     return axes
 

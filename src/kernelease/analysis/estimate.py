@@ -75,7 +75,8 @@ class Calendar(StrEnum):
 # Where the error of an estimate comes from, so that two of one release are combined with their covariance.
 
 
-SAMPLED = "rows"  # the errors of who happened to be in the table; all others are privacy noise
+SAMPLED = "rows"  # the errors of who happened to be in the table…
+INSIDE = "inside"  # …those of where in their cells numbers lie, with what was asked; all others are privacy noise
 Weights: TypeAlias = Mapping[tuple[str, Hashable], Floats]
 
 
@@ -130,12 +131,13 @@ def covariance(one: Weights, other: Weights) -> float:
     return sum(float(one[key] @ other[key]) for key in one.keys() & other.keys())
 
 
-def deviations(weights: Weights) -> tuple[float, float]:
-    """The standard deviations by noise and by sampling."""
-    squares = [0.0, 0.0]
+def deviations(weights: Weights) -> tuple[float, float, float]:
+    """The standard deviations by noise, by sampling, and by what is inside of cells."""
+    squares = [0.0, 0.0, 0.0]
     for (_, part), weight in weights.items():
-        squares[part == SAMPLED] += float(weight @ weight)
-    return math.sqrt(squares[0]), math.sqrt(squares[1])
+        kind = 1 if part == SAMPLED else 2 if isinstance(part, tuple) and part[0] == INSIDE else 0
+        squares[kind] += float(weight @ weight)
+    return math.sqrt(squares[0]), math.sqrt(squares[1]), math.sqrt(squares[2])
 
 
 def correlation_of(first: Source | None, second: Source | None) -> float | None:
@@ -174,20 +176,21 @@ class Parts:
     """Where the error of an estimate comes from."""
 
     noise: float  # standard deviation, from the noise that protects people
+    inside: float = 0.0  # standard deviation, from where in their cells numbers lie, if these are as uneven as others
     sampling: float = 0.0  # standard deviation, from who happened to be in the table; 0 where that is the target
     bias: float = 0.0  # at most so much, in either direction, from what was not measured at all
 
     @classmethod
-    def of(cls, standard_error: float, *, noise: float, bias: float = 0.0) -> "Parts":
-        """Parts of an error, from the standard error of noise and sampling together and that of the noise alone."""
+    def of(cls, standard_error: float, *, noise: float, bias: float = 0.0, inside: float = 0.0) -> "Parts":
+        """Parts of an error, from the standard error of all together, and those of the noise and what is inside."""
         both = math.isfinite(standard_error) and math.isfinite(noise)
-        sampling = math.sqrt(max(0.0, standard_error**2 - noise**2)) if both else 0.0
-        return cls(noise=noise, sampling=sampling, bias=bias)
+        sampling = math.sqrt(max(0.0, standard_error**2 - noise**2 - inside**2)) if both else 0.0
+        return cls(noise=noise, inside=inside, sampling=sampling, bias=bias)
 
     @property
     def standard_error(self) -> float:
-        """Noise and sampling together."""
-        return math.hypot(self.noise, self.sampling)
+        """Noise, sampling and what is inside of cells together."""
+        return math.hypot(self.noise, self.sampling, self.inside)
 
 
 @final
@@ -394,7 +397,12 @@ class Estimate:
         size = abs(slope) if finite else math.inf
         return Estimate(
             value=value if math.isfinite(value) else math.nan,
-            parts=Parts(noise=_times(size, self.parts.noise), sampling=_times(size, self.parts.sampling), bias=bias),
+            parts=Parts(
+                noise=_times(size, self.parts.noise),
+                inside=_times(size, self.parts.inside),
+                sampling=_times(size, self.parts.sampling),
+                bias=bias,
+            ),
             limits=limits,
             target=self.target,
             about=about or f"{name} of {self._named}",
@@ -446,7 +454,8 @@ class Estimate:
         lines = [f"{self.about or 'estimate'}: {self}", f"95 % interval: {self.told(low)} to {self.told(high)}"]
         lines.append(
             f"standard error {plain_number(self.standard_error)}: privacy noise {plain_number(self.parts.noise)}, "
-            f"sampling {plain_number(self.parts.sampling)}; bias at most {plain_number(self.parts.bias)}"
+            f"sampling {plain_number(self.parts.sampling)}, places within cells {plain_number(self.parts.inside)}; "
+            f"bias at most {plain_number(self.parts.bias)}"
         )
         lines.append(f"target: {_TARGETS[self.target]}")
         if self.says_little:
@@ -519,13 +528,13 @@ def _pair_parts(pair: tuple[Estimate, Estimate], slopes: tuple[float, float], so
     sizes = [abs(slope) for slope in slopes]
     bias = sum(_times(size, one.parts.bias) for size, one in zip(sizes, pair, strict=True))
     if source is not None and all(map(math.isfinite, slopes)):
-        noise, sampling = deviations(source.weights())
-        return Parts(noise=noise, sampling=sampling, bias=bias)
-    noise, sampling = (
-        sum(_times(size, part) for size, part in zip(sizes, parts, strict=True))
-        for parts in ([one.parts.noise for one in pair], [one.parts.sampling for one in pair])
+        noise, sampling, inside = deviations(source.weights())
+        return Parts(noise=noise, inside=inside, sampling=sampling, bias=bias)
+    noise, sampling, inside = (
+        sum(_times(size, getattr(one.parts, name)) for size, one in zip(sizes, pair, strict=True))
+        for name in ("noise", "sampling", "inside")
     )
-    return Parts(noise=noise, sampling=sampling, bias=bias)
+    return Parts(noise=noise, inside=inside, sampling=sampling, bias=bias)
 
 
 APART = "nothing says how the errors of the two go together: the interval holds however they do"

@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,9 @@ from kernelease.table.columns.listed import Boolean, Hierarchy, Listed
 from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missing
 from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
+
+if TYPE_CHECKING:
+    from kernelease.analysis.inside import Unevenness
 
 # --------------------
 # The rows that a question is about: a condition as flags of cells, and what was counted of such rows.
@@ -222,6 +225,10 @@ class Evidence:
     _kept: dict[tuple[Indicator, tuple[int, ...]], tuple[Marginal, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
+    uneven: dict[Marginal, "Unevenness"] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )  # known so far
+    _shares: dict[int, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)  # of columns
 
     def within(self, chosen: Indicator) -> "Evidence":
         """What is said about the rows that fulfil conditions, in place of all rows.
@@ -308,10 +315,22 @@ class Evidence:
         ]
 
     def shares(self, index: int) -> Floats:
-        """About how the rows are distributed over the atoms of a column: (atoms,)."""
+        """About how the rows are distributed over the atoms of a column: (atoms,).
+
+        By the synthetic rows, out of which the noise is taken as far as it can be; else by what was counted.
+        """
+        if index not in self._shares:
+            self._shares[index] = self._likely(index)
+        return self._shares[index]
+
+    def _likely(self, index: int) -> Floats:
+        column = self.schema.columns[index]
+        if self.rows is not None and self.weights is not None:
+            codes = column.encode(self.rows.column(column.name))
+            return np.bincount(codes, np.maximum(self.weights, 0.0), minlength=column.size).astype(np.float64)
         measured = self.marginals((index,))
         if not measured:
-            return np.ones(self.schema.columns[index].size)
+            return np.ones(column.size)
         finest = max(measured, key=lambda one: one.size)
         return (finest.shares / np.bincount(finest.groups[0]))[finest.groups[0]]
 

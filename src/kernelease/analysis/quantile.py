@@ -12,8 +12,17 @@ from kernelease.analysis.estimands import Estimand, Indicator
 from kernelease.analysis.estimate import Calendar, Estimate, Parts, Target
 from kernelease.analysis.groups import Groups, Label, as_tuple, grouped, joined, names_of
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
+from kernelease.analysis.inside import hidden_places, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import marginal_source
-from kernelease.analysis.representatives import LEAST, cell_values, extremes, few, representatives, weighted
+from kernelease.analysis.representatives import (
+    LEAST,
+    cell_values,
+    extremes,
+    few,
+    representatives,
+    spacing_of,
+    weighted,
+)
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
@@ -28,6 +37,8 @@ if TYPE_CHECKING:
 
 
 MOST_EDGES = 512  # places at which the distribution function is tested
+STEPS = 16  # limit: places within a cell at which it is tested: between them it is nearly a line
+_DUST = 1e-9  # of a legal value: what rounding leaves
 _CUT = 2.0  # standard errors that rows in cells that a condition cuts may be more than counted
 _TAGS = ("integer", "number", "date", "datetime")
 
@@ -70,20 +81,38 @@ def _conditional(evidence: "Evidence", column: Celled, share: float, chosen: Ind
     if not measured:
         return _unmeasured(evidence, column, share, chosen, about)
     finest = max(measured, key=lambda one: one.size)
-    flags = _flags(evidence, finest, chosen)
     axis = finest.columns.index(evidence.schema.names.index(column.name))
-    return _Distribution.of(finest, axis, column, share, flags, evidence.target).estimate(about, evidence)
+    meant = _Meant.of(evidence, finest, chosen)
+    return _Distribution.of(evidence, finest, axis, column, share, meant).estimate(about)
 
 
-def _flags(evidence: "Evidence", marginal: Marginal, chosen: Indicator) -> tuple[Floats, Floats, Floats]:
-    """Whether the rows of a cell are meant: surely, on average if they are spread evenly, possibly; (cells,) each."""
-    axes = []
-    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
-        one = evidence.schema.columns[index]
-        points = weighted(representatives(one, chosen.conditions), evidence.shares(index) + LEAST)
-        axes.append((one.name, few(points, one, groups, chosen.conditions), groups))
-    functions = cell_values(axes, chosen, None)
-    return functions.least(0.0)[0], functions.middle()[0], functions.greatest(0.0)[0]
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Meant:
+    """Whether the rows of a cell are meant: on average, and how far off that may be, as an error or at most."""
+
+    middle: Floats  # (cells,)
+    variance: Floats  # (cells,): of the sum over its rows, by where in the cell they lie
+    slack: Floats  # (cells,): how far a row may be from the average, where nothing says how they are spread
+
+    @classmethod
+    def of(cls, evidence: "Evidence", marginal: Marginal, chosen: Indicator) -> "_Meant":
+        axes = []
+        for index, groups in zip(marginal.columns, marginal.groups, strict=True):
+            one = evidence.schema.columns[index]
+            places = hidden_places(evidence, index, groups)
+            points = weighted(representatives(one, chosen.conditions), evidence.shares(index) + LEAST, places)
+            axes.append((one.name, few(points, one, groups, chosen.conditions), groups))
+        functions, nothing = cell_values(axes, chosen, None), np.zeros(marginal.size)
+        middle = functions.middle()[0]
+        if functions.exact:
+            return cls(middle=middle, variance=nothing, slack=nothing)
+        if is_only_uneven(evidence.schema.columns, marginal):
+            known, rows = unevenness(evidence, marginal), squared_rows(marginal)
+            spread = known.own * functions.spread[0] + known.hidden * functions.hidden_spread[0]
+            return cls(middle=middle, variance=rows * spread, slack=nothing)
+        least, most = functions.least(0.0)[0], functions.greatest(0.0)[0]
+        return cls(middle=middle, variance=nothing, slack=np.maximum(most - middle, middle - least))
 
 
 def _unmeasured(evidence: "Evidence", column: Celled, share: float, chosen: Indicator, about: str) -> Estimate:
@@ -110,141 +139,201 @@ def _unmeasured(evidence: "Evidence", column: Celled, share: float, chosen: Indi
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class _Places:
+    """Where the values of a column's cells lie: each cell's atoms in order, and how its rows are likely spread."""
+
+    rank: Floats  # (cells of the column,): the place of each in order; infinite without values
+    cell: Integers  # (atoms,): the rank of the cell of each atom, in order
+    start: Floats  # (atoms,): the part of its cell's rows before an atom
+    part: Floats  # (atoms,): and in it
+    low: Floats  # (atoms,)
+    high: Floats
+    spacing: float | None  # of legal values; None for a continuum
+
+    @classmethod
+    def of(cls, evidence: "Evidence", marginal: Marginal, axis: int, column: Celled) -> "_Places":
+        groups = marginal.groups[axis][: column.cell_count]
+        low, high = extremes(column)
+        first, cells = np.full(marginal.shape[axis], np.inf), len(np.unique(groups))
+        np.minimum.at(first, groups, low)
+        rank = np.full(marginal.shape[axis], np.inf)
+        rank[np.argsort(first, kind="stable")[:cells]] = np.arange(cells)  # NULL has no values, and comes last
+        order = np.lexsort((low, rank[groups]))
+        cell = rank[groups][order].astype(np.int64)
+        shares = (evidence.shares(marginal.columns[axis])[: column.cell_count] + LEAST)[order]
+        part = shares / np.bincount(cell, shares)[cell]
+        before = np.cumsum(part) - part
+        start = before - before[np.searchsorted(cell, cell)]
+        return cls(
+            rank=rank, cell=cell, start=start, part=part, low=low[order], high=high[order], spacing=spacing_of(column)
+        )
+
+    @property
+    def count(self) -> int:
+        """The number of cells with values."""
+        return int(self.cell[-1]) + 1
+
+    def ends(self, cell: int) -> Interval:
+        """The least and the greatest value of a cell."""
+        first, last = np.searchsorted(self.cell, [cell, cell + 1])
+        return float(self.low[first]), float(self.high[last - 1])
+
+    def value(self, place: float, side: int) -> float:
+        """The value so many cells, and parts of the next, from the first: as it is (0), or at most or at least (∓1)."""
+        cell = min(max(math.ceil(place) - 1 if side > 0 else int(place), 0), self.count - 1)
+        first, last = map(int, np.searchsorted(self.cell, [cell, cell + 1]))
+        found = int(np.searchsorted(self.start[first:last], place - cell, side="right" if side <= 0 else "left"))
+        atom = min(max(first + found - 1, first), last - 1)
+        share = min(max((place - cell - self.start[atom]) / self.part[atom], 0.0), 1.0)
+        low, high = float(self.low[atom]), float(self.high[atom])
+        if self.spacing is None or side == 0:
+            return low + share * (high - low)
+        count = round((high - low) / self.spacing) + 1  # legal values, each with an equal part of the rows
+        legal = math.floor(share * count + _DUST) if side < 0 else math.ceil(share * count - _DUST) - 1
+        return low + min(max(legal, 0), count - 1) * self.spacing
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Distribution(ConfidenceLimits):
     """T(k) = #(rows in cells up to k) − share·#(rows with a number), with its standard error, at some cells k.
 
-    The quantile is above cell k where T(k) < 0 and at or below it where T(k) ≥ 0. A cell is plausible unless a test
-    says that the quantile is below it, or above it; each test errs with half of what the level leaves.
+    Within a cell T rises as its rows are likely spread, and its error grows by how uneven they may be. A place is
+    plausible unless a test says that the quantile is below it, or above it; each errs with half of what the level
+    leaves.
     """
 
-    ends: tuple[Floats, Floats]  # the least and the greatest value of each cell
-    tested: Integers  # the cells, of which the last is the last of all
-    excess: Floats  # T of each of them, where a condition cuts through cells its middle
-    cut: Floats  # how far T may be from that
-    errors: Floats
-    noise: Floats  # the part of the errors that is privacy noise
-    shares: Floats  # of each cell, for the density
-    rows: float
+    places: _Places
+    tested: Integers  # cells, of which the first is −1, before all, and the last the last of all
+    excess: Floats  # T of each of them
+    noise: Floats  # its standard error by privacy noise
+    errors: Floats  # the same with sampling, and by where in their cells rows lie that may be meant
+    cut: Floats  # how far T may be off in all, where nothing says how the rows of a cell are spread
+    uneven: Floats  # of the cells after each tested one, up to the next: the variance of where their rows lie
     share: float
-    target: Target
+    evidence: "Evidence"
     marginal: Marginal
     ranks: Floats  # of the marginal's cells: the place of each along the column
     meant: Floats  # whether a cell's rows are meant, on average
 
     @classmethod
     def of(
-        cls,
-        marginal: Marginal,
-        axis: int,
-        column: Celled,
-        share: float,
-        flags: tuple[Floats, Floats, Floats],
-        target: Target,
+        cls, evidence: "Evidence", marginal: Marginal, axis: int, column: Celled, share: float, meant: _Meant
     ) -> "_Distribution":
-        groups = marginal.groups[axis][: column.cell_count]
-        size = marginal.shape[axis]
-        low, high = (np.full(size, sign * np.inf) for sign in (1.0, -1.0))
-        first, last = extremes(column)
-        np.minimum.at(low, groups, first)
-        np.maximum.at(high, groups, last)
-        order = np.argsort(low, kind="stable")[: len(np.unique(groups))]  # NULL has no values, and comes last
-        tested = np.unique(np.linspace(0, len(order) - 1, min(len(order), MOST_EDGES)).round().astype(np.int64))
-        rank = np.full(size, np.inf)
-        rank[order] = np.arange(len(order))
-        place = np.indices(marginal.shape)[axis].ravel()  # the cell of this column, for each cell of all
-        ranks, present = rank[place], np.isfinite(rank)[place]
-        surely, middle, possibly = (flag * present for flag in flags)
-        found = [_tested(marginal, ranks <= cell, share, (surely, middle, possibly), target) for cell in tested]
+        places = _Places.of(evidence, marginal, axis, column)
+        ranks = places.rank[
+            np.indices(marginal.shape)[axis].ravel()
+        ]  # of the cell of this column, for each cell of all
+        present = np.isfinite(ranks)
+        own = _Meant(middle=meant.middle * present, variance=meant.variance * present, slack=meant.slack * present)
+        last = np.linspace(0, places.count - 1, min(places.count, MOST_EDGES)).round().astype(np.int64)
+        tested = np.append(-1, np.unique(last))
+        sampled = evidence.target is Target.POPULATION
+        found = [_tested(marginal, ranks <= cell, share, own, sampled=sampled) for cell in tested]
         excess, cut, noise, errors = (np.array(part) for part in zip(*found, strict=True))
-        meant = np.bincount(place, weights=marginal.shares * middle, minlength=size)
-        total = marginal.total or max(1.0, float(marginal.counts.sum()))
+        known = unevenness(evidence, marginal)
+        squares = (known.own + known.hidden) * squared_rows(marginal) * own.middle**2
+        step = np.searchsorted(tested[1:], np.where(present, ranks, 0.0))
         return cls(
-            ends=(low[order], high[order]),
+            places=places,
             tested=tested,
             excess=excess,
-            cut=cut,
-            errors=errors,
             noise=noise,
-            shares=meant[order] / max(float(meant.sum()), 1e-300),
-            rows=max(1.0, total * float(meant.sum())),
+            errors=errors,
+            cut=cut,
+            uneven=np.bincount(step, squares * present, minlength=len(tested) - 1),
             share=share,
-            target=target,
+            evidence=evidence,
             marginal=marginal,
             ranks=ranks,
-            meant=middle,
+            meant=own.middle,
         )
+
+    @property
+    def _path(self) -> tuple[Floats, Floats, Floats]:
+        """Places from the first cell to the last, T there and its standard error, at the edges of cells and between."""
+        inside = np.linspace(0.0, 1.0, STEPS + 1)
+        first, rise = self.excess[:-1, None], np.diff(self.excess)[:, None]
+        errors = self.errors[:-1, None] * (1.0 - inside) + self.errors[1:, None] * inside  # at least that of the sum
+        spread = self.uneven[:, None] * inside * (1.0 - inside)
+        cells = self.tested[:-1, None] + 1 + np.diff(self.tested)[:, None] * inside
+        return cells.ravel(), (first + rise * inside).ravel(), np.sqrt(errors**2 + spread).ravel()
 
     def at(self, level: float) -> Interval:
         factor = critical_value(level, laplace=self.marginal.laplace)
-        above = self.excess + self.cut + factor * self.errors < 0.0  # surely above this cell
-        below = self.excess - self.cut - factor * self.errors > 0.0  # surely at or below it
-        above[-1], below[-1] = False, True
-        starts = np.append(0, self.tested[:-1] + 1)
-        plausible = np.flatnonzero(~above & ~np.append(False, below[:-1]))
-        if len(plausible) == 0:  # two tests contradict each other: noise beyond the level
-            plausible = np.array([int(np.argmin(np.abs(self.excess)))])
-        return float(self.ends[0][starts[plausible[0]]]), float(self.ends[1][self.tested[plausible[-1]]])
+        places, excess, errors = self._path
+        doubt = factor * errors + np.repeat(np.maximum(self.cut[:-1], self.cut[1:]), STEPS + 1)
+        low = _crossing(places, excess + doubt, first=True)
+        high = _crossing(places, excess - doubt, first=False)
+        if low > high:  # two tests contradict each other: noise beyond the level
+            low = high = float(places[int(np.argmin(np.abs(excess)))])
+        return self.places.value(low, -1), self.places.value(high, 1)
 
     @property
-    def value(self) -> float:
-        """Where the nearest monotone T crosses 0, evenly spread within cells."""
-        rising = 0.5 * (np.maximum.accumulate(self.excess) + np.minimum.accumulate(self.excess[::-1])[::-1])
-        place = min(int(np.searchsorted(rising, 0.0)), len(rising) - 1)
-        before = float(rising[place - 1]) if place else -self.share * self.rows
-        inside = -before / max(float(rising[place]) - before, 1e-300)
-        start = int(self.tested[place - 1]) + 1 if place else 0
-        low, high = float(self.ends[0][start]), float(self.ends[1][self.tested[place]])
-        return low + min(max(inside, 0.0), 1.0) * (high - low)
+    def _crosses(self) -> float:
+        """Where the nearest monotone T is 0."""
+        places, excess, _ = self._path
+        rising = 0.5 * (np.maximum.accumulate(excess) + np.minimum.accumulate(excess[::-1])[::-1])
+        return _crossing(places, rising, first=True)
+
+    def estimate(self, about: str) -> Estimate:
+        """The estimate; its standard error is that of the share of rows, carried over by the density."""
+        place = self._crosses
+        cell = min(int(place), self.places.count - 1)
+        step = min(int(np.searchsorted(self.tested[1:], cell)), len(self.tested) - 2)
+        per_row = self._per_row(cell)
+        noise, error = (float(max(part[step], part[step + 1])) * per_row for part in (self.noise, self.errors))
+        inside = math.sqrt(float(self.uneven[step]) * (place - cell) * max(0.0, 1.0 - (place - cell))) * per_row
+        function = -per_row * ((self.ranks <= self.tested[step + 1]) - self.share) * self.meant
+        sampling = Parts.of(error, noise=noise).sampling
+        bias = self.places.ends(cell)[1] - self.places.ends(cell)[0] if self.cut.any() else 0.0
+        return Estimate(
+            value=self.places.value(place, 0),
+            parts=Parts(noise=noise, inside=inside, sampling=sampling, bias=bias),
+            limits=self,
+            target=self.evidence.target,
+            about=about,
+            possible=(self.places.ends(0)[0], self.places.ends(self.places.count - 1)[1]),
+            source=marginal_source(self.evidence, self.marginal, function, sampling=sampling),
+        )
 
     def _per_row(self, cell: int) -> float:
         """How far the quantile moves when one row more is below it, by the density around a cell."""
-        near = slice(max(0, cell - 1), cell + 2)
-        starts = np.append(self.ends[0], self.ends[1][-1])[near.start : near.stop + 1]
-        rows = self.rows * float(self.shares[near].sum())
-        whole = float(self.ends[1][-1] - self.ends[0][0])
-        return min(whole, float(starts[-1] - starts[0]) / rows) if rows > 0.0 else whole
+        near = slice(max(0, cell - 1), min(cell + 2, self.places.count))
+        low, high = self.places.ends(near.start)[0], self.places.ends(near.stop - 1)[1]
+        counts = self.marginal.counts * self.meant * (self.ranks >= near.start) * (self.ranks < near.stop)
+        whole = self.places.ends(self.places.count - 1)[1] - self.places.ends(0)[0]
+        rows = float(counts.sum())
+        return min(whole, (high - low) / rows) if rows > 0.0 else whole
 
-    def estimate(self, about: str, evidence: "Evidence") -> Estimate:
-        """The estimate; its standard error is that of the share of rows, carried over by the density."""
-        value = self.value
-        place = min(int(np.searchsorted(self.ends[1][self.tested], value)), len(self.tested) - 1)
-        cell = min(int(np.searchsorted(self.ends[1], value)), len(self.ends[0]) - 1)
-        per_row = self._per_row(cell)
-        parts = Parts.of(
-            float(self.errors[place]) * per_row,
-            noise=float(self.noise[place]) * per_row,
-            bias=float(self.ends[1][cell] - self.ends[0][cell]),
-        )
-        possible = (float(self.ends[0][0]), float(self.ends[1][-1]))
-        function = -per_row * ((self.ranks <= self.tested[place]) - self.share) * self.meant
-        return Estimate(
-            value=value,
-            parts=parts,
-            limits=self,
-            target=self.target,
-            about=about,
-            possible=possible,
-            source=marginal_source(evidence, self.marginal, function, sampling=parts.sampling),
-        )
+
+def _crossing(places: Floats, values: Floats, *, first: bool) -> float:
+    """The first place at which a function is 0 or more, or the last at which it is not above 0; else an end."""
+    found = np.flatnonzero(values >= 0.0 if first else values <= 0.0)
+    if len(found) == 0:
+        return float(places[-1] if first else places[0])
+    here = int(found[0] if first else found[-1])
+    other = here - 1 if first else here + 1
+    if not 0 <= other < len(places) or values[other] == values[here]:
+        return float(places[here])
+    part = -float(values[here]) / float(values[other] - values[here])
+    return float(places[here] + part * (places[other] - places[here]))
 
 
 def _tested(
-    marginal: Marginal, below: NDArray[np.bool_], share: float, flags: tuple[Floats, Floats, Floats], target: Target
+    marginal: Marginal, below: NDArray[np.bool_], share: float, meant: _Meant, *, sampled: bool
 ) -> tuple[float, float, float, float]:
     """T with the cells below counted: its middle, how far off it may be, its noise and its standard error."""
-    surely, middle, possibly = flags
     weight = below - share
-    function = weight * middle
+    function = weight * meant.middle
     value, variance = (float(part.ravel()[0]) for part in marginal.joint([function]))
-    more = float(marginal.sampling([function])[0, 0]) if target is Target.POPULATION else 0.0
+    more = float(marginal.sampling([function])[0, 0]) if sampled else 0.0
+    more += float(weight**2 @ meant.variance)
     cut = 0.0
-    if not np.array_equal(surely, possibly):
-        spread = np.abs(weight) * np.maximum(possibly - middle, middle - surely)
-        cut = max(0.0, float(marginal.joint([spread])[0][0])) + _CUT * math.sqrt(
-            float(marginal.joint([spread])[1][0, 0])
-        )
-    noise = math.sqrt(max(0.0, variance))
-    return value, cut, noise, math.sqrt(max(0.0, variance) + more)
+    if meant.slack.any():
+        rows, unsure = marginal.joint([np.abs(weight) * meant.slack])
+        cut = max(0.0, float(rows[0])) + _CUT * math.sqrt(max(0.0, float(unsure[0, 0])))
+    return value, cut, math.sqrt(max(0.0, variance)), math.sqrt(max(0.0, variance) + more)
 
 
 # --------------------

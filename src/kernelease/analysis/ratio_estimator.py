@@ -1,5 +1,6 @@
 """Ratios of two sums over the rows of a table, and their errors as weighted sums of the noise of blocks."""
 
+import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
@@ -7,8 +8,9 @@ from typing import TYPE_CHECKING, final
 
 import numpy as np
 
-from kernelease.analysis.estimate import SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
+from kernelease.analysis.estimate import INSIDE, SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
 from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
+from kernelease.analysis.inside import Unevenness, squared_rows
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.offset_sums import OffsetPart
@@ -35,6 +37,9 @@ class RatioEstimator:
     in each cell, a function of the cells, gives the lower end of the interval by a test of each t, and the greatest
     the upper end. Where nothing varies within cells both are Fieller's interval, or for a known denominator the usual.
     No interval is shorter than that of the middles of cells: counts below 0 would have the ends change places.
+
+    So it is where rows of a cell differ by categories. Where they differ by numbers, `uneven` says how far the averages
+    over cells may be off, and that is one more error beside the noise.
     """
 
     marginal: Marginal
@@ -43,6 +48,7 @@ class RatioEstimator:
     possible: Interval  # the least and the greatest numerator where the denominator is 1
     divisor: float | None = None  # a public number in place of the sum of denominators
     offset: OffsetPart | None = None  # what the numerator is beyond its value at the middle of each cell
+    uneven: Unevenness | None = None  # of rows within cells; None where nothing says so
 
     @property
     def within(self) -> Interval:
@@ -62,15 +68,38 @@ class RatioEstimator:
         covariance = self.marginal.joint((numerator, denominator))[1]
         variance = covariance[0, 0] - 2.0 * ratio * covariance[0, 1] + ratio**2 * covariance[1, 1]
         variance += 0.0 if self.offset is None else self.offset.variance
+        if self.is_settled:
+            whole = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
+            inside = self._inside((whole * shares) ** 2)
+            variance += inside[0, 0] - 2.0 * ratio * inside[0, 1] + ratio**2 * inside[1, 1]
+            return 4.0 * math.sqrt(max(0.0, variance))
         low, high = (
             pair[0] - ratio * pair[1] for pair in (self.functions.least(ratio), self.functions.greatest(ratio))
         )
         rows = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
         return 4.0 * math.sqrt(max(0.0, variance)) + rows * float((high - low) @ shares)
 
-    def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None) -> Ratio:
+    @property
+    def is_settled(self) -> bool:
+        """Whether the functions don't vary within cells, or how they do is one more error."""
+        return self.functions.exact or self.uneven is not None
+
+    def _inside(self, squares: Floats) -> Floats:
+        """The covariance of both sums by where in their cells numbers lie, with so many rows squared: (2, 2)."""
+        if self.functions.exact or self.uneven is None:
+            return np.zeros((2, 2))
+        return self.uneven.covariance(self.functions, squares)
+
+    @property
+    def inside(self) -> Floats:
+        """The same with the rows that were counted."""
+        return self._inside(squared_rows(self.marginal))
+
+    def ratio(self, pair: tuple[Floats, Floats], target: Target | None = None, *, inside: bool = True) -> Ratio:
         """The ratio of two functions of the cells, with the covariance of their errors."""
         values, covariance = self.marginal.joint(pair)
+        if inside:
+            covariance = covariance + self.inside
         sampled = (self.target if target is None else target) is Target.POPULATION
         if sampled:
             covariance = covariance + _sampling(self.marginal, pair)
@@ -97,22 +126,23 @@ class RatioEstimator:
         return guess
 
     def _ends(self, factor: float) -> Interval:
+        if self.is_settled:
+            return self.ratio(self.functions.middle()).interval(factor)
         low, high = self.end(factor, False), self.end(factor, True)
-        if self.functions.exact:
-            return low, high
         least, most = self.ratio(self.functions.middle()).interval(factor)
         return min(low, least), max(high, most)
 
     def estimate(self, *, scale: float = 1.0, about: str = "") -> Estimate:
         """The estimate of `scale` times the ratio."""
         pair = self.functions.middle()
-        ratio, noise = self.ratio(pair), self.ratio(pair, Target.TABLE)
+        ratio, noise = self.ratio(pair), self.ratio(pair, Target.TABLE, inside=False)
         low, high = self.within
         value = min(max(ratio.value, low), high) if ratio.denominator > 0.0 else math.nan
-        bounds = [value if self.functions.exact else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
+        bounds = [value if self.is_settled else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
         parts = Parts.of(
             scale * ratio.standard_error,
             noise=scale * noise.standard_error,
+            inside=scale * self._inside_error(ratio),
             bias=scale * max(0.0, value - bounds[0], bounds[1] - value) if math.isfinite(value) else math.inf,
         )
         limits = RatioLimits(estimator=self, scale=scale, error=ratio.standard_error)
@@ -124,6 +154,14 @@ class RatioEstimator:
             about=about,
             possible=(scale * low, scale * high),
         )
+
+    def _inside_error(self, ratio: Ratio) -> float:
+        """The standard error of the ratio by where in their cells numbers lie."""
+        if not ratio.denominator > 0.0 or self.functions.exact:
+            return 0.0
+        found = self.inside
+        slope = np.array([1.0, 0.0 if self.divisor is not None else -ratio.value]) / ratio.denominator
+        return math.sqrt(max(0.0, float(slope @ found @ slope)))
 
 
 def _sampling(marginal: Marginal, pair: tuple[Floats, Floats]) -> Floats:
@@ -160,7 +198,8 @@ class RatioLimits(ConfidenceLimits):
 
     def _at(self, level: float) -> Interval:
         estimator = self.estimator
-        shift = estimator.functions.gap / self.error if 0.0 < self.error < math.inf else 0.0
+        gap = 0.0 if estimator.is_settled else estimator.functions.gap
+        shift = gap / self.error if 0.0 < self.error < math.inf else 0.0
         factor = critical_value(level, shift, laplace=estimator.marginal.laplace)
         if estimator.divisor is not None:
             return self._plain(level)
@@ -169,10 +208,12 @@ class RatioLimits(ConfidenceLimits):
 
     def _plain(self, level: float) -> Interval:
         functions = self.estimator.functions
+        if self.estimator.is_settled:
+            low, high = self._between(functions.middle(), functions.middle(), 0.0, level)
+            return self.scale * low, self.scale * high
         gap = functions.gap if self.estimator.divisor == self.estimator.marginal.total else 0.0
-        ends = [self._between(functions.least(0.0), functions.greatest(0.0), gap, level)]
-        if not functions.exact:
-            ends.append(self._between(functions.middle(), functions.middle(), gap, level))
+        every = ((functions.least(0.0), functions.greatest(0.0)), (functions.middle(), functions.middle()))
+        ends = [self._between(*pair, gap, level) for pair in every]
         return self.scale * min(low for low, _ in ends), self.scale * max(high for _, high in ends)
 
     def _between(
@@ -214,9 +255,32 @@ def ratio_source(
         scale / ratio.denominator,
     )
     counted = marginal_source(evidence, estimator.marginal, by * function, sampling=parts.sampling)
-    if counted is None or offset is None:
-        return counted
-    return CombinedSource(((1.0, counted), (by, OffsetSource(evidence=evidence, offset=offset))))
+    if counted is None:
+        return None
+    more: list[tuple[float, Source]] = []
+    if offset is not None:
+        more.append((by, OffsetSource(evidence=evidence, offset=offset)))
+    if parts.inside > 0.0:
+        asked = hashlib.sha256(b"".join(part.tobytes() for part in pair)).hexdigest()
+        more.append((1.0, InsideSource(release=evidence.fingerprint, asked=asked, deviation=parts.inside)))
+    return CombinedSource(((1.0, counted), *more)) if more else counted
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InsideSource(Source):
+    """The error by where in their cells numbers lie: the same for the same question, and independent for others."""
+
+    release: str
+    asked: str
+    deviation: float
+
+    @property
+    def laplace(self) -> bool:
+        return False
+
+    def weights(self) -> Weights:
+        return {(self.release, (INSIDE, self.asked)): np.array([self.deviation])}
 
 
 @final

@@ -34,14 +34,21 @@ LARGEST_GRID = 4_000_000  # representatives of all columns together
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Representatives:
-    """Values of a column, and the atom of each: (m,). `weights` average over a cell: evenly spread values have some.
+    """Values of a column, and the atom of each: (m,). `weights` average over an atom whose values are even.
 
-    A function that is monotone between them within each cell has its least and greatest value among them.
+    A function that is monotone between them within each cell has its least and greatest value among them. `loose` are
+    the weights of rows that noise hides: where in their cell these may be.
     """
 
     atoms: Integers
     values: pa.Array
     weights: Floats
+    loose: Floats | None = None  # (m,); None where they are the weights
+
+    @property
+    def spreading(self) -> Floats:
+        """The weights of rows that noise hides."""
+        return self.weights if self.loose is None else self.loose
 
 
 def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Representatives:
@@ -61,15 +68,27 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
     numbers = _legal(column, spread, first)
     marks = _marks(column, conditions)
     atoms = column.encode(_arrow(column, np.append(numbers.ravel(), marks)))
-    order, kept = np.unique(
-        np.stack([atoms.astype(np.float64), np.append(numbers.ravel(), marks)]), axis=1, return_index=True
-    )
+    order = np.unique(np.stack([atoms.astype(np.float64), np.append(numbers.ravel(), marks)]), axis=1)
     null = [column.cell_count] * column.nullable
     return Representatives(
         atoms=np.append(order[0].astype(np.int64), np.array(null, dtype=np.int64)),
         values=pa.concat_arrays([_arrow(column, order[1]), pa.nulls(len(null), column.arrow_type)]),
-        weights=np.append(kept < numbers.size, np.ones(len(null))).astype(np.float64),
+        weights=np.append(_lengths(order[0], order[1], spacing_of(column)), np.ones(len(null))),
     )
+
+
+def _lengths(atoms: Floats, numbers: Floats, spacing: float | None) -> Floats:
+    """How much of its atom each of some numbers, in order, is the nearest of: as long a part, or so many legal values.
+
+    >>> _lengths(np.array([0.0, 0.0, 0.0, 1.0]), np.array([0.0, 1.0, 4.0, 6.0]), None)
+    array([0.5, 2. , 1.5, 1. ])
+    """
+    same = np.append(False, atoms[1:] == atoms[:-1])
+    gaps = np.where(same, np.append(0.0, np.diff(numbers)), 0.0 if spacing is None else spacing)
+    after = np.append(np.where(same[1:], gaps[1:], 0.0 if spacing is None else spacing), spacing or 0.0)
+    lengths = 0.5 * (gaps + after)
+    alone = ~same & ~np.append(same[1:], False)
+    return np.asarray(np.where(alone, 1.0, lengths))
 
 
 @lru_cache(maxsize=4)
@@ -81,18 +100,20 @@ def _leaves(column: Hierarchy) -> Representatives:
 
 
 def about_middles(points: Representatives, cells: Integers, middle: Floats, slack: Floats) -> Representatives:
-    """Two values, by its slack below and above the middle of a cell, in place of its numbers: (cells,), (cells,).
+    """Three values, the middle of a cell and its slack below and above, in place of its numbers: (cells,), (cells,).
 
-    `points` are numbers, `cells` those of each atom. Where the slack is NaN, numbers stay as they are.
+    `points` are numbers, `cells` those of each atom. Where the slack is NaN, numbers stay as they are. Their weights
+    are those of Simpson's rule, which has the variance of even values.
     """
     stays = np.flatnonzero(np.isnan(slack[cells[points.atoms]]))
     atoms = np.flatnonzero(~np.isnan(slack[cells]))
-    numbers = np.concatenate([end[cells[atoms]] for end in (middle - slack, middle + slack)])
-    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / 2.0
+    numbers = np.concatenate([end[cells[atoms]] for end in (middle - slack, middle, middle + slack)])
+    weight = np.bincount(points.atoms, weights=points.weights, minlength=len(cells))[atoms] / 6.0
     return Representatives(
-        atoms=np.concatenate([points.atoms[stays], atoms, atoms]),
+        atoms=np.concatenate([points.atoms[stays], atoms, atoms, atoms]),
         values=pa.concat_arrays([points.values.take(number_array(stays)).cast(pa.float64()), number_array(numbers)]),
-        weights=np.concatenate([points.weights[stays], weight, weight]),
+        weights=np.concatenate([points.weights[stays], weight, 4.0 * weight, weight]),
+        loose=np.concatenate([points.spreading[stays], weight, 4.0 * weight, weight]),
     )
 
 
@@ -132,6 +153,7 @@ def few(
         atoms=points.atoms[first],
         values=points.values.take(pa.array(first)),
         weights=np.bincount(kind, points.weights).astype(np.float64),
+        loose=np.bincount(kind, points.spreading).astype(np.float64),
     )
 
 
@@ -143,10 +165,11 @@ def _renumbered(kind: Integers) -> Integers:
     return numbers
 
 
-def weighted(points: Representatives, shares: Floats) -> Representatives:
-    """The same, where atoms weigh as much as a distribution says: (atoms,) → weights."""
+def weighted(points: Representatives, shares: Floats, places: Floats | None = None) -> Representatives:
+    """The same, where atoms weigh as much as a distribution says: (atoms,) → weights; and where hidden rows may be."""
     even = np.bincount(points.atoms, weights=points.weights, minlength=len(shares))
-    return replace(points, weights=points.weights * (shares / even)[points.atoms])
+    loose = None if places is None else points.weights * (places / even)[points.atoms]
+    return replace(points, weights=points.weights * (shares / even)[points.atoms], loose=loose)
 
 
 def extremes(column: Celled) -> tuple[Floats, Floats]:
@@ -179,11 +202,11 @@ def atom_numbers(column: Column) -> Floats:
 
 
 def _legal(column: Celled, numbers: Floats, first: Floats) -> Floats:
-    spacing = _spacing(column)
+    spacing = spacing_of(column)
     return numbers if spacing is None else np.asarray(first + np.rint((numbers - first) / spacing) * spacing)
 
 
-def _spacing(column: Celled) -> float | None:
+def spacing_of(column: Celled) -> float | None:
     """How far legal values are apart; None for a continuum."""
     if isinstance(column, Stepped):
         return float(column.tick)
@@ -198,7 +221,7 @@ def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
         if isinstance(leaf, Compared) and column.name in leaf.names:
             found += _compared(column, leaf)
     low, high = (float(extreme) for extreme in (extremes(column)[0][0], extremes(column)[1][-1]))
-    spacing, marks = _spacing(column), np.clip(np.array(found, dtype=np.float64), low, high)
+    spacing, marks = spacing_of(column), np.clip(np.array(found, dtype=np.float64), low, high)
     if spacing is None:
         around = np.concatenate([np.nextafter(marks, -np.inf), marks, np.nextafter(marks, np.inf)])
     else:
@@ -247,6 +270,7 @@ class CellValues:
     numerator: Floats
     denominator: Floats
     weights: Floats  # for averages over a cell
+    loose: Floats  # the same for rows that noise hides
     otherwise: float
 
     @property
@@ -279,6 +303,27 @@ class CellValues:
             for weights in (self.weights, self.weights * self.numerator, self.weights * self.denominator)
         )
         return self._spread(above / count, below / count)
+
+    @cached_property
+    def spread(self) -> Floats:
+        """How both functions vary over each cell: variance, covariance, variance: (3, cells)."""
+        return self._varies(self.weights)
+
+    @cached_property
+    def hidden_spread(self) -> Floats:
+        """How far both may be from their averages on rows that noise hides: (3, cells)."""
+        return self._varies(self.loose)
+
+    def _varies(self, weights: Floats) -> Floats:
+        size, found = len(self.cells), np.zeros((3, self.size))
+        count = np.bincount(self.place, weights=weights, minlength=size)
+        above, below = (
+            values - own[self.cell]
+            for values, own in zip((self.numerator, self.denominator), self._middle, strict=True)
+        )
+        for line, products in zip(found, (above * above, above * below, below * below), strict=True):
+            line[self.cells] = np.bincount(self.place, weights=weights * products, minlength=size) / count
+        return found
 
     def least(self, ratio: float) -> tuple[Floats, Floats]:
         """In each cell the pair for which numerator − ratio·denominator is least: (cells,) each."""
@@ -342,9 +387,10 @@ class Grid:
         self._places = {name: place[order] for (name, _, _), place in zip(axes, places, strict=True)}
         self._atoms = {name: points.atoms for name, points, _ in axes}
         self._columns = {name: pa.table({name: points.values}) for name, points, _ in axes}
-        self.weights = np.ones(len(order))
+        self.weights, self.loose = np.ones(len(order)), np.ones(len(order))
         for name, points, _ in axes:
             self.weights = self.weights * points.weights[self._places[name]]
+            self.loose = self.loose * points.spreading[self._places[name]]
 
     @cached_property
     def table(self) -> pa.Table:
@@ -369,6 +415,7 @@ class Grid:
             numerator=self._of(numerator, rows),
             denominator=np.ones(len(rows)) if denominator is None else self._of(denominator, rows),
             weights=self.weights[rows],
+            loose=self.loose[rows],
             otherwise=float(denominator is None),
         )
 

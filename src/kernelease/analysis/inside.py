@@ -1,0 +1,181 @@
+"""Where in their cells numbers lie: not measured, but as uneven as cells beside each other are.
+
+A function h of a row is known on average over a cell, if its rows were spread as the column's own finest counts are,
+and evenly over the values of each of these. How far off that is shows one scale up: two cells side by side are one of
+twice the width, and how their rows split was measured. With p the part of their m rows that the first should have, the
+split D = n − p·m has a variance of ω·p(1 − p)·m² beyond the noise. ω, the *unevenness*, is between 0 (as expected) and
+1 (all rows at one place). It is the one number of a Dirichlet process, under which the mean of h in a cell has the
+variance ω·Var(h). So Σ h over the n rows of a cell has an error of variance ω·n²·Var(h), and cells are independent.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from kernelease.analysis.representatives import LEAST, CellValues, middles_and_halves
+from kernelease.arrays import Floats, Integers
+from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.products import parts_of
+from kernelease.table.columns.column import Celled, Column
+
+if TYPE_CHECKING:
+    from kernelease.analysis.evidence import Evidence
+
+SEEN = 3.0  # convention: standard errors from 0, from which on two cells show how they split
+SURE = (
+    1.645  # convention: standard errors that the unevenness is taken to be higher than it is estimated, one-sided 95 %
+)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unevenness:
+    """Of each cell of a marginal: ω of its rows beside others, and of what noise hides of its columns' own counts."""
+
+    own: Floats  # (cells,)
+    hidden: Floats  # (cells,)
+
+    def covariance(self, functions: CellValues, squares: Floats) -> Floats:
+        """The covariance of the sums of two functions, of cells with so many rows, squared: (2, 2)."""
+        first, second, third = functions.spread @ (self.own * squares) + functions.hidden_spread @ (
+            self.hidden * squares
+        )
+        return np.array([[first, second], [second, third]])
+
+
+def unevenness(evidence: "Evidence", marginal: Marginal) -> Unevenness:
+    """By the columns of numbers of a marginal, the most uneven one in each cell.
+
+    Rows that are drawn one by one are uneven by 1/n already.
+    """
+    kept = evidence.uneven
+    if marginal not in kept:
+        nothing = np.zeros(marginal.size)
+        found = [_along(evidence, marginal, axis) for axis in range(len(marginal.columns))]
+        known = [one for one in found if one is not None]
+        own, hidden = (np.max([nothing, *(one[place] for one in known)], axis=0) for place in (0, 1))
+        kept[marginal] = Unevenness(own=own, hidden=hidden)
+    return kept[marginal]
+
+
+def squared_rows(marginal: Marginal) -> Floats:
+    """n² of each cell, no less than noise leaves open: (cells,)."""
+    return np.asarray(np.maximum(marginal.counts, 0.0) ** 2 + marginal.variances())
+
+
+def is_only_uneven(columns: Sequence[Column], marginal: Marginal) -> bool:
+    """Whether rows of one cell differ by numbers alone: what categories share a cell says nothing of how they split."""
+    every = zip(marginal.columns, marginal.groups, strict=True)
+    return all(isinstance(columns[index], Celled) or int(cells.max()) + 1 == len(cells) for index, cells in every)
+
+
+def hidden_places(evidence: "Evidence", index: int, groups: Integers) -> Floats | None:
+    """Of the rows of each cell of a column of numbers that noise hides, the part in each atom: (atoms,) → (atoms,).
+
+    They may be anywhere in their cell, but farther from where the others are with a falling chance: equal ones for
+    equal ratios of distances, so that no scale is preferred.
+    """
+    column = evidence.schema.columns[index]
+    if not isinstance(column, Celled):
+        return None
+    shares, (middle, half) = evidence.shares(index) + LEAST, middles_and_halves(column, np.arange(column.size))
+    centre = np.bincount(groups, shares * middle) / np.bincount(groups, shares)
+    reach = np.abs(middle - centre[groups]) + half
+    places = np.where(reach > 0.0, np.maximum(half, np.finfo(float).tiny) / np.where(reach > 0.0, reach, 1.0), 1.0)
+    return np.asarray(places / np.bincount(groups, places)[groups])
+
+
+def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats, Floats] | None:
+    """By one column, of its rows and of what is hidden: (cells of the marginal,); None where each cell is one value."""
+    index, groups = marginal.columns[axis], marginal.groups[axis]
+    column = evidence.schema.columns[index]
+    if not isinstance(column, Celled):
+        return None
+    middle, half = middles_and_halves(column, groups)
+    several = np.flatnonzero(half > 0.0)
+    if len(several) == 0:
+        return None
+    counts, variances = (_first(part, marginal, axis) for part in (marginal.counts, marginal.variances()))
+    mass, noise = _base(evidence, index, groups, half)
+    splits = _Splits.of(counts, variances, mass, several[np.argsort(middle[several], kind="stable")])
+    own, hidden = np.zeros_like(counts), np.zeros_like(counts)
+    own[several] = np.minimum(1.0, splits.unevenness(several) + 1.0 / np.maximum(counts[several], 1.0))
+    hidden[several] = np.minimum(1.0, noise[several, None])
+    return _back(own, marginal, axis), _back(hidden, marginal, axis)
+
+
+def _back(values: Floats, marginal: Marginal, axis: int) -> Floats:
+    """Numbers with one column first as those of a marginal's cells."""
+    others = tuple(size for other, size in enumerate(marginal.shape) if other != axis)
+    return np.moveaxis(values.reshape(-1, *others), 0, axis).ravel()
+
+
+def _first(values: Floats, marginal: Marginal, axis: int) -> Floats:
+    """Numbers of cells with one column first, and all others together: (its cells, others)."""
+    return np.moveaxis(values.reshape(marginal.shape), axis, 0).reshape(marginal.shape[axis], -1)
+
+
+def _base(evidence: "Evidence", index: int, groups: Integers, half: Floats) -> tuple[Floats, Floats]:
+    """What the parts of two cells are expected by, and how uneven the noise of that makes each: (cells,) each.
+
+    Rows of the column alone, where it was counted in finer cells; else widths.
+    """
+    finest = max(evidence.marginals((index,)), key=lambda one: one.size, default=None)
+    parts = None if finest is None else parts_of(finest.groups[0], groups)
+    if finest is None or parts is None or finest.size == len(half):
+        return half, np.zeros(len(half))
+    rows, noise = (np.bincount(parts, part, minlength=len(half)) for part in (finest.counts, finest.variances()))
+    return np.maximum(rows, 1.0), noise / np.maximum(rows, 1.0) ** 2
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Splits:
+    """How the rows of two cells side by side split: (pairs, others) each; `cells` are in order."""
+
+    cells: Integers  # (pairs + 1,)
+    squares: Floats  # D², less the variance of its noise
+    noise: Floats  # that variance
+    whole: Floats  # p(1 − p)·m²
+    seen: NDArray[np.bool_]
+
+    @classmethod
+    def of(cls, counts: Floats, variances: Floats, mass: Floats, cells: Integers) -> "_Splits":
+        one, other = cells[:-1], cells[1:]
+        part = (mass[one] / (mass[one] + mass[other]))[:, None]
+        both, variance = counts[one] + counts[other], variances[one] + variances[other]
+        noise = (1.0 - part) ** 2 * variances[one] + part**2 * variances[other]
+        squares = (counts[one] - part * both) ** 2 - noise
+        whole = part * (1.0 - part) * np.maximum(both**2 - variance, 0.0)
+        seen = (both > SEEN * np.sqrt(variance)) & (whole > 0.0)
+        return cls(cells=cells, squares=squares, noise=noise, whole=whole, seen=seen)
+
+    def unevenness(self, wanted: Integers) -> Floats:
+        """Of each cell: that of all splits, or that of its own if these are more uneven: (wanted, others).
+
+        Cells that are in no split that is seen may hold all of their rows at one place.
+        """
+        if not self.seen.any():
+            return np.ones((len(wanted), self.squares.shape[1]))
+        own = np.where(self.seen, np.clip(self.squares / np.where(self.seen, self.whole, 1.0), 0.0, 1.0), 0.0)
+        sums, times = np.zeros((2, len(self.cells), self.squares.shape[1]))
+        for place in (slice(None, -1), slice(1, None)):
+            sums[place] += own
+            times[place] += self.seen
+        local = np.where(times > 0.0, sums / np.maximum(times, 1.0), 1.0)
+        found = np.maximum(local, self._pooled())
+        order = np.argsort(self.cells)
+        return np.asarray(found[order][np.searchsorted(self.cells[order], wanted)])
+
+    def _pooled(self) -> float:
+        """That of all splits together, as high as it may be."""
+        whole, count = float(self.whole[self.seen].sum()), int(self.seen.sum())
+        value = max(0.0, float(self.squares[self.seen].sum()) / whole)
+        error = math.hypot(
+            math.sqrt(2.0 * float((self.noise[self.seen] ** 2).sum())) / whole, value * math.sqrt(2.0 / count)
+        )
+        return min(1.0, value + SURE * error)
