@@ -212,13 +212,18 @@ class Tally:
 
     @property
     def width(self) -> float:
-        """Half the median interval over 1.96 root mean squared errors, of the answers that say something."""
+        """Half the interval over 1.96 errors, root mean squares of both, of the answers that say something.
+
+        Releases differ in how finely a column was counted, and so in the noise of an answer: medians of lengths would be
+        beside errors of other releases.
+        """
         value, low, high, truth = np.array(self.answers, dtype=float).T[:4]
         told = ~self.silent & np.isfinite(value)
         if told.sum() < FEW:
             return math.nan
         error = math.sqrt(float(np.mean((value[told] - truth[told]) ** 2)))
-        return float(np.median((high - low)[told])) / 2.0 / (Z * error) if error > 0.0 else math.nan
+        half = 0.5 * math.sqrt(float(np.mean((high - low)[told] ** 2)))
+        return half / (Z * error) if error > 0.0 else math.nan
 
 
 def tallies(

@@ -47,7 +47,8 @@ def test_whole_numbers_have_no_decimals():
 
 
 def test_parts_add_up():
-    estimate = Estimate.normal(1.0, noise=3.0, sampling=4.0, bias=0.5, target=Target.POPULATION, about="x", remark="r")
+    estimate = Estimate.normal(1.0, noise=3.0, sampling=4.0, bias=0.5, target=Target.POPULATION, about="x")
+    estimate = replace(estimate, remark="r")
     assert estimate.standard_error == 5.0
     assert float(estimate) == 1.0
     low, high = estimate.interval(0.95)

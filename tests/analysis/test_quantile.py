@@ -32,7 +32,7 @@ def test_quantiles_within_cells():
     estimate = quantile(CLEAR, "hours", 0.5)
     low, high = estimate.interval()
     assert low <= truth <= high
-    assert high - low == pytest.approx(80.0 / 14.0, rel=0.01)
+    assert 0.5 < high - low < 80.0 / 14.0  # a cell of smooth numbers: less than all of it
     assert float(estimate) == pytest.approx(truth, abs=0.6)
     assert quantile(simple(TABLE, 1e-4, target=Target.POPULATION), "age", 0.5).parts.sampling > 0.0
 

@@ -1,6 +1,7 @@
 """Questions about a condition and by group: the same numbers as those of the rows alone, joint noise, and refusals."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -187,7 +188,7 @@ def test_the_difference_of_two_quantiles_holds():
 
 
 def test_what_is_not_known_of_two_errors_is_said():
-    one, other = Estimate.normal(1.0, noise=1.0, remark="careful"), Estimate.normal(2.0, noise=1.0)
+    one, other = replace(Estimate.normal(1.0, noise=1.0), remark="careful"), Estimate.normal(2.0, noise=1.0)
     assert (one - other).remark == f"careful; {APART}"
     assert ((one - other) - other).remark == f"careful; {APART}"
     known = simple(TABLE, 1.0, sets=TOGETHER)
@@ -243,7 +244,7 @@ def test_a_condition_that_cuts_through_a_cell_puts_its_rows_in_doubt(least):
     spread = ask(evidence, f"age >= {least}", lambda rows: entropy(rows, "kids"), "kids")
     edge = ask(evidence, "age >= 26", lambda rows: entropy(rows, "kids"), "kids")
     assert spread.interval()[0] <= truth <= spread.interval()[1]
-    assert edge.parts.bias < spread.parts.bias < 0.5
+    assert edge.parts.inside == 0.0 < spread.parts.inside < 0.5
     model = modelled(
         evidence, [("age", "sex")], lambda rows: regression(rows, "age ~ sex"), what="it", where=f"age >= {least}"
     )["sex[M]"]
@@ -252,12 +253,10 @@ def test_a_condition_that_cuts_through_a_cell_puts_its_rows_in_doubt(least):
 
 
 def test_many_rows_in_doubt_are_refused():
-    evidence = simple(TABLE, 1e-4, sets=CUT, cells=6)
-    with pytest.raises(ParameterError, match=r"cuts through age 58..65, one cell of what was counted of age, kids"):
+    """Where no two cells side by side show how even rows are, all of a cell may be on one side of a cut."""
+    evidence = simple(TABLE, 1e-4, sets=CUT, cells=2)
+    with pytest.raises(ParameterError, match=r"cuts through age .*, one cell of what was counted of age, kids"):
         ask(evidence, "age >= 62", lambda rows: correlation(rows, "age", "kids"), "age", "kids")
-    both = simple(TABLE, sets=[(0,), (3,), (0, 3)], cells=6)
-    with pytest.raises(ParameterError, match=r"cuts through age .* and hours .*, one cell"):
-        ask(both, "hours > age", lambda rows: correlation(rows, "age", "hours"), "age", "hours")
 
 
 def test_doubt_needs_to_know_where_an_error_comes_from():

@@ -223,13 +223,14 @@ def offset_estimator(
         possible=(min(low, 0.0), max(high, 0.0)) if estimand.denominator is None else (low, high),
         divisor=divisor,
         offset=OffsetPart.of(found.sums, function, sampling),
-        uneven=_beside_offsets(evidence, marginal, index, found),
+        uneven=_beside_offsets(evidence, estimand, index, found),
     )
 
 
-def _beside_offsets(evidence: "Evidence", marginal: Marginal, index: int, found: _Offsets) -> Unevenness | None:
+def _beside_offsets(evidence: "Evidence", estimand: Estimand, index: int, found: _Offsets) -> Unevenness | None:
     """How uneven rows are in cells that are summed by numbers themselves, and wholly where a slack stands for them."""
-    if not is_only_uneven(evidence.schema.columns, marginal):
+    marginal = found.marginal
+    if not is_only_uneven(evidence.schema.columns, marginal, estimand.conditions, estimand.valued):
         return None
     axis = marginal.columns.index(index)
     slack = np.full(marginal.shape[axis], np.nan)
@@ -570,7 +571,8 @@ def _surely_narrower(evidence: "Evidence", found: list[RatioEstimator]) -> list[
     if not exact:
         return found
     least = min(one.width(_filled(evidence, one.marginal)) for one in exact)
-    return exact + [one for one in found if not one.is_settled and one.width(_most(evidence, one.marginal)) < least]
+    others = [one for one in found if not any(one is other for other in exact)]
+    return exact + [one for one in others if one.width(_most(evidence, one.marginal), surely=True) < least]
 
 
 def _most(evidence: "Evidence", marginal: Marginal) -> Floats:
@@ -613,13 +615,16 @@ def _ratio_estimator(
         target=evidence.target,
         possible=functions.possible,
         divisor=_divisor(evidence, estimand),
-        uneven=_unevenness(evidence, marginal, functions),
+        uneven=_unevenness(evidence, estimand, marginal, functions),
     )
 
 
-def _unevenness(evidence: "Evidence", marginal: Marginal, functions: CellValues) -> Unevenness | None:
+def _unevenness(
+    evidence: "Evidence", estimand: Estimand, marginal: Marginal, functions: CellValues
+) -> Unevenness | None:
     """How uneven rows are within cells, where functions vary by numbers alone."""
-    if functions.exact or not is_only_uneven(evidence.schema.columns, marginal):
+    columns, conditions, valued = evidence.schema.columns, estimand.conditions, estimand.valued
+    if functions.exact or not is_only_uneven(columns, marginal, conditions, valued):
         return None
     return unevenness(evidence, marginal)
 

@@ -24,6 +24,7 @@ from kernelease.analysis.inference import (
     ReciprocalLimits,
     SumLimits,
     TestResult,
+    critical_value,
     exponential,
     logarithm,
     logit,
@@ -181,11 +182,11 @@ class Parts:
     bias: float = 0.0  # at most so much, in either direction, from what was not measured at all
 
     @classmethod
-    def of(cls, standard_error: float, *, noise: float, bias: float = 0.0, inside: float = 0.0) -> "Parts":
-        """Parts of an error, from the standard error of all together, and those of the noise and what is inside."""
+    def of(cls, standard_error: float, *, noise: float) -> "Parts":
+        """Parts of an error, from the standard error of noise and sampling together and that of the noise alone."""
         both = math.isfinite(standard_error) and math.isfinite(noise)
-        sampling = math.sqrt(max(0.0, standard_error**2 - noise**2 - inside**2)) if both else 0.0
-        return cls(noise=noise, inside=inside, sampling=sampling, bias=bias)
+        sampling = math.sqrt(max(0.0, standard_error**2 - noise**2)) if both else 0.0
+        return cls(noise=noise, sampling=sampling)
 
     @property
     def standard_error(self) -> float:
@@ -228,16 +229,16 @@ class Estimate:
         value: float,
         *,
         noise: float,
+        inside: float = 0.0,
         sampling: float = 0.0,
         bias: float = 0.0,
         within: Interval = REAL_LINE,
         target: Target = Target.TABLE,
         about: str = "",
-        remark: str = "",
         source: Source | None = None,
     ) -> "Estimate":
         """An estimate with normal errors of known size around a value that is off by at most `bias`."""
-        parts = Parts(noise=noise, sampling=sampling, bias=bias)
+        parts = Parts(noise=noise, inside=inside, sampling=sampling, bias=bias)
         error = parts.standard_error
         limits = NormalLimits(
             low=value - bias, high=value + bias, low_error=error, high_error=error, gap=2.0 * bias, within=within
@@ -248,7 +249,6 @@ class Estimate:
             limits=limits,
             target=target,
             about=about,
-            remark=remark,
             possible=within,
             source=source,
         )
@@ -291,12 +291,13 @@ class Estimate:
         So are a share or a count of which more than half the rows are in doubt, however short the interval is beside
         all that is possible: the release says no more than that there are some such rows.
         """
-        return self.possible[0] == 0.0 and 2.0 * self.parts.bias > self.value
+        open_ = self.parts.bias + critical_value(CONFIDENCE) * self.parts.inside
+        return self.possible[0] == 0.0 and 2.0 * open_ > self.value
 
     @property
     def why(self) -> str:
         """What makes most of the interval: the noise, or that too little was measured."""
-        if self.is_open or self.parts.bias > self.standard_error:
+        if self.is_open or self.parts.bias > self.standard_error or self.parts.inside > self.parts.noise:
             return "too little was measured, even without noise"
         return "the noise hides it"
 

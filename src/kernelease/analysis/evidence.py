@@ -7,7 +7,7 @@ import itertools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -24,6 +24,7 @@ from kernelease.analysis.estimands import (
 )
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.inference import CONFIDENCE, critical_value
+from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.representatives import (
     LEAST,
     YEAR,
@@ -37,7 +38,15 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
-from kernelease.estimate.marginal import BlockCounts, ConditionalMarginal, Marginal, Tabulation, tabulation
+from kernelease.estimate.marginal import (
+    DOUBT,
+    BlockCounts,
+    ConditionalMarginal,
+    Flags,
+    Marginal,
+    Tabulation,
+    tabulation,
+)
 from kernelease.estimate.offset_sums import Moments, moments_of
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
@@ -50,9 +59,6 @@ from kernelease.table.expressions.logic import Compared, Condition, Leaf, Missin
 from kernelease.table.expressions.terms import Literal
 from kernelease.table.schema import Schema
 
-if TYPE_CHECKING:
-    from kernelease.analysis.inside import Unevenness
-
 # --------------------
 # The rows that a question is about: a condition as flags of cells, and what was counted of such rows.
 
@@ -61,30 +67,32 @@ MOST_CUT = 0.25  # of the rows that are meant: with more of them in doubt, nothi
 
 
 def conditional_marginals(
-    declared: tuple[Column, ...], noisy: NoisyBlocks, chosen: Indicator, columns: tuple[int, ...]
+    evidence: "Evidence", noisy: NoisyBlocks, chosen: Indicator, columns: tuple[int, ...]
 ) -> tuple[Marginal, ...]:
     """What was measured of some columns among the rows that fulfil a condition, by each round that did.
 
     All columns of the condition must have been counted together with them. A round whose cells it cuts through is left
-    out where another is not cut. Else the rows of the cut cells are in doubt; many of them, and it is refused.
+    out where another is not cut. Else it is in doubt which rows of the cut cells are meant; with many of them, it is
+    refused.
     """
+    declared = evidence.schema.columns
     own = {index for index, column in enumerate(declared) if column.name in chosen.columns}
     measured = tabulation(noisy).marginals(tuple(sorted(own | set(columns))))
-    found = [(whole, _values(declared, noisy, chosen, whole)) for whole in measured]
+    found = [(whole, _values(evidence, chosen, whole)) for whole in measured]
     exact = [one for one in found if one[1].exact]
+    flags = [_flags(evidence, chosen, *one) for one in exact or found]
     if found and not exact:
-        _refuse_vague(declared, *found[0], chosen)
-    return tuple(
-        ConditionalMarginal(whole, columns, *_flags(declared, chosen, whole, functions))
-        for whole, functions in exact or found
-    )
+        _refuse_vague(declared, *found[0], chosen, flags[0])
+    return tuple(ConditionalMarginal(one[0], columns, own) for one, own in zip(exact or found, flags, strict=True))
 
 
-def _refuse_vague(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> None:
+def _refuse_vague(
+    declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator, flags: Flags
+) -> None:
     """Where too many of the rows may or may not be meant, an answer to first order in them would not hold."""
-    flags, slack = _flags(declared, chosen, marginal, functions)
     rows = np.maximum(marginal.counts, 0.0)
-    if float(rows @ slack) > MOST_CUT * float(rows @ flags):
+    doubted = float(rows @ flags.slack) + DOUBT * math.sqrt(float(flags.variance.sum()))
+    if doubted > MOST_CUT * float(rows @ flags.meant):
         raise ParameterError(_cut(declared, marginal, functions, chosen))
 
 
@@ -100,38 +108,36 @@ def _placed(
     ]
 
 
-def _values(declared: Sequence[Column], noisy: NoisyBlocks, chosen: Indicator, marginal: Marginal) -> CellValues:
+def _values(evidence: "Evidence", chosen: Indicator, marginal: Marginal) -> CellValues:
     """Whether rows are meant, in the cells of the condition's columns."""
-    axes = [
-        (column.name, few(held, column, groups, chosen.conditions), groups)
-        for place, column, points, groups in _placed(declared, chosen, marginal)
-        for held in [weighted(points, _shares(noisy, marginal.columns[place], column))]
-    ]
+    axes = []
+    for place, column, points, groups in _placed(evidence.schema.columns, chosen, marginal):
+        index = marginal.columns[place]
+        held = weighted(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
+        axes.append((column.name, few(held, column, groups, chosen.conditions), groups))
     return cell_values(axes, chosen, None)
 
 
-def _shares(noisy: NoisyBlocks, index: int, column: Column) -> Floats:
-    """About how all rows are distributed over the atoms of a column: (atoms,)."""
-    measured = tabulation(noisy).marginals((index,))
-    if not measured:
-        return np.ones(column.size)
-    finest = max(measured, key=lambda one: one.size)
-    return (finest.shares / np.bincount(finest.groups[0]))[finest.groups[0]] + LEAST
-
-
-def _flags(
-    declared: Sequence[Column], chosen: Indicator, marginal: Marginal, functions: CellValues
-) -> tuple[Floats, Floats]:
-    """The share of each cell's rows that are meant, and how far off it may be: (cells,) each."""
+def _flags(evidence: "Evidence", chosen: Indicator, marginal: Marginal, functions: CellValues) -> Flags:
+    """The share of each cell's rows that are meant, and how far off it may be."""
+    declared, nothing = evidence.schema.columns, np.zeros(marginal.size)
     sizes = [
         size if declared[index].name in chosen.columns else 1
         for index, size in zip(marginal.columns, marginal.shape, strict=True)
     ]
-    least, middle, most = (
-        np.broadcast_to(part[0].reshape(sizes), marginal.shape).ravel()
-        for part in (functions.least(0.0), functions.middle(), functions.greatest(0.0))
-    )
-    return middle, np.maximum(most - middle, middle - least)
+
+    def over(values: Floats) -> Floats:
+        return np.broadcast_to(values.reshape(sizes), marginal.shape).ravel()
+
+    middle = over(functions.middle()[0])
+    if functions.exact:
+        return Flags(meant=middle, slack=nothing, variance=nothing)
+    if is_only_uneven(declared, marginal, chosen.conditions):
+        known, spread, hidden = unevenness(evidence, marginal), functions.spread[0], functions.hidden_spread[0]
+        variance = squared_rows(marginal) * (known.own * over(spread) + known.hidden * over(hidden))
+        return Flags(meant=middle, slack=nothing, variance=variance)
+    least, most = over(functions.least(0.0)[0]), over(functions.greatest(0.0)[0])
+    return Flags(meant=middle, slack=np.maximum(most - middle, middle - least), variance=nothing)
 
 
 def _cut(declared: Sequence[Column], marginal: Marginal, functions: CellValues, chosen: Indicator) -> str:
@@ -225,10 +231,11 @@ class Evidence:
     _kept: dict[tuple[Indicator, tuple[int, ...]], tuple[Marginal, ...]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    uneven: dict[Marginal, "Unevenness"] = field(
+    uneven: dict[Marginal, Unevenness] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )  # known so far
     _shares: dict[int, Floats] = field(default_factory=dict, init=False, repr=False, compare=False)  # of columns
+    _everybody: "Evidence | None" = field(default=None, init=False, repr=False, compare=False)  # where rows are chosen
 
     def within(self, chosen: Indicator) -> "Evidence":
         """What is said about the rows that fulfil conditions, in place of all rows.
@@ -241,7 +248,13 @@ class Evidence:
         some = weights is not None and bool(np.any(weights > 0.0))
         rows = replace(self, chosen=chosen, rows=self.rows if some else None, weights=weights if some else None)
         object.__setattr__(rows, "_kept", self._kept)  # of the same measurements: the next question finds it
+        object.__setattr__(rows, "_everybody", self.everybody)
         return rows
+
+    @property
+    def everybody(self) -> "Evidence":
+        """What is said about all rows."""
+        return self._everybody or self
 
     @property
     def total(self) -> float:
@@ -356,7 +369,7 @@ class Evidence:
         key = self.chosen, columns
         found = self._kept.pop(key, None)
         if found is None:
-            found = conditional_marginals(self.schema.columns, noisy, *key)
+            found = conditional_marginals(self.everybody, noisy, *key)
         self._kept[key] = found  # the last to be forgotten
         if len(self._kept) > KEPT:
             del self._kept[next(iter(self._kept))]

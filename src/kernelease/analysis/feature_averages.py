@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -162,7 +162,8 @@ class _FiellerLimits(ConfidenceLimits):
 
     def estimate(self, target: Target, about: str) -> Estimate:
         value = self.ratio.value
-        parts = Parts.of(self.ratio.standard_error, noise=self.noise.standard_error, bias=self._shift(value))
+        parts = Parts.of(self.ratio.standard_error, noise=self.noise.standard_error)
+        parts = replace(parts, bias=self._shift(value))
         value = min(max(value, self.possible[0]), self.possible[1])
         return Estimate(
             value=value, parts=parts, limits=self, target=target, about=about, remark=REMARK, possible=self.possible

@@ -5,13 +5,13 @@ response and the columns of one variable, and Σ t·μ(t·β) one over the covar
 So two covariates need pairs only, and the noise of the equations is known whatever β is. A value of a coefficient is
 plausible where the equations, with all others solved for it, differ from 0 by no more than their noise: no
 approximation is made of how β follows from them. Where in its cell a number lies is measured by moments, to first
-order; what they leave open is a bias of the equations.
+order; what they leave open is one more error of the equations, as uneven as cells are.
 """
 
 import itertools
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
 from typing import TYPE_CHECKING, final
 
@@ -22,6 +22,7 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
+from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import ProductSource
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
 from kernelease.arrays import Floats
@@ -46,7 +47,7 @@ _NEAR = 1e-9  # of the linear predictor: a step so short is the last
 _NEARER = 1e-5  # the same for all other coefficients beside one that is tested: they count to second order
 _TRIES = 12  # steps of a search for an end of an interval, and halvings of the last
 _ENOUGH = 0.02  # of the critical value: a test that comes so near it is at the end of the interval
-_REMARK = "where a number lies within its cell is measured to first order; the rest is in the bias"
+_REMARK = "where a number lies within its cell is measured to first order; the rest is one more error"
 
 
 @final
@@ -231,7 +232,9 @@ class _Place:
             np.maximum.at(line, coarse, way.slack)
         self.slack, self.told = slack[chosen, np.arange(len(chosen))], True
         spread = np.zeros((len(self.half), fine.size))
-        spread[coarse, np.arange(fine.size)] = away * (chosen[coarse] == 1)
+        held = np.bincount(fine.groups[0], self._shares)
+        likely = (np.bincount(coarse, held * away) / np.bincount(coarse, held))[coarse]
+        spread[coarse, np.arange(fine.size)] = np.choose(chosen[coarse], [likely, away, np.zeros_like(away)])
         self.summed_offsets = [(fine, spread)]
         if found is not None:
             self.summed_offsets.append((found[0], np.diag((chosen == 2).astype(np.float64))))
@@ -341,7 +344,7 @@ class _Equations:
         if plain and len(marginal.columns) <= 2 and self._told(term, marginal):
             parts = [self._summed(one) for one in (*term.factors, *self.response.factors)]
             found = product(self.evidence.moments, [*parts, *self._flag()], marginal)
-            return Product(found.pieces, found.bias + found.loose)
+            return Product(found.pieces, blurs=found.blurs)
         return self._by_cells(term, marginal)
 
     def _told(self, term: Term, marginal: Marginal) -> bool:
@@ -385,15 +388,13 @@ class _Equations:
         return [Summed(name="", column=next(iter(self.response.columns)), middle=flags, half=np.zeros_like(flags))]
 
     def _by_cells(self, term: Term, marginal: Marginal) -> Product:
-        """Σ t·y with both at their averages in each cell; how far off it may be is a bias."""
+        """Σ t·y with both at their averages in each cell; how far off it may be is one more error."""
         whole = Term((*term.factors, *self.response.factors))
         design = _Design(self.evidence, marginal, [whole], offsets=False)
-        function = design.middle[0]
-        bias = 0.0
-        for _, low, high in design.ends:
-            far = np.maximum(np.abs(low[0] - function), np.abs(high[0] - function))
-            bias += max(0.0, float(far @ marginal.counts))
-        return Product(((marginal, function),), bias)
+        function, known = design.middle[0], unevenness(self.evidence, marginal)
+        squares = squared_rows(marginal) * np.minimum(known.own + known.hidden, 1.0)
+        blur = math.sqrt(sum(float(squares @ (0.5 * (high[0] - low[0])) ** 2) / 3.0 for _, low, high in design.ends))
+        return Product(((marginal, function),), blurs={0: blur})
 
     def solve(self, formula: str) -> Regression:
         """Newton's method with the derivative on the nearest distribution, and the errors of where it ends."""
@@ -438,9 +439,23 @@ class _Equations:
         return np.asarray(left)
 
     def _means(self, slopes: Floats) -> Floats:
-        """t·μ in the middle of cells: (terms, cells)."""
+        """t·μ on average over cells of even numbers: in their middle, and a third of how much more it is at the ends.
+
+        (terms, cells): Simpson's rule.
+        """
+        middle, found = self.design.middle, self._middles(slopes)
+        for _, low, high in self.design.ends:
+            found = found + self._bend(slopes, low, high, middle) / 3.0
+        return found
+
+    def _middles(self, slopes: Floats) -> Floats:
         middle = self.design.middle
         return np.asarray(middle * self.family.mean(slopes @ middle)[0] * self.known)
+
+    def _bend(self, slopes: Floats, low: Floats, high: Floats, middle: Floats) -> Floats:
+        """How much more t·μ is at the two ends of a cell, on average, than in its middle: (terms, cells)."""
+        below, centre, above = (part * self.family.mean(slopes @ part)[0] for part in (low, middle, high))
+        return np.asarray((0.5 * (below + above) - centre) * self.known)
 
     def _within(self, slopes: Floats) -> "list[tuple[_Place, Floats, Floats]]":
         """By how much an offset of each column changes t·μ: (terms, cells of the column), and half the rise on all."""
@@ -457,21 +472,25 @@ class _Equations:
         above, below = (part * self.family.mean(slopes @ part)[0] for part in (high, low))
         return np.asarray(0.5 * (above - below) * self.known)
 
-    def bias(self, slopes: Floats, direction: Floats) -> float:
-        """How far Σ direction·equations may be off, by what lies within cells."""
-        total = float(np.abs(direction) @ [part.bias for part in self.products])
-        centre, counts = direction @ self._means(slopes), self.joint.counts
-        told = {id(place): (direction @ slope, direction @ rise) for place, slope, rise in self._within(slopes)}
+    def inside(self, slopes: Floats, direction: Floats) -> float:
+        """The variance of Σ direction·equations by where in their cells numbers lie.
+
+        What is left of t·μ after its average over even numbers, and after offsets, is a line and a bend: with numbers
+        spread over −1 to 1, their variances are a third and 4/45 of the squares.
+        """
+        variance = float(np.abs(direction) @ [part.blur for part in self.products]) ** 2
+        known, squares = unevenness(self.evidence, self.joint), squared_rows(self.joint)
+        told = {id(place): direction @ slope for place, slope, _ in self._within(slopes)}
+        uneven = np.minimum(known.own + known.hidden, 1.0)
         for place, low, high in self.design.ends:
-            ends = [direction @ (part * self.family.mean(slopes @ part)[0] * self.known) for part in (low, high)]
+            line = direction @ self._rise(slopes, low, high)
+            bend = direction @ self._bend(slopes, low, high, self.design.middle)
             if place.told:
-                slope, rise = told[id(place)]
-                even, open_ = (place.spread((slope * part)[None])[0] for part in (place.half, place.slack))
-                far = np.abs(rise - even) + np.abs(0.5 * (ends[0] + ends[1]) - centre) + np.abs(open_)
-            else:
-                far = np.maximum(np.abs(ends[0] - centre), np.abs(ends[1] - centre))
-            total += max(0.0, float(far @ counts))
-        return total
+                slope = told[id(place)]
+                even, left = (place.spread((slope * part)[None])[0] for part in (place.half, place.slack))
+                line = np.hypot(line - even, left)
+            variance += float(squares @ (uneven * (line**2 / 3.0 + bend**2 * 4.0 / 45.0)))
+        return variance
 
     def terms_of(self, slopes: Floats, direction: Floats) -> list[tuple[float, Product]]:
         """Σ direction·equations as a sum of noisy numbers."""
@@ -488,8 +507,8 @@ class _Equations:
         assert tabulated is not None  # the counts came from it
         return covariance_of(rows, tabulated.sigmas)
 
-    def test(self, slopes: Floats, fixed: int, value: float) -> "tuple[Floats, float, float, float] | None":
-        """With one coefficient at a value: all others, what is left of its equation, that one's error and bias."""
+    def test(self, slopes: Floats, fixed: int, value: float) -> "tuple[Floats, float, float] | None":
+        """With one coefficient at a value: all others, what is left of its equation, and that one's error."""
         inverse = np.linalg.pinv(self.derivative(slopes))
         start = slopes + (value - slopes[fixed]) * inverse[:, fixed] / inverse[fixed, fixed]
         start[fixed] = value
@@ -501,9 +520,9 @@ class _Equations:
             return None
         direction = across / across[fixed]
         variance = float(self.noise([self.terms_of(found, direction)])[0, 0])
-        variance += float(direction @ self.sampling @ direction)
+        variance += float(direction @ self.sampling @ direction) + self.inside(found, direction)
         left = float(direction @ self.equations(found))
-        return found, left, math.sqrt(max(0.0, variance)), self.bias(found, direction)
+        return found, left, math.sqrt(max(0.0, variance))
 
     def _start(self) -> Floats:
         """All coefficients 0 but the intercept, which gives the mean of the response."""
@@ -529,8 +548,8 @@ class _Equations:
         for k, term in enumerate(self.terms):
             parts = Parts(
                 noise=math.sqrt(max(0.0, float(noise[k]))) if clear else math.inf,
+                inside=math.sqrt(self.inside(slopes, inverse[k])),
                 sampling=math.sqrt(max(0.0, float(sampling[k]))),
-                bias=self.bias(slopes, inverse[k]),
             )
             source = ProductSource(evidence=self.evidence, terms=tuple(sums[k]))
             limits = ScoreLimits(equations=self, slopes=slopes, place=k, parts=parts, laplace=source.laplace)
@@ -548,7 +567,8 @@ class _Equations:
     def _lost(self, formula: str, term: Term) -> Estimate:
         remark = "the noisy counts have no solution: too little signal for this model"
         about = f"{term.name} in {formula}"
-        return Estimate.normal(math.nan, noise=math.inf, target=self.evidence.target, about=about, remark=remark)
+        lost = Estimate.normal(math.nan, noise=math.inf, target=self.evidence.target, about=about)
+        return replace(lost, remark=remark)
 
     def _clear(self, derivative: Floats, slopes: Floats) -> bool:
         """Whether J is surely not singular: its least eigenvalue, on a common scale, beside the noise of that."""
@@ -583,7 +603,7 @@ class _Equations:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScoreLimits(ConfidenceLimits):
-    """The values of a coefficient at which its equation, all others solved, is 0 up to its noise and bias.
+    """The values of a coefficient at which its equation, all others solved, is 0 up to its error.
 
     The ends to first order are tested; where a test says that they are not the ends, these are searched for.
     """
@@ -601,10 +621,10 @@ class ScoreLimits(ConfidenceLimits):
         return self._found[level]
 
     def _end(self, level: float, side: float) -> float:
-        error, bias, value = self.parts.standard_error, self.parts.bias, float(self.slopes[self.place])
+        error, value = self.parts.standard_error, float(self.slopes[self.place])
         if not math.isfinite(error):
             return side * math.inf
-        reach = critical_value(level, 2.0 * bias / error if error > 0.0 else 0.0, laplace=self.laplace) * error + bias
+        reach = critical_value(level, laplace=self.laplace) * error
         if reach == 0.0:
             return value
         slopes, inside, step = self.slopes, 0.0, reach
@@ -637,8 +657,7 @@ class ScoreLimits(ConfidenceLimits):
         found = self.equations.test(slopes, self.place, value)
         if found is None:
             return None
-        others, left, error, bias = found
+        others, left, error = found
         if error == 0.0:
-            return others, 1.0 if abs(left) > bias else -1.0
-        factor = critical_value(level, 2.0 * bias / error, laplace=self.laplace)
-        return others, (abs(left) - bias) / (factor * error) - 1.0
+            return others, 1.0 if abs(left) > 0.0 else -1.0
+        return others, abs(left) / (critical_value(level, laplace=self.laplace) * error) - 1.0

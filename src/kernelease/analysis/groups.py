@@ -12,7 +12,7 @@ import numpy as np
 
 from kernelease.analysis.estimands import Indicator
 from kernelease.analysis.estimate import Estimate
-from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult
+from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult, critical_value
 from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stacked
 from kernelease.arrays import Floats
 from kernelease.errors import CapacityError, LabelError, ParameterError, nearest
@@ -383,21 +383,26 @@ class RegressionGroups(Mapping[Label, Regression]):
 # Conditions that cut through cells: it is not known which rows of such a cell are meant.
 
 
-REMARK = "the condition cuts through a counted cell: the interval allows for all or none of its rows, to first order"
+REMARK = "the condition cuts through a counted cell: how many of its rows are meant is in the error, to first order"
 
 
 @final
 @dataclass(frozen=True, slots=True)
 class WidenedLimits(ConfidenceLimits):
-    """Limits that reach further on both sides, within what is possible."""
+    """Limits with one more error, independent of the others, that reach further on both sides, within the possible."""
 
     limits: ConfidenceLimits
+    value: float
+    error: float
     more: float
     within: Interval
 
     def at(self, level: float) -> Interval:
         low, high = self.limits.at(level)
-        return max(low - self.more, min(low, self.within[0])), min(high + self.more, max(high, self.within[1]))
+        reach = critical_value(level) * self.error
+        low = self.value - math.hypot(self.value - low, reach) - self.more
+        high = self.value + math.hypot(high - self.value, reach) + self.more
+        return max(low, min(self.value, self.within[0])), min(high, max(self.value, self.within[1]))
 
 
 def doubted(estimate: Estimate, *, bounded: bool = False) -> Estimate:
@@ -418,12 +423,18 @@ def doubted(estimate: Estimate, *, bounded: bool = False) -> Estimate:
         if isinstance(marginal, ConditionalMarginal):
             before = functions.get(id(marginal), (marginal, np.zeros(marginal.size)))[1]
             functions[id(marginal)] = marginal, before + function
-    more = sum(marginal.doubt(function) for marginal, function in functions.values())
+    every = [marginal.doubt(function) for marginal, function in functions.values()]
+    more, inside = (sum(one[place] for one in every) for place in (0, 1))
     within = estimate.possible if bounded else (-np.inf, np.inf)
+    parts = replace(
+        estimate.parts,
+        bias=estimate.parts.bias + more,
+        inside=math.hypot(estimate.parts.inside, math.sqrt(inside)),
+    )
     return replace(
         estimate,
-        parts=replace(estimate.parts, bias=estimate.parts.bias + more),
-        limits=WidenedLimits(estimate.limits, more, within),
+        parts=parts,
+        limits=WidenedLimits(estimate.limits, estimate.value, math.sqrt(inside), more, within),
         remark="; ".join(part for part in (estimate.remark, REMARK) if part),
     )
 

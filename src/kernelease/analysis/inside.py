@@ -14,13 +14,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.analysis.representatives import LEAST, CellValues, middles_and_halves
+from kernelease.analysis.estimands import numbers_of
+from kernelease.analysis.representatives import (
+    LEAST,
+    CellValues,
+    middles_and_halves,
+    outcomes,
+    representatives,
+    weighted,
+)
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import parts_of
 from kernelease.table.columns.column import Celled, Column
+from kernelease.table.expressions.logic import Condition
 
 if TYPE_CHECKING:
     from kernelease.analysis.evidence import Evidence
@@ -67,10 +77,64 @@ def squared_rows(marginal: Marginal) -> Floats:
     return np.asarray(np.maximum(marginal.counts, 0.0) ** 2 + marginal.variances())
 
 
-def is_only_uneven(columns: Sequence[Column], marginal: Marginal) -> bool:
-    """Whether rows of one cell differ by numbers alone: what categories share a cell says nothing of how they split."""
-    every = zip(marginal.columns, marginal.groups, strict=True)
-    return all(isinstance(columns[index], Celled) or int(cells.max()) + 1 == len(cells) for index, cells in every)
+def is_only_uneven(
+    columns: Sequence[Column],
+    marginal: Marginal,
+    conditions: Sequence[Condition],
+    valued: frozenset[str] = frozenset(),
+) -> bool:
+    """Whether the rows of a cell differ by numbers alone, for a question with such conditions and functions of columns.
+
+    What categories share a cell says nothing of how they split.
+    """
+    return not any(
+        _splits(columns[index], groups, conditions, valued)
+        for index, groups in zip(marginal.columns, marginal.groups, strict=True)
+    )
+
+
+def _splits(column: Column, groups: Integers, conditions: Sequence[Condition], valued: frozenset[str]) -> bool:
+    """Whether a question tells atoms of a category apart that share a cell."""
+    if isinstance(column, Celled) or int(groups.max()) + 1 == len(groups):
+        return False
+    leaves = [leaf for part in conditions for leaf in part.leaves() if column.name in leaf.names]
+    if column.name in valued or any(len(leaf.names) > 1 for leaf in leaves):
+        return True
+    points = representatives(column, conditions)
+    kind = outcomes(points, column, leaves)
+    pairs = np.unique(np.stack([groups[points.atoms], kind]), axis=1)
+    return bool(len(np.unique(pairs[0])) < pairs.shape[1])
+
+
+@final
+class RowValues:
+    """The values of a column of numbers within the cells of its marginal, as its rows are likely spread over them."""
+
+    def __init__(self, evidence: "Evidence", marginal: Marginal, column: Column) -> None:
+        (index,), (groups,) = marginal.columns, marginal.groups
+        places = hidden_places(evidence, index, groups)
+        points = weighted(representatives(column), evidence.shares(index) + LEAST, places)
+        self.numbers = numbers_of(column, pa.table({column.name: points.values}))  # (r,): NaN for NULL
+        self.cells: Integers = groups[points.atoms]  # (r,)
+        self._weights, self._loose = points.weights, points.spreading
+        self._marginal, self._uneven = marginal, unevenness(evidence, marginal)
+
+    def means(self, values: Floats) -> Floats:
+        """The average of a function, given at all numbers, over each cell: (r,) → (cells,)."""
+        return self._averages(values, self._weights)
+
+    def inside(self, values: Floats) -> float:
+        """The variance of its sum over all rows, by where in their cells these lie."""
+        away = (values - self.means(values)[self.cells]) ** 2
+        own, hidden = (self._averages(away, weights) for weights in (self._weights, self._loose))
+        return float(squared_rows(self._marginal) @ (self._uneven.own * own + self._uneven.hidden * hidden))
+
+    def _averages(self, values: Floats, weights: Floats) -> Floats:
+        total, sums = (
+            np.bincount(self.cells, weights * part, minlength=self._marginal.size)
+            for part in (np.ones_like(values), values)
+        )
+        return np.asarray(sums / np.where(total > 0.0, total, 1.0))
 
 
 def hidden_places(evidence: "Evidence", index: int, groups: Integers) -> Floats | None:
@@ -124,7 +188,7 @@ def _base(evidence: "Evidence", index: int, groups: Integers, half: Floats) -> t
 
     Rows of the column alone, where it was counted in finer cells; else widths.
     """
-    finest = max(evidence.marginals((index,)), key=lambda one: one.size, default=None)
+    finest = max(evidence.everybody.marginals((index,)), key=lambda one: one.size, default=None)
     parts = None if finest is None else parts_of(finest.groups[0], groups)
     if finest is None or parts is None or finest.size == len(half):
         return half, np.zeros(len(half))

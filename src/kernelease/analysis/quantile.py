@@ -107,7 +107,7 @@ class _Meant:
         middle = functions.middle()[0]
         if functions.exact:
             return cls(middle=middle, variance=nothing, slack=nothing)
-        if is_only_uneven(evidence.schema.columns, marginal):
+        if is_only_uneven(evidence.schema.columns, marginal, chosen.conditions):
             known, rows = unevenness(evidence, marginal), squared_rows(marginal)
             spread = known.own * functions.spread[0] + known.hidden * functions.hidden_spread[0]
             return cls(middle=middle, variance=rows * spread, slack=nothing)
@@ -187,10 +187,10 @@ class _Places:
         share = min(max((place - cell - self.start[atom]) / self.part[atom], 0.0), 1.0)
         low, high = float(self.low[atom]), float(self.high[atom])
         if self.spacing is None or side == 0:
-            return low + share * (high - low)
+            return float(low + share * (high - low))
         count = round((high - low) / self.spacing) + 1  # legal values, each with an equal part of the rows
         legal = math.floor(share * count + _DUST) if side < 0 else math.ceil(share * count - _DUST) - 1
-        return low + min(max(legal, 0), count - 1) * self.spacing
+        return float(low + min(max(legal, 0), count - 1) * self.spacing)
 
 
 @final
@@ -241,7 +241,7 @@ class _Distribution(ConfidenceLimits):
             noise=noise,
             errors=errors,
             cut=cut,
-            uneven=np.bincount(step, squares * present, minlength=len(tested) - 1),
+            uneven=np.bincount(step, squares * present, minlength=len(tested) - 1).astype(np.float64),
             share=share,
             evidence=evidence,
             marginal=marginal,

@@ -57,10 +57,11 @@ class RatioEstimator:
             return self.possible
         return -math.inf if self.possible[0] < 0.0 else 0.0, math.inf  # of a number of rows that nobody knows
 
-    def width(self, shares: Floats) -> float:
+    def width(self, shares: Floats, *, surely: bool = False) -> float:
         """About how long the interval of Σ (numerator − θ·denominator) would be on cells filled so: (cells,).
 
-        θ is the ratio that such cells have. Errors of the two sums go together, and most of them cancel.
+        θ is the ratio that such cells have. Errors of the two sums go together, and most of them cancel. With `surely`,
+        it holds wherever in their cells rows lie.
         """
         numerator, denominator = self.functions.middle()
         share = 1.0 if self.divisor is not None else max(float(denominator @ shares), float(shares.min()))
@@ -68,7 +69,7 @@ class RatioEstimator:
         covariance = self.marginal.joint((numerator, denominator))[1]
         variance = covariance[0, 0] - 2.0 * ratio * covariance[0, 1] + ratio**2 * covariance[1, 1]
         variance += 0.0 if self.offset is None else self.offset.variance
-        if self.is_settled:
+        if self.is_settled and not surely:
             whole = self.marginal.total or max(1.0, float(self.marginal.counts.sum()))
             inside = self._inside((whole * shares) ** 2)
             variance += inside[0, 0] - 2.0 * ratio * inside[0, 1] + ratio**2 * inside[1, 1]
@@ -136,13 +137,14 @@ class RatioEstimator:
         """The estimate of `scale` times the ratio."""
         pair = self.functions.middle()
         ratio, noise = self.ratio(pair), self.ratio(pair, Target.TABLE, inside=False)
+        both = Parts.of(ratio.standard_error, noise=self.ratio(pair, Target.TABLE).standard_error)
         low, high = self.within
         value = min(max(ratio.value, low), high) if ratio.denominator > 0.0 else math.nan
         bounds = [value if self.is_settled else clipped(self.within, (end, end))[0] for end in self._ends(0.0)]
-        parts = Parts.of(
-            scale * ratio.standard_error,
+        parts = Parts(
             noise=scale * noise.standard_error,
             inside=scale * self._inside_error(ratio),
+            sampling=scale * both.sampling,
             bias=scale * max(0.0, value - bounds[0], bounds[1] - value) if math.isfinite(value) else math.inf,
         )
         limits = RatioLimits(estimator=self, scale=scale, error=ratio.standard_error)

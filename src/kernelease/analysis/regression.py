@@ -79,24 +79,15 @@ def judged_trend(evidence: "Evidence", found: Estimate, column: str, over: str) 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CoefficientLimits(ConfidenceLimits):
-    """Fieller's interval of a coefficient, a ratio of two noisy sums, that is off by at most `bias`.
-
-    Where the sum below may be less by its noise, the coefficient may be off by as much more. `shift` is added.
-    """
+    """Fieller's interval of a coefficient, a ratio of two noisy sums. `shift` is added."""
 
     ratio: Ratio
-    bias: float
     shift: float = 0.0
     laplace: bool = False
 
     def at(self, level: float) -> Interval:
-        error = self.ratio.standard_error
-        gap = 2.0 * self.bias / error if error > 0.0 else math.inf
-        factor = critical_value(level, gap if math.isfinite(gap) else 0.0, laplace=self.laplace)
-        low, high = self.ratio.interval(factor)
-        less = self.ratio.denominator - factor * math.sqrt(max(0.0, self.ratio.variances[1]))
-        off = self.bias * self.ratio.denominator / less if less > 0.0 else math.inf
-        return low - off + self.shift, high + off + self.shift
+        low, high = self.ratio.interval(critical_value(level, laplace=self.laplace))
+        return low + self.shift, high + self.shift
 
 
 # --------------------
@@ -157,24 +148,23 @@ class Design:
 
 @final
 class _Equations:
-    """The normal equations, with the largest bias of each entry; the response is the last of the variables."""
+    """The normal equations; the response is the last of the variables."""
 
     def __init__(self, evidence: "Evidence", model: Design) -> None:
         self.evidence, self.model = evidence, model
         self.terms = (*model.predictors, model.response)
         count = len(self.terms)
-        self.halves = np.zeros(count)  # how far each variable may be from the middle of its cell, a root mean square
         found = {(i, j): self._moment(i, j) for i in range(count) for j in range(i + 1)}
         self.parts = {(i, j): found[max(i, j), min(i, j)] for i in range(count) for j in range(count)}
         self._read()
         self._choose_sum()
 
     def _read(self) -> None:
-        """Values and biases of all entries."""
+        """Values of all entries, and their errors by where in their cells numbers lie."""
         count, total = len(self.terms), self.evidence.total
         every = [[self.parts[i, j] for j in range(count)] for i in range(count)]
         self.moments = np.array([[part.value for part in line] for line in every]) / total
-        self.bias = np.array([[part.bias for part in line] for line in every]) / total
+        self.blur = np.array([[part.blur for part in line] for line in every]) / total
 
     def _choose_sum(self) -> None:
         """Take Σ y from the column alone, or from where it stands beside a predictor: whichever has the least noise.
@@ -221,11 +211,7 @@ class _Equations:
 
     def _over(self, terms: list[Term], columns: set[int]) -> Product:
         """Σ Π terms over all rows, from what was measured of their columns."""
-        found = product(self.evidence.moments, terms, self._marginal(columns))
-        for place, term in enumerate(self.terms):
-            if term.column is not None and any(term is one for one in terms):
-                self.halves[place] = max(self.halves[place], found.halves[term.column])
-        return found
+        return product(self.evidence.moments, terms, self._marginal(columns))
 
     def _marginal(self, columns: set[int]) -> Marginal:
         measured = self.evidence.marginals(tuple(sorted(columns)))
@@ -244,19 +230,19 @@ class _Equations:
     def _less_missing(self, i: int, j: int, columns: set[int]) -> Product:
         """Σ tᵢtⱼ over all rows, less that over the rows without a response, where only Σ tᵢ and Σ tⱼ were measured.
 
-        There Σ tᵢtⱼ is Σtᵢ·Σtⱼ/n, up to √(SSᵢ·SSⱼ) with SS the centred sums of squares, by Cauchy and Schwarz. The
-        quotient is linearised, so that its noise is carried along.
+        There Σ tᵢtⱼ is Σtᵢ·Σtⱼ/n, up to √(SSᵢ·SSⱼ) with SS the centred sums of squares, by Cauchy and Schwarz: as if
+        all between were as likely, one more error. The quotient is linearised, so that its noise is carried along.
         """
         whole = self._over([self.terms[i], self.terms[j]], columns)
         (n, first, square), (_, second, other) = (self._missing(k) for k in (i, j))
         count, a, b = n.value, first.value, second.value
-        squares = [max(0.0, part.value + part.bias) for part in (square, other)]
+        squares = [max(0.0, part.value + part.blur) for part in (square, other)]
         if count <= 1.0:
-            return Product(whole.pieces, whole.bias + math.sqrt(squares[0] * squares[1]))
+            return Product(whole.pieces, blurs=whole.blurs | {-1: math.sqrt(squares[0] * squares[1] / 3.0)})
         rest = [max(0.0, total - mean * mean / count) for total, mean in zip(squares, (a, b), strict=True)]
         scaled = ((first, -b / count), (second, -a / count), (n, a * b / count**2))
         pieces = tuple((sums, scale * function) for part, scale in scaled for sums, function in part.pieces)
-        return Product((*whole.pieces, *pieces), whole.bias + math.sqrt(rest[0] * rest[1]))
+        return Product((*whole.pieces, *pieces), blurs=whole.blurs | {-1: math.sqrt(rest[0] * rest[1] / 3.0)})
 
     def _missing(self, k: int) -> tuple[Product, Product, Product]:
         """The rows without a response, a predictor in them, and its square."""
@@ -277,7 +263,7 @@ class _Equations:
             raise ParameterError(f"regression: the variables of {formula!r} determine each other. Drop one.") from None
         slopes = inverse @ right
         sampling = inverse @ self._sampling(slopes) @ inverse.T
-        bias = self._bias(inverse, slopes)
+        inside = self._inside(inverse, slopes)
         back = self._back()
         shift = np.zeros(count)
         shift[0] = self.model.response.centre
@@ -286,10 +272,10 @@ class _Equations:
         estimates = {}
         for k, (term, value) in enumerate(zip(self.model.predictors, back @ slopes + shift, strict=True)):
             noise, sampled = tested[k].standard_error, math.sqrt(max(0.0, float(back[k] @ sampling @ back[k])))
-            parts = Parts(noise=noise if clear else math.inf, sampling=sampled, bias=float(np.abs(back[k]) @ bias))
-            limits = CoefficientLimits(
-                ratio=tested[k].blurred(sampled), bias=parts.bias, shift=float(shift[k]), laplace=self._laplace
-            )
+            own = float(np.abs(back[k]) @ inside)
+            parts = Parts(noise=noise if clear else math.inf, inside=own, sampling=sampled)
+            ratio = tested[k].blurred(math.hypot(sampled, own))
+            limits = CoefficientLimits(ratio=ratio, shift=float(shift[k]), laplace=self._laplace)
             estimates[term.name] = Estimate(
                 value=float(value),
                 parts=parts,
@@ -339,47 +325,40 @@ class _Equations:
         terms = tuple((float(influence[k] * weights[j]), self.parts[k, j]) for k, j in pairs)
         return ProductSource(evidence=self.evidence, terms=terms)
 
-    def _bias(self, inverse: NDArray[Any], slopes: Floats) -> Floats:
-        """The largest bias of each coefficient, to first order.
-
-        A coefficient is E[w y] with the influence w = A⁻¹t, and E[w²] is its entry of A⁻¹'s diagonal. Numbers that are
-        off by up to half a cell, in the response or in a predictor times its slope, move it by as much (in root mean
-        square) times √E[w²], by Cauchy and Schwarz; predictors that are, times the residual, by A⁻¹.
-        """
+    def _inside(self, inverse: NDArray[Any], slopes: Floats) -> Floats:
+        """The error of each coefficient by where in their cells numbers lie: of predictors, and of the response."""
         count = len(slopes)
-        halves, residual = self.halves[:count], np.append(-slopes, 1.0)
-        spread = math.sqrt(max(0.0, float(residual @ self.moments @ residual)))
-        moved = np.sqrt(np.maximum(np.diag(inverse), 0.0)) * (self.halves[count] + float(np.abs(slopes) @ halves))
-        of_response = np.array([self.parts[k, count].shares.get(self._response, 0.0) for k in range(count)])
-        rest = self.bias[:count, count] - of_response / self.evidence.total
-        lost = np.abs(inverse) @ (self.bias[:count, :count] @ np.abs(slopes) + np.maximum(rest, 0.0))
-        lost += [self._by_response(line) for line in inverse]
-        bias: Floats = moved + np.abs(inverse) @ halves * spread + lost
-        return bias
+        beside = np.array([self._beside(self.parts[k, count]) for k in range(count)]) / self.evidence.total
+        found = np.abs(inverse) @ (self.blur[:count, :count] @ np.abs(slopes) + beside)
+        return np.asarray(np.hypot(found, [self._by_response(line) for line in inverse]))
+
+    def _beside(self, part: Product) -> float:
+        """The error of a sum by other columns than the response."""
+        return math.hypot(*(blur for column, blur in part.blurs.items() if column != self._response))
+
+    def _by_response(self, influence: Floats) -> float:
+        """The error of a coefficient by where in their cells the response's numbers lie.
+
+        A row counts by its influence w, a sum of functions of one column each. |w| is at most the sum of their sizes,
+        where the intercept goes to the column that makes that least.
+        """
+        columns = {term.column for term in self.model.predictors if term.column is not None}
+        alone, joined = ({c: self._blur_by(c, influence, with_it) for c in columns} for with_it in (False, True))
+        return min(sum(alone[c] for c in columns if c != chosen) + joined[chosen] for chosen in columns)
+
+    def _blur_by(self, column: int, influence: Floats, with_intercept: bool) -> float:
+        """The error of Σ f·y by the response, with f the part of the influence that a column decides."""
+        chosen = [(w, term) for w, term in zip(influence, self.model.predictors, strict=True) if term.column == column]
+        whole = np.sum([w * term.middle for w, term in chosen], axis=0) + (influence[0] if with_intercept else 0.0)
+        part = Term(name="", column=column, middle=np.abs(whole), half=np.zeros_like(whole))
+        found = product(self.evidence.moments, [part, self.model.response], self._marginal({column, self._response}))
+        return found.blurs[self._response] / self.evidence.total
 
     @property
     def _response(self) -> int:
         column = self.model.response.column
         assert column is not None  # it is a column
         return column
-
-    def _by_response(self, influence: Floats) -> float:
-        """How far off a coefficient may be, where the response's numbers may be off by a slack in some cells.
-
-        A row counts by its influence w, a sum of functions of one column each. |w| is at most the sum of their sizes,
-        where the intercept goes to the column that makes that least.
-        """
-        columns = {term.column for term in self.model.predictors if term.column is not None}
-        alone, joined = ({c: self._slack_by(c, influence, with_it) for c in columns} for with_it in (False, True))
-        return min(sum(alone[c] for c in columns if c != chosen) + joined[chosen] for chosen in columns)
-
-    def _slack_by(self, column: int, influence: Floats, with_intercept: bool) -> float:
-        """Σ |f|·slack of the response over all rows, with f the part of the influence that a column decides."""
-        chosen = [(w, term) for w, term in zip(influence, self.model.predictors, strict=True) if term.column == column]
-        whole = np.sum([w * term.middle for w, term in chosen], axis=0) + (influence[0] if with_intercept else 0.0)
-        part = Term(name="", column=column, middle=np.abs(whole), half=np.zeros_like(whole))
-        found = product(self.evidence.moments, [part, self.model.response], self._marginal({column, self._response}))
-        return found.shares[self._response] / self.evidence.total
 
     def _back(self) -> Floats:
         """From the coefficients of centred variables to those of the variables themselves, which are 0 for NULL."""

@@ -5,13 +5,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
 import numpy as np
-import pyarrow as pa
 
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of, present
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
+from kernelease.analysis.inside import RowValues
 from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of
-from kernelease.analysis.representatives import LEAST, representatives, weighted
+from kernelease.analysis.representatives import LEAST
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import DENSE, Marginal
@@ -23,7 +23,6 @@ from kernelease.estimate.products import (
     present_term,
     product,
 )
-from kernelease.measured.views import cell_ranges
 from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:
@@ -44,20 +43,50 @@ def variance(evidence: "Evidence", name: str) -> Estimate:
     term = number_of(evidence, column)
     assert term.column is not None  # numbers are of a column
     marginal = max(evidence.marginals((term.column,)), key=lambda one: one.size)
+    if evidence.moments is None or evidence.moments.cells(term.column) is None:
+        return _variance_by_cells(evidence, term, marginal)
     _, found = mean_and_variance(column, term, marginal, evidence.moments)
     assert evidence.tabulated is not None  # the sums came from it
     whole = evidence.target is Target.TABLE
     terms = tuple(zip(found.gradient.tolist(), found.sums, strict=True))
-    return Estimate.normal(
+    estimate = Estimate.normal(
         found.value,
         noise=found.noise(evidence.tabulated.sigmas),
+        inside=found.blur,
         sampling=0.0 if whole else math.sqrt(_sampling_of_deviation(evidence, term, marginal, found.gradient)),
-        bias=found.bias,
         within=found.within,
         target=evidence.target,
         about=f"variance of {name}",
         source=ProductSource(evidence=evidence, terms=terms) if whole else None,
     )
+    return replace(estimate, scale=2.0 * found.value)
+
+
+def _variance_by_cells(evidence: "Evidence", term: Term, marginal: Marginal) -> Estimate:
+    """From counts alone, with numbers within cells as their rows are likely spread."""
+    assert term.column is not None  # numbers are of a column
+    column = evidence.schema.columns[term.column]
+    inner = RowValues(evidence, marginal, column)
+    known = (~np.isnan(inner.numbers)).astype(np.float64)
+    x = np.where(known > 0.0, inner.numbers - term.centre, 0.0)
+    functions = [inner.means(part) for part in (known, x, x * x)]
+    sums, covariance = marginal.joint(functions)
+    rows, mean = max(float(sums[0]), 1.0), float(sums[1]) / max(float(sums[0]), 1.0)
+    second = float(sums[2]) / rows
+    gradient = np.array([2.0 * mean**2 - second, -2.0 * mean, 1.0]) / rows
+    whole = evidence.target is Target.TABLE
+    sampling = 0.0 if whole else math.sqrt(_sampling_of_deviation(evidence, term, marginal, gradient))
+    found = Estimate.normal(
+        max(0.0, second - mean**2),
+        noise=math.sqrt(max(0.0, float(gradient @ covariance @ gradient))),
+        inside=math.sqrt(inner.inside(gradient @ np.stack([known, x, x * x]))),
+        sampling=sampling,
+        within=(0.0, (float(x.max()) - float(x.min())) ** 2 / 4.0),
+        target=evidence.target,
+        about=f"variance of {column.name}",
+    )
+    source = marginal_source(evidence, marginal, gradient @ np.stack(functions), sampling=sampling)
+    return replace(found, source=source, scale=2.0 * found.value)
 
 
 def _sampling_of_deviation(evidence: "Evidence", term: Term, marginal: Marginal, gradient: Floats) -> float:
@@ -77,46 +106,55 @@ def _sampling_of_deviation(evidence: "Evidence", term: Term, marginal: Marginal,
 # Inequality: the Gini coefficient of numbers, the entropy of categories.
 
 
+SPREAD_OF_EVEN = 2.0 / math.sqrt(3.0)  # derived: E|X − X′| over the standard deviation of even numbers
 CLEAR = 6.0  # standard errors from 0 from which on a share's logarithm is nearly linear in it
 
 
 def gini(evidence: "Evidence", name: str) -> Estimate:
     """E|X − X′| / 2E[X] of a column of numbers from 0 on, over the rows that have one.
 
-    With counts c of cells at x it is cᵀAc / (2·Σc·Σcx), A the distances: independent noise has no bias in it, since A
-    is 0 on its diagonal. Its variance is that of the gradient, and of the square of the noise.
+    With counts c of cells at x it is cᵀAc / (2·Σc·Σcx), A the distances, on the diagonal those of two rows of one cell.
+    The bias of independent noise there is taken out. Its variance is that of the gradient, and of the noise squared.
     """
     column = evidence.numeric(name, "gini", ("integer", "number"))
     marginal = _finest(evidence, name, "gini")
-    middle, half = _middles(evidence, column, marginal)
-    known = ~np.isnan(middle)
-    if middle[known].min() < 0.0:
+    inner = RowValues(evidence, marginal, column)
+    known = ~np.isnan(inner.means(inner.numbers))
+    numbers = np.nan_to_num(inner.numbers)
+    if inner.numbers[~np.isnan(inner.numbers)].min() < 0.0:
         raise ParameterError(f"gini: {name!r} may be negative; the coefficient is one of numbers from 0 on.")
-    x, counts = np.where(known, middle, 0.0), np.where(known, marginal.counts, 0.0)
-    distances = np.abs(x[:, None] - x) * np.outer(known, known)
+    x, counts, variances = inner.means(numbers) * known, marginal.counts * known, marginal.variances() * known
+    within = SPREAD_OF_EVEN * np.sqrt(np.maximum(inner.means((numbers - x[inner.cells]) ** 2), 0.0)) * known
+    distances = np.abs(x[:, None] - x) * np.outer(known, known) + np.diag(within)
     rows, total = float(counts.sum()), float(counts @ x)
     about = f"Gini coefficient of {name}"
     if rows <= 1.0 or total <= 0.0:
         return Estimate.normal(math.nan, noise=math.inf, within=(0.0, 1.0), target=evidence.target, about=about)
     scale = 2.0 * rows * total
-    value = float(counts @ distances @ counts) / scale
+    value = (float(counts @ distances @ counts) - float(variances @ within)) / scale
     gradient = 2.0 * distances @ counts / scale - value * (known / rows + x / total)
-    variances = marginal.variances()
     squares = 2.0 * float(variances @ distances**2 @ variances) / scale**2
     noise = math.sqrt(max(0.0, float(marginal.joint([gradient])[1][0, 0])) + squares)
-    shares = marginal.shares * known / max(float(marginal.shares @ known), 1e-300)
-    away = float(shares @ np.nan_to_num(half)) / (total / rows)
+    slope = 2.0 * _more_below(x, counts)[inner.cells] / scale - value / total
     sampling = _sampling_of_gradient(evidence, marginal, gradient)
-    return Estimate.normal(
+    found = Estimate.normal(
         min(max(value, 0.0), 1.0),
         noise=noise,
+        inside=math.sqrt(inner.inside(slope * numbers)),
         sampling=sampling,
-        bias=(1.0 + min(max(value, 0.0), 1.0)) * away,
         within=(0.0, 1.0),
         target=evidence.target,
         about=about,
-        source=marginal_source(evidence, marginal, gradient, sampling=sampling),
     )
+    return replace(found, source=marginal_source(evidence, marginal, gradient, sampling=sampling))
+
+
+def _more_below(x: Floats, counts: Floats) -> Floats:
+    """How many more rows are below each of some numbers than above it: (cells,)."""
+    order = np.argsort(x, kind="stable")
+    below = np.zeros_like(counts)
+    below[order] = np.cumsum(counts[order]) - counts[order]
+    return np.asarray(below - (counts.sum() - below - counts))
 
 
 def entropy(evidence: "Evidence", name: str) -> Estimate:
@@ -209,14 +247,6 @@ def _finest(evidence: "Evidence", name: str, what: str) -> Marginal:
     return max(measured, key=lambda one: one.size)
 
 
-def _middles(evidence: "Evidence", column: Column, marginal: Marginal) -> tuple[Floats, Floats]:
-    """The average number of each cell, evenly spread, and how far one may be from it; NaN for NULL."""
-    points = weighted(representatives(column), evidence.shares(marginal.columns[0]) + LEAST)
-    numbers = numbers_of(column, pa.table({column.name: points.values}))
-    low, high = cell_ranges(numbers, marginal.groups[0][points.atoms])
-    return 0.5 * (low + high), 0.5 * (high - low)
-
-
 def _sampling_of_gradient(evidence: "Evidence", marginal: Marginal, gradient: Floats) -> float:
     if evidence.target is Target.TABLE:
         return 0.0
@@ -248,18 +278,12 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
 class _Moments:
     """Covariance and the product of the standard deviations, with the covariance of their errors.
 
-    A correlation is the cosine of an angle between two centred columns. What was not measured of where in its cell a
-    number lies turns each column by an angle of at most arcsin(u / standard deviation), where u² is the mean of the
-    squares of the farthest that numbers can be from where they are taken to be: `turn` is the sum of both. Where
-    offsets were measured, sums may be off by what these leave open: the covariance by `off` times the product of the
-    standard deviations, and that by a share `stretch`.
+    Where in its cell a number lies is one more error, `inside`, of their ratio.
     """
 
     ratio: Ratio
     noise: Ratio  # without sampling errors
-    turn: float
-    off: float
-    stretch: float
+    inside: float
     target: Target
     laplace: bool
     source: Source | None
@@ -282,31 +306,16 @@ class _Moments:
         return cls(
             ratio=Ratio.of(numbers, gradient @ total @ gradient.T),
             noise=Ratio.of(numbers, gradient @ covariance @ gradient.T),
-            turn=_turn(sums, values, terms),
-            off=_off(sums, values) / float(numbers[1]) if numbers[1] > 0.0 else 0.0,
-            stretch=_stretch(sums, values),
+            inside=_blur(sums, values, numbers),
             target=evidence.target,
             laplace=marginal.laplace,
             source=_source(evidence, sums, numbers, gradient) if known else None,
         )
 
-    def widened(self, low: float, high: float) -> Interval:
-        """Ends that hold whatever was not measured, too."""
-        low, high = low - self.off, high + self.off
-        if self.turn == self.stretch == 0.0:
-            return max(low, -1.0), min(high, 1.0)
-        grown = self.stretch / (1.0 - self.stretch) if self.stretch < 1.0 else math.inf
-        low, high = max(low - grown * abs(low), -1.0), min(high + grown * abs(high), 1.0)
-        return _turned(low, self.turn), _turned(high, -self.turn)
-
     def estimate(self, about: str) -> Estimate:
         """The estimate."""
         value = min(max(self.ratio.value, -1.0), 1.0)
-        parts = Parts.of(
-            self.ratio.standard_error,
-            noise=self.noise.standard_error,
-            bias=0.0 if math.isnan(value) else max(abs(value - end) for end in self.widened(value, value)),
-        )
+        parts = replace(Parts.of(self.ratio.standard_error, noise=self.noise.standard_error), inside=self.inside)
         limits = _CorrelationLimits(moments=self)
         value = 0.0 if math.isnan(value) else value
         return Estimate(
@@ -326,24 +335,15 @@ class _CorrelationLimits(ConfidenceLimits):
     moments: _Moments
 
     def at(self, level: float) -> Interval:
-        low, high = self.moments.ratio.interval(critical_value(level, laplace=self.moments.laplace))
-        return self.moments.widened(low, high) if math.isfinite(high - low) else WHOLE
+        ratio = self.moments.ratio.blurred(self.moments.inside)
+        low, high = ratio.interval(critical_value(level, laplace=self.moments.laplace))
+        return (max(low, -1.0), min(high, 1.0)) if math.isfinite(high - low) else WHOLE
 
 
 def _source(evidence: "Evidence", sums: list[Product], numbers: Floats, gradient: Floats) -> Source:
     """The error of covariance / spread, to first order in the six sums."""
     slopes = (gradient[0] - numbers[0] / numbers[1] * gradient[1]) / numbers[1]
     return ProductSource(evidence=evidence, terms=tuple(zip(slopes.tolist(), sums, strict=True)))
-
-
-def _turned(correlation: float, angle: float) -> float:
-    """The cosine after the angle has grown so much, from 0 to 180 degrees.
-
-    >>> round(_turned(0.5, math.pi / 6), 3), _turned(0.9, -3.0), _turned(-0.9, 3.0)
-    (0.0, 1.0, -1.0)
-    """
-    cosine = min(max(correlation, -1.0), 1.0)
-    return math.cos(min(max(math.acos(cosine) + angle, 0.0), math.pi))
 
 
 def _sums(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> list[Product]:
@@ -373,31 +373,19 @@ def _power(evidence: "Evidence", term: Term, power: int, flags: list[Term | None
     return whole.less(product(evidence.moments, [*[term] * power, missing], marginal))
 
 
-def _turn(sums: list[Product], values: Floats, terms: list[Term]) -> float:
-    """The angle by which values within cells may turn both columns."""
-    n, turn = max(float(values[0]), 1.0), 0.0
-    for place, term in enumerate(terms, 1):
-        assert term.column is not None  # numbers are of a column
-        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
-        off = max(one.halves.get(term.column, 0.0) for one in sums) ** 2
-        turn += math.asin(min(1.0, math.sqrt(off / variance))) if variance > 0.0 else math.pi / 2
-    return turn
-
-
-def _off(sums: list[Product], values: Floats) -> float:
-    """The largest bias of the covariance by what offsets leave open."""
-    n = max(float(values[0]), 1.0)
+def _blur(sums: list[Product], values: Floats, numbers: Floats) -> float:
+    """The error of the correlation by where in their cells numbers lie: in the covariance, and in both variances."""
+    if not numbers[1] > 0.0:
+        return 0.0
+    n, spread = max(float(values[0]), 1.0), float(numbers[1])
     mx, my = (abs(float(value)) / n for value in values[1:3])
-    return (sums[5].bias + my * sums[1].bias + mx * sums[2].bias) / n
-
-
-def _stretch(sums: list[Product], values: Floats) -> float:
-    """Half the largest relative bias of both variances."""
-    n, stretch = max(float(values[0]), 1.0), 0.0
+    covariance = math.hypot(sums[5].blur, my * sums[1].blur, mx * sums[2].blur) / n / spread
+    stretch = 0.0
     for place in (1, 2):
-        variance = float(values[place + 2]) / n - (float(values[place]) / n) ** 2
-        stretch += 0.5 * sums[place + 2].bias / n / variance if variance > 0.0 else 1.0
-    return stretch
+        mean = float(values[place]) / n
+        own = float(values[place + 2]) / n - mean**2
+        stretch = math.hypot(stretch, 0.5 * math.hypot(sums[place + 2].blur, 2.0 * mean * sums[place].blur) / n / own)
+    return math.hypot(covariance, stretch * min(1.0, abs(float(numbers[0])) / spread))
 
 
 def _sampling_of_six(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> Floats:

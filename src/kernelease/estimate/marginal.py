@@ -315,18 +315,28 @@ def _marginal(
 
 
 @final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Flags:
+    """The share of each cell's rows that are meant, and how far off that may be: at most, or as an error."""
+
+    meant: Floats  # (cells,)
+    slack: Floats  # (cells,)
+    variance: Floats  # (cells,): of the number of rows that are meant, by where in the cell they lie
+
+
+@final
 class ConditionalMarginal(Marginal):
     """The cells of some columns of a larger marginal, of the rows in those of its cells whose flag is 1.
 
     A function of the columns is one of the larger marginal's cells, 0 where the flag is 0: all its estimates are those
     of the larger marginal, with the same noise. How many rows there are is not public. Where a condition cuts through a
-    cell, its flag is the share of its rows that are likely meant, and off by at most its `slack`.
+    cell, its flag is the share of its rows that are likely meant.
     """
 
-    def __init__(self, whole: Marginal, columns: tuple[int, ...], flags: Floats, slack: Floats) -> None:
+    def __init__(self, whole: Marginal, columns: tuple[int, ...], flags: Flags) -> None:
         places = [whole.columns.index(column) for column in columns]
         super().__init__(columns, tuple(whole.groups[place] for place in places), None, whole.sources)
-        self._whole, self._flags, self._slack = whole, flags, slack
+        self._whole, self._flags, self._doubt = whole, flags.meant, flags
         self._cells = _cells(whole, places)
 
     @cached_property
@@ -352,13 +362,16 @@ class ConditionalMarginal(Marginal):
     @property
     def cut(self) -> bool:
         """Whether it is not known of some rows if they are meant."""
-        return bool(self._slack.any())
+        return bool(self._doubt.slack.any() or self._doubt.variance.any())
 
-    def doubt(self, function: Floats) -> float:
-        """How far the sum of a function may be off by the rows of cells that the condition cuts through."""
-        spread = np.abs(function[self._cells]) * self._slack
-        value, variance = self._whole.joint([spread])
-        return max(0.0, float(value[0])) + DOUBT * math.sqrt(max(0.0, float(variance[0, 0])))
+    def doubt(self, function: Floats) -> tuple[float, float]:
+        """How far the sum of a function may be off by the rows of cells that are cut: at most, and as a variance."""
+        lifted = function[self._cells]
+        inside = float(lifted**2 @ self._doubt.variance)
+        if not self._doubt.slack.any():
+            return 0.0, inside
+        value, variance = self._whole.joint([np.abs(lifted) * self._doubt.slack])
+        return max(0.0, float(value[0])) + DOUBT * math.sqrt(max(0.0, float(variance[0, 0]))), inside
 
     def _lifted(self, function: Floats) -> Floats:
         """A function of these cells as one of the larger marginal's: (cells,) → (cells of it,)."""

@@ -122,15 +122,20 @@ class Term:
 class Product:
     """A sum of products as sums of functions of what was estimated, off by at most `bias`.
 
-    `halves` says of each column how far its numbers may be from those that were multiplied, a root mean square, and
-    `loose` how far that may put the sum itself. `shares` parts the bias by the column that it comes from.
+    `halves` says of each column how far its numbers may be from those that were multiplied, a root mean square. `blurs`
+    are the standard deviations that stand for both, by the column that they come from, where numbers may be anywhere in
+    their cells, each cell for itself.
     """
 
     pieces: tuple[Piece, ...]
     bias: float = 0.0
     halves: dict[int, float] = field(default_factory=dict)
-    loose: float = 0.0
-    shares: dict[int, float] = field(default_factory=dict)
+    blurs: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def blur(self) -> float:
+        """All of them together."""
+        return math.hypot(*self.blurs.values())
 
     @property
     def value(self) -> float:
@@ -138,10 +143,11 @@ class Product:
         return sum(float(function @ sums.counts) for sums, function in self.pieces)
 
     def less(self, other: "Product") -> "Product":
-        """The difference; how far the smaller sum may be off becomes a bias of it."""
+        """The difference."""
         taken = tuple((sums, -function) for sums, function in other.pieces)
-        bias = self.bias + other.bias + other.loose
-        return Product((*self.pieces, *taken), bias, self.halves, self.loose, self.shares)
+        every = self.blurs.keys() | other.blurs.keys()
+        blurs = {one: math.hypot(self.blurs.get(one, 0.0), other.blurs.get(one, 0.0)) for one in every}
+        return Product((*self.pieces, *taken), self.bias + other.bias, self.halves, blurs)
 
 
 def product(moments: Moments | None, terms: Sequence[Term], marginal: Marginal) -> Product:
@@ -159,8 +165,8 @@ def product(moments: Moments | None, terms: Sequence[Term], marginal: Marginal) 
         pieces += axis.pieces(next((one for one in columns if one is not axis), None))
     pieces += _both(moments, columns)
     halves = {axis.column: math.sqrt(_mean_square(marginal, place, axis.half)) for place, axis in enumerate(columns)}
-    shares = _biases(marginal, columns)
-    return Product(tuple(pieces), sum(shares.values()), halves, _loose(marginal, columns), shares)
+    blurs = {axis.column: _blur(marginal, columns, axis) for axis in columns}
+    return Product(tuple(pieces), _bias(marginal, columns), halves, blurs)
 
 
 def covariance_of(sums: Sequence[Sequence[tuple[float, Product]]], sigmas: Sequence[float]) -> Floats:
@@ -386,26 +392,30 @@ def _mean_square(marginal: Marginal, place: int, values: Floats) -> float:
     return float(marginal.shares @ np.broadcast_to((values**2).reshape(axis), marginal.shape).ravel())
 
 
-def _loose(marginal: Marginal, columns: Sequence[_Axis]) -> float:
-    """How far off the product may be in all, where each column is off by its half."""
-    far = reduce(np.multiply.outer, [np.abs(axis.values) + axis.half for axis in columns])
-    near = reduce(np.multiply.outer, [np.abs(axis.values) for axis in columns])
-    rows = marginal.total or max(1.0, float(marginal.counts.sum()))
-    return rows * float(marginal.shares @ (far - near).ravel())
+def _blur(marginal: Marginal, columns: Sequence[_Axis], own: _Axis) -> float:
+    """The standard deviation of the sum, where one column's numbers lie anywhere in the slack and half of each cell.
+
+    A cell has as many rows as were counted, or as noise leaves open.
+    """
+    parts = [axis.half + axis.slack if axis is own else np.abs(axis.values) + axis.half for axis in columns]
+    if not (own.half + own.slack).any():
+        return 0.0
+    rows = np.maximum(marginal.counts, 0.0) ** 2 + marginal.variances()
+    return math.sqrt(float(rows @ reduce(np.multiply.outer, parts).ravel() ** 2) / 3.0)
 
 
-def _biases(marginal: Marginal, columns: Sequence[_Axis]) -> dict[int, float]:
-    """By how much each column may put the sum off: the rows of its cells times their slack and what the others are.
+def _bias(marginal: Marginal, columns: Sequence[_Axis]) -> float:
+    """By how much the sum may be off: the rows of each column's cells times their slack and what the others are.
 
     Rows are estimated without bias; a cell of which that says less than none has none. Of a single column, whose cells
     are fine, all are added up before.
     """
-    counts, found = marginal.counts.reshape(marginal.shape), {}
+    counts, found = marginal.counts.reshape(marginal.shape), 0.0
     for place, axis in enumerate(columns):
         others = [np.abs(one.values) + one.slack for one in columns if one is not axis]
         rest = np.moveaxis(counts, place, 0).reshape(len(axis.slack), -1)
         rows = rest @ reduce(np.multiply.outer, others, np.ones(())).ravel()
-        found[axis.column] = float(axis.slack @ np.maximum(rows, 0.0)) if others else abs(float(axis.slack @ rows))
+        found += float(axis.slack @ np.maximum(rows, 0.0)) if others else abs(float(axis.slack @ rows))
     return found
 
 
@@ -416,12 +426,16 @@ def _biases(marginal: Marginal, columns: Sequence[_Axis]) -> dict[int, float]:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Linearised:
-    """A function of sums near what they are: its value, and its slope by each of them. It is off by at most `bias`."""
+    """A function of sums near what they are: its value, and its slope by each of them. It is off by at most `bias`.
+
+    `blur` is the standard deviation that stands for that.
+    """
 
     value: float
     sums: tuple[Product, ...]
     gradient: Floats  # (sums,)
     bias: float
+    blur: float
     within: tuple[float, float]  # all that is possible
 
     def noise(self, sigmas: Sequence[float]) -> float:
@@ -449,16 +463,19 @@ def mean_and_variance(
     away, off = sums[1].bias / rows, sums[2].halves.get(term.column, 0.0)
     low, high = float((term.middle - term.half).min()), float((term.middle + term.half).max())
     spread = sums[2].bias / rows + (2.0 * abs(mean) + away) * away + (2.0 * math.sqrt(variance) + off) * off
+    blurs = np.array([one.blur for one in sums]) / rows
     return Linearised(
         value=term.centre + mean,
         sums=sums,
         gradient=np.array([-mean, 1.0, 0.0]) / rows,
         bias=away + off,
+        blur=float(blurs[1]),
         within=(term.centre + low, term.centre + high),
     ), Linearised(
         value=variance,
         sums=sums,
         gradient=np.array([2.0 * mean**2 - second / rows, -2.0 * mean, 1.0]) / rows,
         bias=spread,
+        blur=math.hypot(float(blurs[2]), 2.0 * mean * float(blurs[1])),
         within=(0.0, (high - low) ** 2 / 4.0),
     )
