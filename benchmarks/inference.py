@@ -71,10 +71,16 @@ Unit = tuple[str, int, float, int]  # a setup, rows, ε and a repeat: one releas
 
 
 @lru_cache
-def law(name: str) -> dict[str, tuple[float, ...]]:
-    """What is true of the law, for each question."""
-    rows = arrays(SETUPS[name].draw(LAW, np.random.default_rng(10**6)))
-    return {one.words: tuple(map(float, one.truth(rows))) for one in SETUPS[name].questions}
+def law(name: str, folder: Path = OUT) -> dict[str, list[float]]:
+    """What is true of the law, for each question; it is kept, since sorting millions takes minutes."""
+    path = folder / f"law-{name}.json"
+    known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if left := [one for one in SETUPS[name].questions if one.words not in known]:
+        rows = arrays(SETUPS[name].draw(LAW, np.random.default_rng(10**6)))
+        known |= {one.words: list(map(float, one.truth(rows))) for one in left}
+        folder.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(known), encoding="utf-8")
+    return known
 
 
 def draw(unit: Unit) -> pa.Table:

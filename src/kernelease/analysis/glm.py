@@ -8,30 +8,31 @@ approximation is made of how β follows from them. Where in its cell a number li
 order; what they leave open is one more error of the equations, as uneven as cells are.
 """
 
-import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum, unique
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import expit
 
+from kernelease.analysis.design import Design, Place, Term, Variable, model_terms
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.fitted import FittedModel
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import ProductSource
-from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
+from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.offset_sums import OffsetSums
-from kernelease.estimate.products import Product, Way, best_ways, covariance_of, parts_of, product
+from kernelease.estimate.products import Product, covariance_of, product
 from kernelease.estimate.products import Term as Summed
-from kernelease.table.columns.column import Celled, Codes, Column
+from kernelease.table.columns.column import Celled
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 
 if TYPE_CHECKING:
@@ -75,85 +76,6 @@ class Family(StrEnum):
         return rate, rate
 
 
-# --------------------
-# The variables of a model: functions of single columns, and their products.
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Variable:
-    """A function of one column, by atom: (atoms,); 0 for NULL of a number. With a factor, that function of a number."""
-
-    name: str
-    column: int
-    values: Floats
-    factor: Factor | None = None
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class Term:
-    """A product of variables of different columns; of none, the intercept."""
-
-    factors: tuple[Variable, ...]
-
-    @property
-    def name(self) -> str:
-        """The term as a formula writes it."""
-        return ":".join(factor.name for factor in self.factors) or "intercept"
-
-    @property
-    def columns(self) -> set[int]:
-        """The columns that it reads."""
-        return {factor.column for factor in self.factors}
-
-    def of_codes(self, codes: Mapping[int, Codes]) -> Floats:
-        """Its value on rows, given the atoms of each column."""
-        rows = len(next(iter(codes.values())))
-        return np.asarray(math.prod((one.values[codes[one.column]] for one in self.factors), start=np.ones(rows)))
-
-
-def model_terms(evidence: "Evidence", formula: ModelFormula) -> list[Term]:
-    """The intercept, and the variables of the right side with their products."""
-    terms = [Term(())]
-    for factors in formula.products:
-        parts = [_variables(evidence, one, formula.columns) for one in factors]
-        terms += [Term(one) for one in itertools.product(*parts)]
-    return terms
-
-
-def _variables(evidence: "Evidence", factor: Factor, together: Sequence[str]) -> list[Variable]:
-    """A number or date as it is, with a variable for NULL; a category as one variable per value but the first."""
-    column = evidence.column(factor.column)
-    index, labels = evidence.schema.names.index(column.name), column.labels()
-    numeric = column.tag in (*NUMERIC, *YEAR)
-    if factor.shape is Shape.VALUES and numeric and column.tag != "boolean":
-        return _cells_of(evidence, column, index, together)
-    if not numeric or factor.shape is Shape.VALUES:
-        if factor.shape not in (Shape.PLAIN, Shape.VALUES):
-            raise ParameterError(f"formula: {factor} needs a column of numbers; {column.name!r} is {column.tag}.")
-        every = np.arange(column.size)
-        return [Variable(f"{column.name}[{labels[a]}]", index, (every == a).astype(float)) for a in every[1:]]
-    centres = atom_numbers(column)
-    missing = np.isnan(centres)
-    if isinstance(column, Celled):
-        factor.check(float(extremes(column)[0][0]) / YEAR.get(column.tag, 1.0))
-    values = np.where(missing, 0.0, factor.function(np.where(missing, 1.0, centres)))
-    found = [Variable(str(factor), index, values, factor)]
-    if missing.any():
-        found.append(Variable(f"{column.name}[{labels[int(np.argmax(missing))]}]", index, missing.astype(float)))
-    return found
-
-
-def _cells_of(evidence: "Evidence", column: Column, index: int, together: Sequence[str]) -> list[Variable]:
-    """One variable for each cell of a number but the first, as finely as it was measured together with the others."""
-    found, every = [], np.arange(column.size)
-    for label, condition in evidence.groups(column.name, together)[1:]:
-        atoms = np.array(condition.atoms)  # type: ignore[attr-defined]  # groups of a measured column are cells of it
-        found.append(Variable(f"{column.name}[{label}]", index, np.isin(every, atoms).astype(float)))
-    return found
-
-
 def generalised_regression(evidence: "Evidence", formula: str, family: Family) -> Regression:
     """The coefficients of a model, each with its interval, over the rows that have a response."""
     parsed = ModelFormula.parse(formula)
@@ -168,123 +90,6 @@ def _response(evidence: "Evidence", name: str, family: Family) -> Variable:
     if family is Family.POISSON and values.min() < 0.0:
         raise ParameterError(f"poisson: {name!r} may be negative; a log-linear model is of numbers from 0 on.")
     return Variable(name, evidence.schema.names.index(name), values, Factor(name))
-
-
-# --------------------
-# What a variable is on the cells of a marginal: in the middle of a cell, and at both its ends.
-
-
-@final
-class _Place:
-    """One column of a marginal: the middles of its cells, their ends, and how the offsets from middles are summed.
-
-    A cell's offsets are summed by its moment, or by finer counts of the column alone, or not at all: whichever makes
-    the interval of the column's mean shortest. `slack` is how far a row's offset may then be off.
-    """
-
-    def __init__(self, evidence: "Evidence", marginal: Marginal, axis: int, *, offsets: bool) -> None:
-        self.column, self.axis = marginal.columns[axis], axis
-        self.groups, self.declared = marginal.groups[axis], evidence.schema.columns[self.column]
-        self._shape = tuple(-1 if other == axis else 1 for other in range(len(marginal.shape)))
-        self._marginal, self._shares = marginal, evidence.shares(self.column) + LEAST
-        self.scale = YEAR.get(self.declared.tag, 1.0)
-        self.half = self.slack = np.zeros(marginal.shape[axis])
-        self.summed_offsets: list[tuple[OffsetSums | Marginal, Floats]] = []  # with (cells, size of the sums) each
-        self.told = False  # whether numbers are taken at the middles of cells, with offsets
-        if isinstance(self.declared, Celled):
-            self._read(self.declared)
-            if offsets and self.half.any() and not evidence.chosen.parts:
-                self._choose(evidence, self.declared)
-
-    def _read(self, declared: Celled) -> None:
-        size = self._marginal.shape[self.axis]
-        low, high, known = np.full(size, np.nan), np.full(size, np.nan), self.groups[: declared.cell_count]
-        first, last = extremes(declared)
-        np.fmin.at(low, known, first)
-        np.fmax.at(high, known, last)
-        self.low, self.high = low, high
-        self.half = np.nan_to_num(0.5 * (high - low))
-        self.middle = np.where(np.isnan(low), 0.0, 0.5 * (np.nan_to_num(low) + np.nan_to_num(high)))
-
-    def _choose(self, evidence: "Evidence", declared: Celled) -> None:
-        """How to sum the offsets of each cell."""
-        fine = max(evidence.marginals((self.column,)), key=lambda one: one.size, default=None)
-        coarse = None if fine is None else parts_of(fine.groups[0], self.groups)
-        if fine is None or coarse is None:
-            return
-        moments, nothing = evidence.moments, np.zeros(len(self.half))
-        values, width = (np.nan_to_num(part) for part in middles_and_halves(declared, fine.groups[0]))
-        away = np.where(np.isnan(self.low)[coarse], 0.0, values - self.middle[coarse])
-        ways = [
-            Way(values=np.zeros_like(away), slack=self.half[coarse], variances=nothing),
-            Way(values=away, slack=width, variances=nothing),
-        ]
-        cells = None if moments is None else moments.cells(self.column)
-        found = None
-        if moments is not None and cells is not None and np.array_equal(cells, self.groups):
-            found = moments.alone(self.column, declared)
-        if found is not None:
-            rest = np.where(self.half > 0.0, found[1].slack, 0.0)[coarse]
-            ways.append(Way(values=np.zeros_like(away), slack=rest, variances=found[0].variances))
-        chosen = best_ways(fine, coarse, ways)
-        slack = np.zeros((len(ways), len(self.half)))
-        for way, line in zip(ways, slack, strict=True):
-            np.maximum.at(line, coarse, way.slack)
-        self.slack, self.told = slack[chosen, np.arange(len(chosen))], True
-        spread = np.zeros((len(self.half), fine.size))
-        held = np.bincount(fine.groups[0], self._shares)
-        likely = (np.bincount(coarse, held * away) / np.bincount(coarse, held))[coarse]
-        spread[coarse, np.arange(fine.size)] = np.choose(chosen[coarse], [likely, away, np.zeros_like(away)])
-        self.summed_offsets = [(fine, spread)]
-        if found is not None:
-            self.summed_offsets.append((found[0], np.diag((chosen == 2).astype(np.float64))))
-
-    def _average(self, values: Floats) -> Floats:
-        """The average of a function of atoms on each cell, by the column's own counts."""
-        total, sums = (np.bincount(self.groups, self._shares * part) for part in (np.ones_like(values), values))
-        return np.asarray(sums / np.maximum(total, 1e-300))
-
-    def values(self, variable: Variable, end: int) -> Floats:
-        """A variable on all cells of the marginal, in the middle (0), or at the low (−1) or high end (1) of its own."""
-        if variable.factor is None or not isinstance(self.declared, Celled) or (end == 0 and not self.told):
-            own = self._average(variable.values)
-        else:
-            chosen = self.middle if end == 0 else self.low if end < 0 else self.high
-            null = np.isnan(self.low)
-            own = np.where(null, 0.0, variable.factor.function(np.where(null, 1.0, chosen) / self.scale))
-        return np.broadcast_to(own.reshape(self._shape), self._marginal.shape).ravel()
-
-    def summed(self, values: Floats) -> Floats:
-        """Sums over all other columns: (k, cells) → (k, cells of this column)."""
-        others = tuple(1 + other for other in range(len(self._marginal.shape)) if other != self.axis)
-        return np.asarray(values.reshape(len(values), *self._marginal.shape).sum(axis=others))
-
-    def spread(self, values: Floats) -> Floats:
-        """Values by the cells of this column on all cells: (k, cells of this column) → (k, cells)."""
-        shaped = values.reshape(len(values), *self._shape)
-        return np.broadcast_to(shaped, (len(values), *self._marginal.shape)).reshape(len(values), -1)
-
-
-@final
-class _Design:
-    """Terms on the cells of a marginal, and with one column at the ends of its cells: (terms, cells) each."""
-
-    def __init__(self, evidence: "Evidence", marginal: Marginal, terms: Sequence[Term], *, offsets: bool) -> None:
-        self.marginal, self.terms = marginal, terms
-        axes = range(len(marginal.columns))
-        self.places = {marginal.columns[a]: _Place(evidence, marginal, a, offsets=offsets) for a in axes}
-        self.middle = self._at(None, 0)
-        used = {one.column for term in terms for one in term.factors if one.factor is not None}
-        wide = [self.places[column] for column in sorted(used) if self.places[column].half.any()]
-        self.ends = [(place, self._at(place, -1), self._at(place, 1)) for place in wide]
-
-    def _at(self, place: _Place | None, end: int) -> Floats:
-        ones = np.ones(self.marginal.size)
-        return np.stack([math.prod((self._one(v, place, end) for v in t.factors), start=ones) for t in self.terms])
-
-    def _one(self, variable: Variable, place: _Place | None, end: int) -> Floats:
-        own = self.places[variable.column]
-        return own.values(variable, end if own is place else 0)
 
 
 # --------------------
@@ -305,12 +110,17 @@ class _Equations:
         self.whole = whole if joined or len(self.covariates) < 2 or whole is None else None
         joint = self._alone() or self.whole or self._marginal(self.covariates, needed=True)
         assert joint is not None  # it was needed
-        self.design = _Design(evidence, joint, terms, offsets=True)
+        self.design = Design(evidence, joint, terms, offsets=True)
         self.joint, self.known = joint, np.ones(joint.size)
         if response.column in joint.columns:
             known = Variable("", response.column, self.present.astype(np.float64))
             self.known = self.design.places[response.column].values(known, 0)
+        self.cellwise: dict[Marginal, dict[int, Term]] = {}  # terms that are summed with the response cell by cell
         self.products = [self._product(term) for term in terms]
+        self.designs = [
+            (Design(evidence, marginal, list(own.values()), offsets=False), list(own))
+            for marginal, own in self.cellwise.items()
+        ]
         self.wanted = np.array([part.value for part in self.products])
         self.sampling = np.zeros((len(terms), len(terms)))
 
@@ -351,7 +161,7 @@ class _Equations:
         """Whether the numbers in a product are single values in each cell, or moments say where in it they lie."""
         moments = self.evidence.moments
         for variable in (*term.factors, *self.response.factors):
-            place = _Place(self.evidence, marginal, marginal.columns.index(variable.column), offsets=False)
+            place = Place(self.evidence, marginal, marginal.columns.index(variable.column), offsets=False)
             if variable.factor is None or not place.half.any():
                 continue
             cells = None if moments is None else moments.cells(variable.column)
@@ -390,11 +200,20 @@ class _Equations:
     def _by_cells(self, term: Term, marginal: Marginal) -> Product:
         """Σ t·y with both at their averages in each cell; how far off it may be is one more error."""
         whole = Term((*term.factors, *self.response.factors))
-        design = _Design(self.evidence, marginal, [whole], offsets=False)
-        function, known = design.middle[0], unevenness(self.evidence, marginal)
-        squares = squared_rows(marginal) * np.minimum(known.own + known.hidden, 1.0)
-        blur = math.sqrt(sum(float(squares @ (0.5 * (high[0] - low[0])) ** 2) / 3.0 for _, low, high in design.ends))
-        return Product(((marginal, function),), blurs={0: blur})
+        design = Design(self.evidence, marginal, [whole], offsets=False)
+        self.cellwise.setdefault(marginal, {})[self.terms.index(term)] = whole
+        return Product(((marginal, design.middle[0]),))
+
+    def _inside_products(self, direction: Floats) -> float:
+        """The variance of Σ direction·t·y by where in their cells numbers lie."""
+        variance = float(np.abs(direction) @ [part.blur for part in self.products]) ** 2
+        for design, chosen in self.designs:
+            known, squares = unevenness(self.evidence, design.marginal), squared_rows(design.marginal)
+            weights = direction[chosen]
+            for place, low, high in design.ends:
+                anywhere = (0.5 * (weights @ (high - low))) ** 2 / 3.0
+                variance += float(squares @ (known.own * design.variance(place, weights) + known.hidden * anywhere))
+        return variance
 
     def solve(self, formula: str) -> Regression:
         """Newton's method with the derivative on the nearest distribution, and the errors of where it ends."""
@@ -457,7 +276,7 @@ class _Equations:
         below, centre, above = (part * self.family.mean(slopes @ part)[0] for part in (low, middle, high))
         return np.asarray((0.5 * (below + above) - centre) * self.known)
 
-    def _within(self, slopes: Floats) -> "list[tuple[_Place, Floats, Floats]]":
+    def _within(self, slopes: Floats) -> "list[tuple[Place, Floats, Floats]]":
         """By how much an offset of each column changes t·μ: (terms, cells of the column), and half the rise on all."""
         found, shares = [], self.weights
         for place, low, high in self.design.ends:
@@ -478,7 +297,7 @@ class _Equations:
         What is left of t·μ after its average over even numbers, and after offsets, is a line and a bend: with numbers
         spread over −1 to 1, their variances are a third and 4/45 of the squares.
         """
-        variance = float(np.abs(direction) @ [part.blur for part in self.products]) ** 2
+        variance = self._inside_products(direction)
         known, squares = unevenness(self.evidence, self.joint), squared_rows(self.joint)
         told = {id(place): direction @ slope for place, slope, _ in self._within(slopes)}
         uneven = np.minimum(known.own + known.hidden, 1.0)
@@ -562,7 +381,19 @@ class _Equations:
                 remark=_REMARK if clear else "the noise hides how the variables go together: no bounded interval",
                 source=None if population or not clear else source,
             )
-        return Regression(formula, estimates)
+        return Regression(formula, estimates, self._model(slopes, np.asarray(inverse)) if clear else None)
+
+    def _model(self, slopes: Floats, inverse: NDArray[Any]) -> FittedModel:
+        """What the coefficients expect of other rows."""
+
+        def error(direction: Floats) -> float:
+            line = direction @ inverse
+            variance = float(self.noise([self.terms_of(slopes, line)])[0, 0]) + self.inside(slopes, line)
+            return math.sqrt(max(0.0, variance + float(line @ self.sampling @ line)))
+
+        return FittedModel(
+            evidence=self.evidence, family=self.family, terms=tuple(self.terms), slopes=slopes, error=error
+        )
 
     def _lost(self, formula: str, term: Term) -> Estimate:
         remark = "the noisy counts have no solution: too little signal for this model"

@@ -21,6 +21,7 @@ from kernelease.table.expressions.logic import Condition
 
 if TYPE_CHECKING:
     from kernelease.analysis.evidence import Evidence
+    from kernelease.analysis.fitted import FittedModel
 
 # --------------------
 # Estimates by group, and in a cross-table.
@@ -243,10 +244,11 @@ INTERCEPT = "intercept"
 @final
 @dataclass(frozen=True, slots=True)
 class Regression(Mapping[str, Estimate]):
-    """The coefficients of a model, each with its interval; by name."""
+    """The coefficients of a model, each with its interval; by name. `model` says what it expects of other rows."""
 
     formula: str
     coefficients: Mapping[str, Estimate]
+    model: "FittedModel | None" = None
 
     def __getitem__(self, name: str) -> Estimate:
         if name not in self.coefficients:
@@ -271,18 +273,37 @@ class Regression(Mapping[str, Estimate]):
         return "\n".join([*lines, *notes])
 
     def test(self, *names: str) -> TestResult:
-        """Whether several coefficients are all 0 (none named: all but the intercept).
+        """Whether several coefficients are all 0 (none named: all but the intercept), by Wald's test.
 
-        Each is tested at an equal part of the level, so that the level is kept however their errors go together.
+        Where nothing says how their errors go together, each is tested at an equal part of the level.
         """
         chosen = names or tuple(name for name in self if name != INTERCEPT)
         missing = [name for name in chosen if name not in self]
         if missing or not chosen:
             raise ParameterError(f"test: there is no coefficient {missing or names!r}; there are {', '.join(self)}.")
+        if self.model is not None:
+            return self.model.test(chosen, self.formula)
         least = min(self[name].test().p_value for name in chosen)
         statistic = max(abs(self[name].value) / max(self[name].standard_error, 1e-300) for name in chosen)
         hypothesis = f"{', '.join(chosen)} in {self.formula} are all 0"
         return TestResult(hypothesis=hypothesis, statistic=statistic, p_value=min(1.0, len(chosen) * least), draws=None)
+
+    def predict(self, rows: Mapping[str, Any]) -> "Groups":
+        """The mean response for values of the covariates, with a confidence band: {"age": [30, 50], "sex": "F"}."""
+        return self._known("predict").predict(rows, f"mean of {self.formula.partition('~')[0].strip()}")
+
+    def effects(self) -> "Groups":
+        """How far the mean response moves with each covariate, on average over the rows: marginal effects."""
+        return self._known("effects").effects()
+
+    def _known(self, what: str) -> "FittedModel":
+        if self.model is None:
+            raise ParameterError(f"{what}: this model has no solution, or is a difference of two.")
+        return self.model
+
+    def with_estimates(self, estimates: Mapping[str, Estimate]) -> "Regression":
+        """The same model with other words or limits about its coefficients."""
+        return Regression(self.formula, estimates, self.model)
 
     def to_pandas(self, level: float = CONFIDENCE) -> Any:
         """A data frame: term, value, low, high, standard_error, says_little. Needs pandas."""
@@ -549,7 +570,7 @@ def modelled(
         found = answer(rows)
         if not _is_cut(rows, sets):
             return found
-        return Regression(found.formula, {name: doubted(e) if _has_ends(e) else e for name, e in found.items()})
+        return found.with_estimates({name: doubted(e) if _has_ends(e) else e for name, e in found.items()})
 
     found = _asked(evidence, sets, asked, (what, instead), where, by)
     if isinstance(found, dict):
@@ -608,4 +629,4 @@ def _told(estimate: Estimate, where: str | None, group: str) -> Estimate:
 
 
 def _fitted(model: Regression, where: str | None, group: str) -> Regression:
-    return Regression(model.formula, {name: _told(one, where, group) for name, one in model.items()})
+    return model.with_estimates({name: _told(one, where, group) for name, one in model.items()})

@@ -1,15 +1,17 @@
 """Least squares from the noisy second moments of a release, and whether a coefficient says anything."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from kernelease.analysis.design import model_terms
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
+from kernelease.analysis.fitted import FittedModel
 from kernelease.analysis.glm import Family, generalised_regression
 from kernelease.analysis.groups import INTERCEPT, Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
@@ -44,7 +46,7 @@ def judged(evidence: "Evidence", found: Regression, latent: float | None = None)
         centre = estimate.value if name == INTERCEPT else 0.0
         known = math.isfinite(reach) and reach > 0.0 and math.isfinite(centre)
         estimates[name] = replace(estimate, possible=(centre - reach, centre + reach)) if known else estimate
-    return Regression(found.formula, estimates)
+    return found.with_estimates(estimates)
 
 
 def _own_spread(evidence: "Evidence", name: str) -> float:
@@ -285,7 +287,25 @@ class _Equations:
                 remark="" if clear else "the noise hides how the variables go together: there is no bounded interval",
                 source=self._source(back[k] @ inverse, slopes) if clear else None,
             )
-        return Regression(formula, estimates)
+        model = self._model(
+            formula, back @ slopes + shift, lambda one: self._error(one @ back, inverse, slopes, inside)
+        )
+        return Regression(formula, estimates, model if clear else None)
+
+    def _model(self, formula: str, slopes: Floats, error: Callable[[Floats], float]) -> FittedModel | None:
+        """What the coefficients expect of other rows; None where terms are not those of a formula."""
+        terms = tuple(model_terms(self.evidence, ModelFormula.parse(formula)))
+        if [term.name for term in terms] != [term.name for term in self.model.predictors]:
+            return None
+        return FittedModel(evidence=self.evidence, family=Family.LINEAR, terms=terms, slopes=slopes, error=error)
+
+    def _error(self, direction: Floats, inverse: NDArray[Any], slopes: Floats, inside: Floats) -> float:
+        """The standard error of direction·β, with β of the centred variables."""
+        influence = direction @ inverse
+        weights = np.append(-slopes, 1.0)
+        noise = self._covariance([self._sum(influence, weights)])[0, 0]
+        sampling = influence @ self._sampling(slopes) @ influence
+        return math.hypot(math.sqrt(max(0.0, float(noise + sampling))), float(np.abs(direction) @ inside))
 
     def _tested(self, back: Floats, inverse: NDArray[Any], slopes: Floats) -> list[Ratio]:
         """Each coefficient c·β as a ratio of two sums with known noise.
