@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, final
 
 import numpy as np
@@ -412,6 +413,40 @@ def survival(
     return Groups(
         (*_names(by), name), {(*one, f"{time:g}"): found[*one, f"{time:g}"] for one in order for time in times}
     )
+
+
+def hazard(
+    evidence: "Evidence",
+    name: str,
+    times: Sequence[float],
+    probability: Probability,
+    *,
+    event: str | None = None,
+    where: str | None = None,
+    by: str | Sequence[str] | None = None,
+) -> Groups:
+    """P(number ≤ next time, and the event) among rows whose number is beyond each time, but for the last time.
+
+    Without an event every number is one; with it, the others are censored.
+    """
+    evidence.numeric(name, "hazard", ("integer", "number"))
+    ordered = sorted(set(times))
+    if len(ordered) < 2:
+        raise ParameterError("hazard: needs two or more different times, like 0, 7, 30.")
+    found: dict[Label, Estimate] = {}
+    for first, last in pairwise(ordered):
+        happens = f"{name} <= {last!r}" if event is None else f"({name} <= {last!r}) and ({event})"
+        at_risk = f"{name} > {first!r}" if where is None else f"({where}) and ({name} > {first!r})"
+        rate = probability(evidence, happens, where=at_risk, by=by)
+        label, about = f"{first:g}..{last:g}", f"hazard of {name} from {first:g} to {last:g}"
+        if isinstance(rate, Estimate):
+            found[label] = replace(rate, about=about)
+        else:
+            found |= {
+                (*as_tuple(group), label): replace(one, about=f"{about}, {joined(group)}")
+                for group, one in rate.items()
+            }
+    return Groups(name if by is None else (*_names(by), name), found)
 
 
 def _names(by: str | Sequence[str]) -> tuple[str, ...]:

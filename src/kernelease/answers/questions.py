@@ -24,6 +24,8 @@ from typing import (
     overload,
 )
 
+import numpy as np
+
 from kernelease.analysis.averages import average, count, crosstab, expectation, mean, probability, probability_within
 from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
@@ -42,7 +44,7 @@ from kernelease.analysis.groups import (
     names_of,
 )
 from kernelease.analysis.inference import CONFIDENCE
-from kernelease.analysis.quantile import quantile, shares, survival
+from kernelease.analysis.quantile import hazard, quantile, shares, survival
 from kernelease.analysis.regression import judged, judged_trend, regression, trend
 from kernelease.analysis.spread import correlation, entropy, gini, standard_deviation, variance
 from kernelease.answers.habits import OneColumn, in_words, look_up
@@ -315,6 +317,31 @@ class Questions(Generic[One, Model]):
         """The share of rows whose number is beyond each of some times, among those that have one."""
         among = self._among
         return survival(among.evidence, column, times, probability, where=among.where, by=among.by)
+
+    @in_words
+    def hazard(self, column: str, times: Sequence[float], event: str | None = None) -> Groups:
+        """Of the rows whose number is beyond a time, the share whose event comes up to the next time.
+
+        `event` is a condition for rows whose number is an event's; the others are censored. None: all are.
+        """
+        among = self._among
+        rows = among.evidence
+        return hazard(rows, column, times, probability, event=event, where=among.where, by=among.by)
+
+    @in_words
+    def weighted_mean(self, column: str, weight: str) -> One:
+        """Σ weight·number / Σ weight, where another column of numbers from 0 on is the weight of a row."""
+        evidence = self._among.evidence
+        for name in (column, weight):
+            evidence.numeric(name, "weighted_mean")
+        if column == weight:
+            raise ParameterError(f"weighted_mean: needs two different columns, got {column!r} twice.")
+        above = self.expectation(lambda rows: rows[column] * rows[weight])
+        below = self.expectation(lambda rows: np.where(np.isnan(rows[column]), np.nan, rows[weight]))
+        about = f"mean of {column} weighted by {weight}"
+        if isinstance(above, Groups) and isinstance(below, Groups):
+            return cast(One, Groups(above.by, {label: above[label] / below[label] for label in above}))
+        return cast(One, replace(cast(Estimate, above) / cast(Estimate, below), about=about))
 
     @in_words
     def quantile(self, column: str, share: float) -> One:

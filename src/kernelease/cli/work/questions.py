@@ -123,6 +123,19 @@ def _survival(asked: Asking) -> Answer:
     return asked.rows.survival(column, [read_number(time, "a time") for time in times])
 
 
+def _hazard(asked: Asking) -> Answer:
+    column, *rest = asked.about
+    event = next((part for part in rest if not _is_number(part)), None)
+    return asked.rows.hazard(column, [_number(time, "a time") for time in rest if time != event], event)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        return math.isfinite(float(text))
+    except ValueError:
+        return False
+
+
 _EXPOSED = 'an event and an exposure, two conditions: {} "ill == true" "sex == \'F\'"'
 QUESTIONS: dict[str, Question] = {
     "mean": Question(least=1, most=1, example="a column: mean age", answer=_mean),
@@ -147,6 +160,20 @@ QUESTIONS: dict[str, Question] = {
     "histogram": Question(least=1, most=1, example="a column: histogram ward", answer=_method("histogram")),
     "survival": Question(
         least=2, most=MANY, example="a column and times: survival stay 1 3 7", answer=_survival, listed=True
+    ),
+    "hazard": Question(
+        least=3,
+        most=MANY,
+        example='a column, times, and perhaps the condition of an event: hazard stay 0 3 7 "ill == true"',
+        answer=_hazard,
+        listed=True,
+    ),
+    "weighted-mean": Question(
+        least=2,
+        most=2,
+        example="a column and one of weights: weighted-mean age stay",
+        answer=_method("weighted_mean"),
+        listed=True,
     ),
     "gini": Question(least=1, most=1, example="a column of numbers: gini cost", answer=_method("gini")),
     "entropy": Question(least=1, most=1, example="a column: entropy ward", answer=_method("entropy")),
