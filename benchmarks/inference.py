@@ -220,8 +220,8 @@ class Tally:
     def width(self) -> float:
         """Half the interval over 1.96 errors, root mean squares of both, of the answers that say something.
 
-        Releases differ in how finely a column was counted, and so in the noise of an answer: medians of lengths would be
-        beside errors of other releases.
+        Releases differ in how finely a column was counted, and so in the noise of an answer: medians of lengths would
+        be beside errors of other releases.
         """
         value, low, high, truth = np.array(self.answers, dtype=float).T[:4]
         told = ~self.silent & np.isfinite(value)

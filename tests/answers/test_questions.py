@@ -45,6 +45,8 @@ QUESTIONS = {
     "expectation": (lambda t: t["age"] ** 2,),
     "histogram": ("ward",),
     "survival": ("age", [30, 50]),
+    "hazard": ("age", [30, 50, 70]),
+    "weighted_mean": ("smoker", "age"),
     "quantile": ("age", 0.5),
     "standard_deviation": ("age",),
     "variance": ("age",),
@@ -277,3 +279,42 @@ def test_a_model_has_a_summary_and_a_joint_test(release):
     assert model.test().p_value == pytest.approx(min(1.0, len(names) * least))
     with pytest.raises(ParameterError, match="no coefficient"):
         model.test("income")
+
+
+def test_hazards_are_shares_of_those_at_risk(release):
+    """Of rows beyond a time, those up to the next; with an event, only those that have it."""
+    rates = release.ask.hazard("age", [30, 50, 70])
+    assert list(rates) == ["30..50", "50..70"]
+    assert rates["30..50"].value == release.probability("age <= 50", where="age > 30").value
+    ill = release.ask.hazard("age", [30, 50], "smoker == true")["30..50"]
+    assert ill.value == release.probability("age <= 50 and smoker == true", where="age > 30").value
+    assert list(release.ask.by("smoker").hazard("age", [30, 50])) == [("false", "30..50"), ("true", "30..50")]
+    with pytest.raises(ParameterError, match="two or more different times"):
+        release.ask.hazard("age", [30, 30])
+
+
+def test_means_are_weighted_by_a_column(release):
+    """Σ weight·number / Σ weight over rows that have both; the interval holds the table's own in all but one of 10⁶."""
+    rows = TABLE.to_pandas().dropna(subset=["age"])
+    truth = float((rows["age"] * rows["smoker"]).sum() / rows["age"].sum())
+    found = release.ask.weighted_mean("smoker", "age")
+    low, high = found.interval(1.0 - 1e-6)
+    assert low <= truth <= high
+    assert high - low < 0.2
+    with pytest.raises(ParameterError, match="two different columns"):
+        release.ask.weighted_mean("age", "age")
+    with pytest.raises(ParameterError, match="column 'ward' is of type category"):
+        release.ask.weighted_mean("age", "ward")
+    below = ke.Schema.parse("""
+        columns.age = { type = "integer", min = -5, max = 81 }
+        columns.smoker = { type = "boolean" }
+    """)
+    other = ke.release(
+        TABLE.select(["age", "smoker"]).drop_null(),
+        schema=below,
+        privacy=ke.Privacy(epsilon=8.0, delta=1e-6),
+        method=METHOD,
+        noise=ke.SeededNoise(0),
+    )
+    with pytest.raises(ParameterError, match="declared from below 0 on"):
+        other.ask.weighted_mean("smoker", "age")

@@ -1,14 +1,16 @@
 """query: the library's own numbers, for people and for programs; and what it refuses."""
 
+import dataclasses
 import json
 import math
 
 import numpy as np
 import pytest
 
+import kernelease as ke
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
-from kernelease.bundle.saving import load
+from kernelease.bundle.saving import load, save
 from kernelease.cli.work.estimates import show
 from kernelease.cli.work.questions import read_question
 
@@ -28,7 +30,7 @@ def same(group, estimate, level=0.95):
     ):
         assert group[key] == (pytest.approx(value) if math.isfinite(value) else None), key
     parts = estimate.parts
-    for key, value in (("noise", parts.noise), ("sampling", parts.sampling), ("bias", parts.bias)):
+    for key, value in dataclasses.asdict(parts).items():
         assert group[key] == (pytest.approx(value) if math.isfinite(value) else None), key
 
 
@@ -36,6 +38,7 @@ QUESTIONS = {
     ("mean", "age"): lambda r: r.mean("age"),
     ("count", "--where", "age >= 30"): lambda r: r.count("age >= 30"),
     ("count",): lambda r: r.count(),
+    ("weighted-mean", "age", "hours"): lambda r: r.ask.weighted_mean("age", "hours"),
     ("probability", "hours is null or not (age > 40)"): lambda r: r.probability("hours is null or not (age > 40)"),
     ("probability", "age > 40", "--where", "sex == 'female'"): lambda r: r.probability(
         "age > 40", where="sex == 'female'"
@@ -136,6 +139,9 @@ def test_models_by_group(bundle, release, run):
 def test_survival_and_histogram(bundle, release, run):
     answer = run.json("query", bundle, "survival", "age", "40", "60", "--by", "sex")["groups"]
     assert [one["group"] for one in answer] == ["female, 40", "female, 60", "male, 40", "male, 60"]
+    rates = run.json("query", bundle, "hazard", "age", "20", "40", "60", "employed == true")["groups"]
+    assert [one["group"] for one in rates] == ["20..40", "40..60"]
+    same(rates[1], release.ask.hazard("age", [20, 40, 60], "employed == true")["40..60"])
     shares = run.json("query", bundle, "histogram", "sex")["groups"]
     assert sum(one["value"] for one in shares) == pytest.approx(1.0)
 
@@ -173,9 +179,14 @@ def test_rows_that_cannot_exist_have_no_mean(bundle, run):
     assert "no row that the schema allows" in shown
 
 
-def test_what_was_not_measured_together_is_said(bundle, run):
+def test_what_was_not_measured_together_is_said(here, run):
+    """Of a release that measures no sets of three."""
+    pairs = ke.Interactions(triples=0)
+    save(
+        ke.release("people.csv", schema="people.toml", privacy=ke.Privacy(epsilon=2.0, delta=1e-6), method=pairs), "two"
+    )
     asked = "age > 40 and employed == true and sex == 'male' and hours > 30"
-    assert "not measured together" in run("query", bundle, "probability", asked).stdout
+    assert "not measured together" in run("query", "two", "probability", asked).stdout
 
 
 @pytest.mark.parametrize(

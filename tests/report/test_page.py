@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from kernelease.analysis.estimate import Target
 from kernelease.answers.frames import export_table
+from kernelease.answers.reading import evidence_of
 from kernelease.bundle.container import read_bundle
 from kernelease.bundle.saving import save
 from kernelease.cli import app
@@ -115,8 +117,9 @@ def test_the_owner_s_comparison_needs_rows_and_columns(tiny_table) -> None:
 def test_marginals_stop_where_there_is_no_room(tiny_table) -> None:
     release = tiny_table[0]
     assert isinstance(release.measurements.measured, NoisyBlocks)
+    evidence = evidence_of(release, Target.TABLE)
     whole, some = (
-        {tuple(record["columns"]) for record in marginal_records(release.measurements.measured, most)}
+        {tuple(record["columns"]) for record in marginal_records(release.measurements.measured, most, evidence)}
         for most in (10_000, 600)
     )
     assert (0, 1) in whole

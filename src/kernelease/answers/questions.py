@@ -46,6 +46,7 @@ from kernelease.analysis.groups import (
 from kernelease.analysis.inference import CONFIDENCE
 from kernelease.analysis.quantile import hazard, quantile, shares, survival
 from kernelease.analysis.regression import judged, judged_trend, regression, trend
+from kernelease.analysis.representatives import atom_numbers
 from kernelease.analysis.spread import correlation, entropy, gini, standard_deviation, variance
 from kernelease.answers.habits import OneColumn, in_words, look_up
 from kernelease.answers.reading import Released, choice, evidence_of, reading
@@ -336,6 +337,8 @@ class Questions(Generic[One, Model]):
             evidence.numeric(name, "weighted_mean")
         if column == weight:
             raise ParameterError(f"weighted_mean: needs two different columns, got {column!r} twice.")
+        if float(np.nanmin(atom_numbers(evidence.column(weight)))) < 0.0:
+            raise ParameterError(f"weighted_mean: weights are from 0 on; {weight!r} is declared from below 0 on.")
         above = self.expectation(lambda rows: rows[column] * rows[weight])
         below = self.expectation(lambda rows: np.where(np.isnan(rows[column]), np.nan, rows[weight]))
         about = f"mean of {column} weighted by {weight}"

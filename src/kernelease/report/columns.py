@@ -161,7 +161,7 @@ def column_records(release: Release, schema: Schema, codes: Integers, answers: A
     return [
         {
             **(declared := _declared(column)),
-            "synthetic": numbers(_shares(shown[:, index], release.weights, declared["size"]), _DRAWN),
+            "synthetic": numbers(_shares(shown[:, index], release.weights, declared["size"])),
             **(_statistics(release, column, answers) if answers is not None else {}),
         }
         for index, column in enumerate(schema)

@@ -9,6 +9,8 @@ from typing import Any, final
 
 import numpy as np
 
+from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import MeasuredMarginal, tabulation
 from kernelease.measured.blocks import NoisyBlocks, within
@@ -179,15 +181,15 @@ def _crossed(one: Sums, other: Sums, variances: Floats) -> Floats:
 # All marginals of a release, as records.
 
 
-def marginal_records(noisy: NoisyBlocks, most: int) -> list[dict[str, Any]]:
+def marginal_records(noisy: NoisyBlocks, most: int, evidence: Evidence) -> list[dict[str, Any]]:
     """The marginals of every column, then of every pair, as long as there is room for `most` bytes: the smallest first.
 
     Each has its cells (for each column, the cell of each atom, or of each group of leaves), the estimates of their
-    counts and the covariance of these. Those of one set of columns come together, in the order of their rounds: an
-    answer looks at all of them.
+    counts and the covariance of these, and how uneven rows are within cells. Those of one set of columns come together,
+    in the order of their rounds: an answer looks at all of them.
     """
     levels = levels_of(noisy)
-    every = [[_record(one, levels) for one in rounds] for rounds in _every(noisy, levels)]
+    every = [[_record(one, levels, evidence) for one in rounds] for rounds in _every(noisy, levels)]
     sent, used = [], 0
     for records in sorted(every, key=lambda records: (len(records[0]["columns"]), _length(records))):
         if any("counts" not in record for record in records) or used + _length(records) > most:
@@ -216,7 +218,11 @@ def shown_marginals(noisy: NoisyBlocks, columns: tuple[int, ...], levels: Levels
 def _length(records: Sequence[dict[str, Any]]) -> int:
     """About how many bytes they take."""
     return sum(
-        120 + len(record.get("core", "")) + 10 * len(record.get("counts", ())) + 4 * sum(map(len, record["groups"]))
+        120
+        + len(record.get("core", ""))
+        + 10 * len(record.get("counts", ()))
+        + 4 * sum(map(len, record["groups"]))
+        + sum(len(str(part)) for part in record.get("inside") or ())
         for record in records
     )
 
@@ -229,7 +235,7 @@ def atom_cells(marginal: MeasuredMarginal, levels: Levels) -> list[Integers]:
     ]
 
 
-def _record(marginal: MeasuredMarginal, levels: Levels) -> dict[str, Any]:
+def _record(marginal: MeasuredMarginal, levels: Levels, evidence: Evidence) -> dict[str, Any]:
     groups = atom_cells(marginal, levels)
     record: dict[str, Any] = {"columns": list(marginal.columns), "groups": [_starts(group) for group in groups]}
     found = solve(marginal)
@@ -246,7 +252,20 @@ def _record(marginal: MeasuredMarginal, levels: Levels) -> dict[str, Any]:
         "variance": number(float(found.variances[0]), 12) if same else numbers(found.variances, 12),
         "sums": [[_map(one) for one in sums.maps] for sums in found.sums],
         "core": packed(found.core[rows, columns]),
+        "inside": _inside(marginal, evidence),
     }
+
+
+def _inside(marginal: MeasuredMarginal, evidence: Evidence) -> list[float | int | str | None] | None:
+    """Of each cell: ω of its rows and of those that noise hides, and the squared number of rows; None without numbers.
+
+    Where all cells have the same, it is one number.
+    """
+    uneven = unevenness(evidence, marginal)
+    if not uneven.own.any():
+        return None
+    parts = (uneven.own, uneven.hidden, squared_rows(marginal))
+    return [number(float(part[0])) if np.ptp(part) == 0.0 else packed(part) for part in parts]
 
 
 def _plain(value: float, decimals: int) -> float | int:

@@ -15,6 +15,8 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease._version import __version__
+from kernelease.analysis.estimate import Target
+from kernelease.answers.reading import evidence_of
 from kernelease.answers.release import Release
 from kernelease.answers.tables import TablesRelease
 from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
@@ -175,7 +177,8 @@ def contents(release: Release, *, bundle: str) -> dict[str, Any]:
     }
     content = about | _of_table(release)
     if isinstance(release.measurements.measured, NoisyBlocks) and release.schema is not None:
-        content["marginals"] = marginal_records(release.measurements.measured, _LARGEST - len(embedded(content)))
+        room, evidence = _LARGEST - len(embedded(content)), evidence_of(release, Target.TABLE)
+        content["marginals"] = marginal_records(release.measurements.measured, room, evidence)
     return content
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 
-from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.estimate import Estimate, Parts
 from kernelease.analysis.groups import EstimateTable, Groups, Regression, RegressionGroups, joined
 from kernelease.cli.screen import grid, line, number
 
@@ -49,6 +49,7 @@ def _fields(estimate: Estimate, level: float) -> dict[str, Any]:
         **{key: _end(estimate, end) for key, end in ends.items()},
         "standard_error": _finite(estimate.standard_error / unit),
         "noise": _finite(parts.noise / unit),
+        "inside": _finite(parts.inside / unit),
         "sampling": _finite(parts.sampling / unit),
         "bias": _finite(parts.bias / unit),
         "says_little": estimate.says_little,
@@ -98,7 +99,7 @@ def _title(answer: "Answer") -> str:
     return answer.formula if isinstance(answer, Regression) else ""
 
 
-_PARTS = ("noise", "sampling", "bias")
+_PARTS = tuple(part.name for part in dataclasses.fields(Parts))
 
 
 def _cells(estimate: Estimate, level: float) -> tuple[str, str]:

@@ -126,7 +126,7 @@ def _survival(asked: Asking) -> Answer:
 def _hazard(asked: Asking) -> Answer:
     column, *rest = asked.about
     event = next((part for part in rest if not _is_number(part)), None)
-    return asked.rows.hazard(column, [_number(time, "a time") for time in rest if time != event], event)
+    return asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
 
 
 def _is_number(text: str) -> bool:

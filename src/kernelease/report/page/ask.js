@@ -157,7 +157,7 @@ function crossChecked(first, second, condition) {
 }
 
 const NOBODY = { value: NaN, low: NaN, high: NaN, text: "no row that the schema allows", little: true };
-const CUT = "The condition cuts through counted cells. The interval allows for every place of a row in its cell, so it is wider.";
+const CUT = "The condition cuts through counted cells. Where in their cells rows lie was not measured, so the interval is wider.";
 
 /** What must be known of an answer. */
 function remarksOn(estimate) {

@@ -244,9 +244,10 @@ function exampleOf(column) {
 const EVEN = 5; /* values spread over each cell, both ends among them */
 
 /** Values that stand for the rows of each cell, and those around every number that a test compares with. */
-function pointsOf(place, leaves) {
+function pointsOf(place, leaves, groups = null) {
   const column = DATA.columns[place], shares = atomShares(place), points = [];
-  if (!isCelled(column)) return Array.from({ length: column.size }, (_, atom) => ({ atom, weight: shares[atom] + 1e-9 }));
+  if (!isCelled(column)) return Array.from(shares, (weight, atom) => ({ atom, weight, loose: weight }));
+  const places = groups === null ? shares : hiddenPlaces(place, groups);
   const { low, high, spacing } = column, [first, last] = [low[0], high[high.length - 1]];
   const digits = spacing === null ? null : Math.min(100, Math.max(0, 10 - Math.floor(Math.log10(spacing))));
   const legal = (value) => (digits === null ? value : Number(value.toFixed(digits)));
@@ -264,11 +265,19 @@ function pointsOf(place, leaves) {
     }
   });
   held.forEach((own, atom) => {
-    for (const value of own) points.push({ atom, value, weight: (shares[atom] + 1e-9) / own.size });
-    for (const mark of marks) if (mark >= low[atom] && mark <= high[atom] && !own.has(mark)) points.push({ atom, value: mark, weight: 0 });
+    for (const mark of marks) if (mark >= low[atom] && mark <= high[atom]) own.add(mark);
+    const values = [...own].sort((one, other) => one - other), lengths = lengthsOf(values, spacing), all = sum(lengths);
+    values.forEach((value, order) => points.push({ atom, value, weight: (shares[atom] * lengths[order]) / all, loose: (places[atom] * lengths[order]) / all }));
   });
-  if (column.nullable) points.push({ atom: column.size - 1, value: NaN, weight: shares[column.size - 1] + 1e-9 });
+  if (column.nullable) points.push({ atom: column.size - 1, value: NaN, weight: shares[column.size - 1], loose: places[column.size - 1] });
   return points;
+}
+
+/** How much of its atom each of some numbers, in order, is the nearest of: as long a part, or so many legal values. */
+function lengthsOf(values, spacing) {
+  if (values.length === 1) return [1];
+  const gap = (order) => (order === 0 || order === values.length ? spacing ?? 0 : values[order] - values[order - 1]);
+  return values.map((_, order) => (gap(order) + gap(order + 1)) / 2);
 }
 
 /** Rounded to a whole number; halves to the even one, as the library does. */
@@ -280,10 +289,9 @@ function halfEven(value) {
 /** For each cell of a column, the different outcomes of tests that its values have, each with its weight. */
 function outcomesOf(marginal, axis, leaves) {
   const place = marginal.columns[axis], own = leaves.filter((leaf) => leaf.place === place), cells = Array.from({ length: marginal.sizes[axis] }, () => new Map());
-  for (const point of pointsOf(place, own)) {
-    const outcomes = own.map((leaf) => leaf.test(point)), key = outcomes.join(), cell = cells[marginal.groups[axis][point.atom]], known = cell.get(key);
-    if (known === undefined) cell.set(key, { outcomes, weight: point.weight });
-    else known.weight += point.weight;
+  for (const point of pointsOf(place, own, marginal.groups[axis])) {
+    const outcomes = own.map((leaf) => leaf.test(point)), key = outcomes.join(), cell = cells[marginal.groups[axis][point.atom]], known = cell.get(key) ?? { outcomes, weight: 0, loose: 0 };
+    cell.set(key, { outcomes, weight: known.weight + point.weight, loose: known.loose + point.loose });
   }
   return { own, cells: cells.map((cell) => [...cell.values()]) };
 }
@@ -294,19 +302,19 @@ function functionsOf(marginal, numerator, denominator) {
   const axes = marginal.columns.map((_, axis) => outcomesOf(marginal, axis, leaves)), found = [];
   const cells = Array.from({ length: marginal.size }, (_, cell) => {
     const places = axes.length === 1 ? [cell] : [Math.floor(cell / marginal.sizes[1]), cell % marginal.sizes[1]], kinds = [];
-    const walk = (axis, weight) => {
+    const walk = (axis, weight, loose) => {
       if (axis === axes.length) {
         const below = denominator === null || denominator.holds(found) === 1 ? 1 : 0;
-        kinds.push({ above: below === 1 && (numerator === null || numerator.holds(found) === 1) ? 1 : 0, below, weight });
+        kinds.push({ above: below === 1 && (numerator === null || numerator.holds(found) === 1) ? 1 : 0, below, weight, loose });
         return;
       }
       const { own, cells: held } = axes[axis];
-      for (const { outcomes, weight: part } of held[places[axis]]) {
-        own.forEach((leaf, order) => { found[leaf.id] = outcomes[order]; });
-        walk(axis + 1, weight * part);
+      for (const kind of held[places[axis]]) {
+        own.forEach((leaf, order) => { found[leaf.id] = kind.outcomes[order]; });
+        walk(axis + 1, weight * kind.weight, loose * kind.loose);
       }
     };
-    walk(0, 1);
+    walk(0, 1, 1);
     return kinds;
   });
   const every = cells.flat().filter((kind) => kind.below === 1).map((kind) => kind.above);
@@ -317,8 +325,12 @@ function functionsOf(marginal, numerator, denominator) {
   const average = (part) => Float64Array.from(cells, (kinds) => sum(kinds.map((kind) => kind.weight * kind[part])) / sum(kinds.map((kind) => kind.weight)));
   const exact = cells.every((kinds) => kinds.every((kind) => kind.above === kinds[0].above && kind.below === kinds[0].below));
   const likely = exact ? picked(() => 0) : [average("above"), average("below")];
+  const split = axes.some(({ cells: held }, axis) => !isCelled(DATA.columns[marginal.columns[axis]]) && held.some((kinds) => kinds.length > 1));
+  const varies = (part, one, other) => Float64Array.from(cells, (kinds, cell) => sum(kinds.map((kind) => kind[part] * away(kind, cell, one) * away(kind, cell, other))) / sum(kinds.map((kind) => kind[part])));
+  const away = (kind, cell, which) => kind[which] - likely[which === "above" ? 0 : 1][cell];
+  const spread = (part) => [["above", "above"], ["above", "below"], ["below", "below"]].map((pair) => varies(part, ...pair));
   return {
-    exact, middle: likely, possible: every.length === 0 ? null : [Math.min(...every), Math.max(...every)],
+    exact, settled: exact || !split, spread: exact ? null : spread("weight"), hiddenSpread: exact ? null : spread("loose"), middle: likely, possible: every.length === 0 ? null : [Math.min(...every), Math.max(...every)],
     least: (ratio) => (exact ? likely : picked((kind) => kind.above - ratio * kind.below)),
     greatest: (ratio) => (exact ? likely : picked((kind) => ratio * kind.below - kind.above)),
     everyCut: cells.every((kinds) => kinds.some((kind) => kind.above !== kinds[0].above)),

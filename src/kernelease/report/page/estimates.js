@@ -25,6 +25,7 @@ class Marginal {
     });
     this.width = start;
     this.core = symmetric(record.core, start);
+    this.inside = record.inside === null ? null : record.inside.map((part) => (typeof part === "string" ? floatsOf(part) : new Float64Array(this.size).fill(part)));
   }
 
   /** The sum that each cell is in, from the place of each column's cells. */
@@ -75,6 +76,12 @@ function symmetric(packed, size) {
   return rows;
 }
 
+/** Numbers of four bytes each. */
+function floatsOf(packed) {
+  const bytes = bytesOf(packed), view = new DataView(bytes.buffer);
+  return Float64Array.from({ length: bytes.length / 4 }, (_, place) => view.getFloat32(4 * place, true));
+}
+
 function bytesOf(base64) {
   return Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0));
 }
@@ -109,24 +116,46 @@ function marginalsOf(columns) {
   return found;
 }
 
-/** About how the rows are distributed over the atoms of a column: what cells that are cut are divided by. */
+const LEAST = 1e-9; /* of all rows, in every atom: so that every cell has an average */
+
+/** About how the rows are distributed over the atoms of a column, by the synthetic ones: what cells that are cut are divided by. */
 function atomShares(place) {
   const column = DATA.columns[place];
-  column.shares ??= (() => {
-    const measured = marginalsOf([place]), finest = measured.reduce((best, one) => (best === null || one.size > best.size ? one : best), null);
-    if (finest === null) return new Float64Array(column.size).fill(1);
-    const counts = finest.counts.map((count) => Math.max(0, count)), all = sum(counts), held = new Float64Array(finest.size);
-    finest.groups[0].forEach((cell) => { held[cell] += 1; });
-    return Float64Array.from(finest.groups[0], (cell) => (all > 0 ? counts[cell] / all : 1 / finest.size) / held[cell]);
-  })();
+  column.shares ??= Float64Array.from(column.synthetic, (share) => share + LEAST);
   return column.shares;
+}
+
+/** Of the rows of each cell that noise hides, the part in each atom: farther from the others with a falling chance. */
+function hiddenPlaces(place, groups) {
+  const column = DATA.columns[place], shares = atomShares(place), sums = [0, 1, 2].map(() => new Float64Array(column.size));
+  const [low, high] = [column.low, column.high].map((ends) => Float64Array.from({ length: column.size }, (_, atom) => ends[atom] ?? 0));
+  groups.forEach((cell, atom) => { sums[0][cell] += shares[atom]; sums[1][cell] += (shares[atom] * (low[atom] + high[atom])) / 2; });
+  const places = Float64Array.from(groups, (cell, atom) => {
+    const half = (high[atom] - low[atom]) / 2, reach = Math.abs((low[atom] + high[atom]) / 2 - sums[1][cell] / sums[0][cell]) + half;
+    return reach > 0 ? Math.max(half, 2 ** -1022) / reach : 1;
+  });
+  groups.forEach((cell, atom) => { sums[2][cell] += places[atom]; });
+  return places.map((part, atom) => part / sums[2][groups[atom]]);
 }
 
 /* ---- Ratios of two sums over all rows. */
 
+const NOTHING = [0, 0, 0];
+
+/** The variances and the covariance of two sums by where in their cells numbers lie, with so many rows squared. */
+function insideOf(marginal, functions, squares) {
+  if (!functions.settled || functions.exact || marginal.inside === null) return NOTHING;
+  const [own, hidden] = marginal.inside;
+  return functions.spread.map((line, kind) => {
+    let total = 0;
+    for (let cell = 0; cell < marginal.size; cell++) total += squares[cell] * (own[cell] * line[cell] + hidden[cell] * functions.hiddenSpread[kind][cell]);
+    return total;
+  });
+}
+
 /** Fieller's interval of a ratio, so many standard errors out: all t with (a − t·b)² ≤ factor²·Var(a − t·b). */
-function fieller(marginal, above, below, factor) {
-  const [first, second, both] = [marginal.covariance(above, above), marginal.covariance(below, below), marginal.covariance(above, below)];
+function fieller(marginal, above, below, factor, inside = NOTHING) {
+  const [first, both, second] = [[above, above], [above, below], [below, below]].map((pair, kind) => marginal.covariance(...pair) + inside[kind]);
   const square = factor ** 2, quadratic = below.value ** 2 - square * second;
   if (quadratic <= 0 || below.value <= 0) return [-Infinity, Infinity];
   const half = above.value * below.value - square * both;
@@ -142,19 +171,20 @@ function clipped(within, [low, high]) {
   return [clip(low, within), clip(high, within)];
 }
 
-/** A value with its interval and its text. `little`: more than half of all that is possible, or more bias than half of it. */
-function estimated(value, [low, high], possible, bias = 0) {
+/** A value with its interval and its text. `little`: more than half of all that is possible, or more in doubt than half of it. */
+function estimated(value, [low, high], possible, doubt = 0) {
   const length = high - low, all = possible[1] - possible[0];
   const vague = !Number.isFinite(length) || (all > 0 && all < 2 * length);
-  const little = vague || Number.isNaN(value) || (possible[0] === 0 && 2 * bias > value);
-  return { value, low, high, text: estimateText(value, low, high), little, cut: bias > 0 };
+  const little = vague || Number.isNaN(value) || (possible[0] === 0 && 2 * doubt > value);
+  return { value, low, high, text: estimateText(value, low, high), little, cut: doubt > 0 };
 }
 
 /** Σ numerator / Σ denominator over all rows, or over a known number; `scale` times that.
 
-    Where a condition cuts through cells, both functions may be one thing or another in them: `functions` has the least,
-    the likely and the greatest. θ ≥ t says that Σ (numerator − t·denominator) ≥ 0, so that the pair for which this is
-    least in each cell gives the lower end, and the greatest the upper. */
+    Where a condition cuts through cells of numbers, how uneven rows are in them is one more error. Where it tells
+    categories apart that share a cell, both functions may be one thing or another: `functions` has the least, the likely
+    and the greatest. θ ≥ t says that Σ (numerator − t·denominator) ≥ 0, so that the pair for which this is least in each
+    cell gives the lower end, and the greatest the upper. */
 function ratioEstimate(marginal, functions, divisor, scale) {
   const known = divisor !== null;
   const within = !known || divisor === marginal.total ? functions.possible : [0, Infinity];
@@ -162,25 +192,27 @@ function ratioEstimate(marginal, functions, divisor, scale) {
   const ends = known ? knownEnds : ratioEnds;
   const middle = linear(functions.middle), below = known ? divisor : middle[1].value;
   const value = below > 0 ? clip(middle[0].value / below, within) : NaN;
-  const bounds = functions.exact || Number.isNaN(value) ? [value, value] : clipped(within, ends(marginal, functions, linear, middle, divisor, 0, within));
-  const [low, high] = ends(marginal, functions, linear, middle, divisor, marginal.factor, within);
+  const inside = insideOf(marginal, functions, marginal.inside?.[2]), slope = known ? 0 : middle[0].value / below;
+  const bounds = functions.settled || Number.isNaN(value) ? [value, value] : clipped(within, ends(marginal, functions, linear, middle, divisor, 0, within, NOTHING));
+  const [low, high] = ends(marginal, functions, linear, middle, divisor, marginal.factor, within, inside);
   const bias = Math.max(0, value - bounds[0], bounds[1] - value) || 0;
-  return estimated(scale * value, [scale * low, scale * high], within.map((end) => scale * end), scale * bias);
+  const place = Math.sqrt(Math.max(0, inside[0] - 2 * slope * inside[1] + slope ** 2 * inside[2])) / below;
+  return estimated(scale * value, [scale * low, scale * high], within.map((end) => scale * end), scale * (bias + (below > 0 ? NORMAL * place : 0)));
 }
 
 /** Of a sum over a known number. */
-function knownEnds(marginal, functions, linear, middle, divisor, factor, within) {
-  const end = (part, sign) => clip(clip(part.value / divisor, within) + sign * factor * Math.sqrt(Math.max(0, marginal.covariance(part, part))) / divisor, within);
+function knownEnds(marginal, functions, linear, middle, divisor, factor, within, inside) {
+  const end = (part, sign) => clip(clip(part.value / divisor, within) + sign * factor * Math.sqrt(Math.max(0, marginal.covariance(part, part) + inside[0])) / divisor, within);
   const own = [end(middle[0], -1), end(middle[0], 1)];
-  if (functions.exact) return own;
+  if (functions.settled) return own;
   const [least, most] = [functions.least(0), functions.greatest(0)].map((pair) => linear(pair)[0]);
   return [Math.min(own[0], end(least, -1)), Math.max(own[1], end(most, 1))];
 }
 
 /** Of a ratio of two noisy sums. */
-function ratioEnds(marginal, functions, linear, middle, _, factor, within) {
-  const own = fieller(marginal, ...middle, factor);
-  if (functions.exact) return clipped(within, own);
+function ratioEnds(marginal, functions, linear, middle, _, factor, within, inside) {
+  const own = fieller(marginal, ...middle, factor, inside);
+  if (functions.settled) return clipped(within, own);
   const far = [functions.least, functions.greatest].map((choose, side) => {
     let [guess, pair] = [0, choose(0)];
     for (let step = 0; step < 30; step++) {
@@ -195,14 +227,18 @@ function ratioEnds(marginal, functions, linear, middle, _, factor, within) {
   return clipped(within, [Math.min(own[0], far[0]), Math.max(own[1], far[1])]);
 }
 
-/** About how long an interval would be if cells were filled so: how the library chooses among rounds. */
-function widthOf(marginal, functions, divisor, shares) {
+/** About how long an interval would be if cells were filled so: how the library chooses among rounds. `surely`: wherever rows lie. */
+function widthOf(marginal, functions, divisor, shares, surely) {
   const [above, below] = functions.middle, known = divisor !== null;
   const share = known ? 1 : Math.max(dot(below, shares), Math.min(...shares)), ratio = known ? 0 : dot(above, shares) / share;
   const rest = marginal.linear(above.map((one, cell) => one - ratio * below[cell]));
+  const rows = marginal.total ?? Math.max(1, sum(marginal.counts)), noise = marginal.covariance(rest, rest);
+  if (functions.settled && !surely) {
+    const inside = insideOf(marginal, functions, shares.map((share) => (rows * share) ** 2));
+    return 4 * Math.sqrt(Math.max(0, noise + inside[0] - 2 * ratio * inside[1] + ratio ** 2 * inside[2]));
+  }
   const [low, high] = [functions.least(ratio), functions.greatest(ratio)].map((pair) => pair[0].map((one, cell) => one - ratio * pair[1][cell]));
-  const rows = marginal.total ?? Math.max(1, sum(marginal.counts));
-  return 4 * Math.sqrt(Math.max(0, marginal.covariance(rest, rest))) + rows * dot(high.map((one, cell) => one - low[cell]), shares);
+  return 4 * Math.sqrt(Math.max(0, noise)) + rows * dot(high.map((one, cell) => one - low[cell]), shares);
 }
 
 /** Shares of the cells of a marginal, by its columns' own: as if they were independent, or at most. */
@@ -210,7 +246,7 @@ function filled(marginal, most = false) {
   const held = marginal.columns.map((place, axis) => {
     const shares = new Float64Array(marginal.sizes[axis]);
     heldBy(place).forEach((share, atom) => { shares[marginal.groups[axis][atom]] += share; });
-    return shares.map((share) => Math.max(0, share) + 1e-9);
+    return shares.map((share) => Math.max(0, share) + LEAST);
   });
   const cells = held.length === 1 ? held[0] : Float64Array.from({ length: marginal.size }, (_, cell) => {
     const [one, other] = [held[0][Math.floor(cell / marginal.sizes[1])], held[1][cell % marginal.sizes[1]]];

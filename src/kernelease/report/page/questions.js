@@ -17,9 +17,11 @@ function shareOf(event, where, total = false) {
 /** Of several rounds the one with the shortest interval, by noise and the columns' own shares: so that no lucky one is preferred. */
 function bestOf(found, divisor) {
   if (found.length === 1) return found[0];
-  const width = ({ marginal, functions }, most) => widthOf(marginal, functions, divisor, filled(marginal, most));
-  const exact = found.filter(({ functions }) => functions.exact), least = Math.min(...exact.map((one) => width(one, false)));
-  const kept = exact.length === 0 ? found : found.filter((one) => one.functions.exact || width(one, true) < least);
+  const width = ({ marginal, functions }, most) => widthOf(marginal, functions, divisor, filled(marginal, most), most);
+  const finest = found.reduce((best, one) => (one.marginal.size > best.marginal.size ? one : best));
+  const sure = (one) => one.functions.exact || (one.functions.settled && one === finest);
+  const exact = found.filter(sure), least = Math.min(...exact.map((one) => width(one, false)));
+  const kept = exact.length === 0 ? found : found.filter((one) => sure(one) || width(one, true) < least);
   return kept.reduce((best, one) => (width(one, false) < width(best, false) ? one : best));
 }
 
@@ -101,7 +103,7 @@ function barShare(place, atoms) {
   const exact = marginalsOf([place]).map((marginal) => ({ marginal, along: alongAxis(marginal.groups[0], marginal.sizes[0], new Set(atoms)) })).find(({ along }) => along !== null);
   if (exact === undefined || marginalsOf([place]).length > 1) return shareOf(among(place, atoms), null);
   const { marginal, along } = exact, ones = new Float64Array(marginal.size).fill(1);
-  const functions = { exact: true, middle: [along, ones], possible: [Math.min(...along), Math.max(...along)] };
+  const functions = { exact: true, settled: true, middle: [along, ones], possible: [Math.min(...along), Math.max(...along)] };
   return ratioEstimate(marginal, functions, DATA.total, 1);
 }
 
