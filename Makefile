@@ -116,8 +116,7 @@ bench-texture: .venv/.bench  ## spikes, grids, maps, ranges and a classifier, on
 	$(BIN)/python benchmarks/texture.py --write $(OPTIONS)
 
 bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
-	$(BIN)/python benchmarks/inference.py $(OPTIONS)
-	$(BIN)/python benchmarks/inference.py --laws predictors --repeats 40 --results benchmarks/out/predictors.jsonl --page
+	$(BIN)/python benchmarks/inference.py --page $(OPTIONS)
 	$(BIN)/python benchmarks/inference_tests.py
 	$(BIN)/python benchmarks/power.py
 
