@@ -278,6 +278,93 @@ def test_samples_refuse(points, release):
         selected.forms.samples(2)
 
 
+# The same rows, with weights that say what was counted.
+
+
+def test_weighted_rows_say_what_was_counted(release):
+    """A share of weighted rows is the estimate without bias, to a tenth of its noise."""
+    samples = release.forms.replicates(4, of="table")
+    north = (np.array(release.rows.column("ward")) == "north").astype(float)
+    asked = release.probability("ward == 'north'")
+    assert _weights(samples.rows, samples) @ north == pytest.approx(asked.value, abs=0.1 * asked.standard_error)
+    for table in (samples.rows, *samples):
+        assert _weights(table, samples).min() >= 0.0
+        assert _weights(table, samples).sum() == pytest.approx(1.0)
+
+
+def test_replicates_vary_as_the_noise_does(release):
+    """Their deviation is known to 1/√(2·60) = 9 % of itself: 5 such errors are passed once in a million."""
+    north = (np.array(release.rows.column("ward")) == "north").astype(float)
+    for target in ("table", "population"):
+        samples = release.forms.replicates(60, of=target)
+        found = [float(_weights(table, samples) @ north) for table in samples]
+        told = release.probability("ward == 'north'", of=target).standard_error
+        assert np.std(found, ddof=1) == pytest.approx(told, rel=0.46)
+        pooled = ke.pool(found, of=target)
+        assert pooled.standard_error == pytest.approx(np.std(found, ddof=1) * np.sqrt(1.0 + 1.0 / 60.0))
+        assert pooled.target is Target(target)
+
+
+def test_replicate_weights_stand_side_by_side(release):
+    table = release.forms.replicates(2).replicate_weights()
+    assert table.num_rows == release.table.num_rows
+    assert table.column_names[-2:] == ["replicate_1", "replicate_2"]
+
+
+def _weights(table, samples):
+    return table.column(samples.weight_name).to_numpy()
+
+
+class _Fit:
+    """What statsmodels gives."""
+
+    def __init__(self, params, names=None):
+        self.params = params
+        self.model = type("Model", (), {"exog_names": names})() if names else None
+
+
+class _Estimator:
+    """What scikit-learn fits."""
+
+    def __init__(self, coefficients, intercept):
+        self.coef_, self.intercept_ = np.array([coefficients]), np.array([intercept])
+
+
+@pytest.mark.parametrize(
+    ("results", "names"),
+    [
+        ([{"a": 1.0, "b": 2.0}, {"a": 3.0, "b": 2.0}], ["a", "b"]),
+        ([np.array([1.0, 2.0]), np.array([3.0, 2.0])], ["0", "1"]),
+        ([_Fit([1.0, 2.0], ["const", "age"]), _Fit([3.0, 2.0], ["const", "age"])], ["const", "age"]),
+        ([_Fit([1.0, 2.0]), _Fit([3.0, 2.0])], ["0", "1"]),
+        ([_Estimator([2.0], 1.0), _Estimator([2.0], 3.0)], ["intercept", "0"]),
+    ],
+)
+def test_results_of_several_kinds_are_pooled(results, names):
+    """The mean, and 1 + 1/m times the variance: of 1 and 3, 2 and √(1.5·2)."""
+    pooled = ke.pool(results)
+    assert list(pooled) == names
+    first, second = pooled.values()
+    assert (first.value, first.standard_error) == (2.0, pytest.approx(np.sqrt(3.0)))
+    assert first.interval(0.9)[1] - 2.0 == pytest.approx(stats.t.ppf(0.95, 1) * np.sqrt(3.0))
+    assert (second.value, second.standard_error) == (2.0, 0.0)
+
+
+def test_replicates_refuse(points, release):
+    with pytest.raises(ke.errors.ParameterError, match="at least 2"):
+        release.forms.replicates(1)
+    with pytest.raises(ke.errors.ParameterError, match="columns were counted"):
+        points.forms.replicates(2)
+    with pytest.raises(ke.errors.ParameterError, match="same terms"):
+        ke.pool([{"a": 1.0}, {"b": 1.0}])
+    with pytest.raises(ke.errors.ParameterError, match="two or more"):
+        ke.pool([1.0])
+    with pytest.raises(ke.errors.ParameterError, match="not finite"):
+        ke.pool([1.0, np.nan])
+    with pytest.raises(ke.errors.ParameterError, match="got str"):
+        ke.pool(["many", "few"])
+
+
 TYPES = """
 [columns.count]
 type = "integer"
