@@ -5,6 +5,7 @@ refusal of a mistyped option wait for every method there is.
 """
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -25,8 +26,11 @@ def front_door(package: str, homes: Mapping[str, str]) -> tuple[Callable[[str], 
     home_of = {name: module for module, names in homes.items() for name in names.split()}
 
     def hint(name: str) -> str:
-        """Where a name is that a package inside offers, or which one was meant. What begins with _ is a probe."""
-        if name.startswith("_"):
+        """Where a name is that a package inside offers, or which one was meant.
+
+        What begins with _ is a probe, and so is a module's name: `from package import module` asks for it here first.
+        """
+        if name.startswith("_") or importlib.util.find_spec(f"{package}.{name}") is not None:
             return ""
         inside = (one for one, home in home_of.items() if one == home)
         offered = (one for one in inside if name in dir(importlib.import_module(f"{package}.{one}")))

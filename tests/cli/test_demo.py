@@ -39,10 +39,15 @@ def test_the_demo_writes_a_release_that_verifies(demo: tuple[Path, Result]) -> N
 
 
 @pytest.mark.slow
-def test_the_demo_replaces_an_older_one(demo: tuple[Path, Result], tmp_path: Path) -> None:
-    out = shutil.copytree(demo[0], tmp_path / "bundle")
-    assert _run("demo", *SMALL, "--out", out, "--seed", 1).exit_code == 0
-    assert load(out).certificate.seed == 1
+def test_the_demo_replaces_an_older_one_and_nothing_else(
+    demo: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(demo[0], "demo-release")
+    assert _run("demo", *SMALL, "--seed", 1).exit_code == 0
+    assert load("demo-release").certificate.seed == 1
+    shutil.copytree(demo[0], "somebody-s")
+    assert _run("demo", *SMALL, "--out", "somebody-s").exit_code == 2
 
 
 @pytest.mark.slow
