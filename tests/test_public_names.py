@@ -49,7 +49,6 @@ NAMES = [
     "measure",
     "methods",
     "plan",
-    "pool",
     "privacy",
     "private_independence_test",
     "private_two_sample_test",

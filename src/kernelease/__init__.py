@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from kernelease import analysis, errors, features, fit, kernels, methods, privacy, table
     from kernelease.analysis.estimate import Estimate
     from kernelease.answers.release import Release
-    from kernelease.answers.replicates import pool
     from kernelease.bundle.saving import load, save
     from kernelease.bundle.verify import verify
     from kernelease.certificate import Certificate, Measurements
@@ -63,7 +62,6 @@ __all__ = [
     "measure",
     "methods",
     "plan",
-    "pool",
     "privacy",
     "private_independence_test",
     "private_two_sample_test",
@@ -80,7 +78,6 @@ if not TYPE_CHECKING:
             "analysis": "analysis",
             "analysis.estimate": "Estimate",
             "answers.release": "Release",
-            "answers.replicates": "pool",
             "bundle.saving": "load save",
             "bundle.verify": "verify",
             "certificate": "Certificate Measurements",

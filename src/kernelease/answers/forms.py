@@ -106,21 +106,6 @@ class Forms:
                 release, view.points(), view.blocks, refit, count, target=aim, seed=seed, progress=watching
             )
 
-    def replicates(self, count: int = 20, *, of: Target | str = Target.POPULATION, seed: int = 0) -> "Samples":
-        """Data sets of the same rows whose weights differ as noise and sampling make the release differ.
-
-        Rows are weighted so that they say what was counted, and once more for each data set with fresh noise: at once,
-        since nothing is fitted again. `ke.pool` makes one result of those of all data sets.
-        """
-        from kernelease.answers.replicates import weighted_samples
-
-        if count < 2:
-            raise ParameterError(f"replicates: count must be at least 2, got {count!r}.")
-        view, aim = reading(self._release), choice(Target, of, "of")
-        if not isinstance(view, CountsReading):
-            raise ParameterError("replicates: needs a release of a table whose columns were counted; ask for samples.")
-        return weighted_samples(self._release, view.points(), view.blocks, count, target=aim, seed=seed)
-
     def _fit_of(self, what: str) -> tuple[NoisyEmbedding, Solution]:
         solution = self._release._solution
         if solution is None:

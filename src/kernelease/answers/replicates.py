@@ -8,9 +8,6 @@ far the release lies from the truth: by sampling, by noise, and by the fit.
 This is valid where the synthetic rows are near the truth and the fit moves little by little with its noisy input: for
 means and shares, not for a dependence that noise hides. The fit pulls that toward none, and the bootstrap, which takes
 the fit for the truth, sees only a part of that bias. What was never measured is outside of it too.
-
-Where columns were counted, `replicates` does without the fit's bias: the synthetic rows stay and are weighted so that
-they say what was measured, and once more for each data set, with fresh noise (`Calibration`).
 """
 
 import dataclasses
@@ -23,19 +20,15 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
-from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator, lsmr
 from scipy.special import stdtrit
 
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import ConfidenceLimits, Interval
 from kernelease.answers.reading import Released
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
-from kernelease.estimate.marginal import tabulation
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours
@@ -48,12 +41,6 @@ _FIT = (
     "dependence can be far too short. release.mean, correlation, regression, ask.gini and so on count all of it; "
     "release.agreement() says where rows and estimates disagree."
 )
-_COUNTED = (
-    "Replicates carry noise and sampling of what was counted: where numbers lie in their cells, and how columns go "
-    "together that were not counted together, is as the synthetic rows have it."
-)
-_ROUNDS = 4  # limit: of setting weights below 0 to 0 and fitting the others again; later ones change little
-_ACCURATE = 1e-6  # convention: of the noise, to which weights are solved for
 
 
 @final
@@ -82,7 +69,6 @@ class Samples:
     replicates: tuple[pa.Table, ...]
     target: Target
     same_rows: bool  # whether only the weights differ
-    notice: str = _FIT  # what the errors leave out
 
     def __len__(self) -> int:
         return len(self.replicates)
@@ -108,7 +94,7 @@ class Samples:
         """
         if len(values) != len(self.replicates) or not np.isfinite([value, *values]).all():
             raise ParameterError(f"combine: needs {len(self.replicates)} finite values, one for each data set.")
-        warnings.warn(self.notice, UncertaintyWarning, stacklevel=2)
+        warnings.warn(_FIT, UncertaintyWarning, stacklevel=2)
         error = math.sqrt(float(np.mean((np.asarray(values) - value) ** 2)))
         return Estimate(
             value=value,
@@ -116,7 +102,7 @@ class Samples:
             limits=StudentLimits(value, error, len(values)),
             target=self.target,
             about=about,
-            remark=self.notice.partition(": ")[0],
+            remark="noise, sampling and how the fit varies; not how far the fit is from the truth",
         )
 
     def replicate_weights(self) -> pa.Table:
@@ -205,168 +191,6 @@ def point_samples(
     return _samples(release, replicates, target, same_rows=True)
 
 
-# --------------------
-# The synthetic rows with weights that say what was measured.
-
-
-@final
-class Calibration:
-    """Weights under which the synthetic rows count what was measured, as nearly as its noise allows.
-
-    With y the noisy counts and A what they would be of weighted rows, both over the noise, the weights nearest to those
-    of the fit, by Σ (w − w₀)²/w₀, among all that fit y best are w₀ + W₀Aᵀλ: the generalised regression of surveys
-    (Deville and Särndal, 1992). What weighted rows then say of cells that were counted together is the estimate without
-    bias, which rows of a fit that smooths are not. Weights below 0 are set to 0 and the others fitted again, since most
-    tools take no others. A public number of rows is kept.
-    """
-
-    def __init__(self, blocks: NoisyBlocks, codes: Integers, weights: Floats) -> None:
-        self._counts = tabulation(blocks).counts
-        self._cells = [_cells_of(one.block, codes) for one in self._counts]
-        shares = np.maximum(weights, 0.0)
-        self.start: Floats = shares * (blocks.rows / shares.sum())  # w₀: (rows,)
-        self.target: Floats = np.concatenate([one.values.ravel() / one.sigma for one in self._counts])  # y
-        self._known = blocks.neighbours is Neighbours.REPLACE_ONE
-
-    def counts(self, weights: Floats) -> Floats:
-        """A w: what would be counted of weighted rows, over the noise."""
-        return np.concatenate(
-            [
-                one.block.seen(np.bincount(cells, weights, minlength=math.prod(one.block.grid)).reshape(one.block.grid))
-                .astype(np.float64)
-                .ravel()
-                / one.sigma
-                for one, cells in zip(self._counts, self._cells, strict=True)
-            ]
-        )
-
-    def transposed(self, numbers: Floats) -> Floats:
-        """Aᵀ λ: (counts,) → (rows,)."""
-        found, place = np.zeros(len(self.start)), 0
-        for one, cells in zip(self._counts, self._cells, strict=True):
-            part = numbers[place : place + one.values.size].reshape(one.values.shape)
-            found += one.block.spread(part).ravel()[cells] / one.sigma
-            place += one.values.size
-        return found
-
-    def weigh(self, weights: Floats, target: Floats) -> Floats:
-        """The weights near some that count nearest to a target, none below 0: (rows,), (counts,) → (rows,)."""
-        found, live = weights.astype(np.float64), np.ones(len(weights), dtype=bool)
-        for _ in range(_ROUNDS):
-            found = found + self._change(target - self.counts(found), live)
-            if found.min() >= 0.0:
-                break
-            found = np.maximum(found, 0.0)
-            live = found > 0.0
-        return found * (float(weights.sum()) / found.sum()) if self._known else found
-
-    def _change(self, missing: Floats, live: NDArray[np.bool_]) -> Floats:
-        """The least change of weights after which the missing counts are there."""
-        scale = np.sqrt(self.start) * live
-        size = float(scale @ scale)
-
-        def kept(change: Floats) -> Floats:
-            return change - scale * (float(scale @ change) / size) if self._known else change
-
-        operator = LinearOperator(
-            (len(missing), len(scale)),
-            matvec=lambda change: self.counts(scale * kept(change.ravel())),
-            rmatvec=lambda numbers: kept(scale * self.transposed(numbers.ravel())),
-            dtype=np.float64,
-        )
-        return np.asarray(scale * kept(lsmr(operator, missing, atol=_ACCURATE, btol=_ACCURATE)[0]))
-
-
-def _cells_of(block: Block, codes: Integers) -> Integers:
-    """The cell of each row: (rows, columns) → (rows,)."""
-    cells = [groups[codes[:, column]] for column, groups in zip(block.columns, block.groups, strict=True)]
-    found: Integers = np.ravel_multi_index(cells, block.grid)
-    return found
-
-
-def weighted_samples(
-    release: Released, codes: Integers, blocks: NoisyBlocks, count: int, *, target: Target, seed: int
-) -> Samples:
-    """The synthetic rows, weighted by what was measured, and once more for each data set with fresh noise.
-
-    For the population, each data set's rows are those of a table that is drawn from the synthetic ones.
-    """
-    calibration, replicates = Calibration(blocks, codes, release.weights), []
-    start, told = calibration.start, calibration.target
-    laws = [(block.measurement.law, block.values.size) for block in blocks.without_details.blocks]
-    for index in range(count):
-        generator = PublicSeed(seed + index).generator("replicate")
-        base = start.sum() * _bootstrap(release.weights, blocks.rows, target, generator)
-        fresh = np.concatenate([_noise(law, 1.0, size, generator) for law, size in laws])
-        replicates.append(calibration.weigh(base, told + fresh + calibration.counts(base - start)))
-    name, rows = release.measurements.domain.weight_name, release.rows
-    own, *others = (
-        rows.append_column(name, pa.array(weights / weights.sum()))
-        for weights in [calibration.weigh(start, told), *replicates]
-    )
-    return Samples(rows=own, weight_name=name, replicates=tuple(others), target=target, same_rows=True, notice=_COUNTED)
-
-
-# --------------------
-# One result out of those of several data sets.
-
-
-def pool(results: Sequence[Any], *, of: Target | str = Target.POPULATION, about: str = "") -> Estimate | Groups:
-    """The results of one analysis on each replicate data set as one, with its error.
-
-    Results are numbers, mappings, arrays, fits of statsmodels (`params`) or of scikit-learn (`coef_`). The value is
-    their mean, and its variance (1 + 1/m) times theirs, with m − 1 degrees of freedom: data sets vary about the
-    release's own value as that does about the truth. Standard errors of the single fits are not needed: the sampling of
-    rows is in the replicates.
-    """
-    named = [_numbers_of(one) for one in results]
-    if len(named) < 2 or any(list(one) != list(named[0]) for one in named):
-        raise ParameterError("pool: needs the results of two or more data sets, each with the same terms.")
-    values = np.array([list(one.values()) for one in named], dtype=np.float64)
-    if not np.isfinite(values).all():
-        raise ParameterError("pool: a result is not finite, so that nothing says how far results vary.")
-    errors = np.sqrt(values.var(axis=0, ddof=1) * (1.0 + 1.0 / len(values)))
-    aim = Target(of)
-    found = {
-        name: Estimate(
-            value=float(value),
-            parts=Parts(noise=float(error)),
-            limits=StudentLimits(float(value), float(error), len(values) - 1),
-            target=aim,
-            about=about or name,
-            remark=_COUNTED.partition(": ")[0],
-        )
-        for name, value, error in zip(named[0], values.mean(axis=0), errors, strict=True)
-    }
-    return found[""] if list(found) == [""] else Groups("term", dict(found))
-
-
-def _numbers_of(result: Any) -> dict[str, float]:
-    """The numbers of a result by their names; of a single number, by none."""
-    if hasattr(result, "params"):
-        names = getattr(getattr(result, "model", None), "exog_names", None)
-        values = np.asarray(result.params, dtype=np.float64).ravel()
-        return dict(zip(names or map(str, range(len(values))), values.tolist(), strict=True))
-    if hasattr(result, "coef_"):
-        values = np.asarray(result.coef_, dtype=np.float64).ravel()
-        names = getattr(result, "feature_names_in_", np.arange(len(values)))
-        first = np.asarray(getattr(result, "intercept_", 0.0), dtype=np.float64).ravel()[:1].tolist()
-        return {"intercept": first[0], **dict(zip(map(str, names), values.tolist(), strict=True))}
-    if hasattr(result, "items"):
-        return {str(name): float(value) for name, value in result.items()}
-    try:
-        values = np.asarray(result, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise ParameterError(
-            f"pool: a result must be a number, numbers by name, an array or a fit, got {type(result).__name__}."
-        ) from None
-    return (
-        {"": float(values)}
-        if values.ndim == 0
-        else {str(place): float(one) for place, one in enumerate(values.ravel())}
-    )
-
-
 def _samples(release: Released, replicates: Sequence[pa.Table], target: Target, *, same_rows: bool) -> Samples:
     name = release.measurements.domain.weight_name
     return Samples(
@@ -395,8 +219,10 @@ def _add_noise(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: 
 
 def _add_block_noise(block: NoisyBlock, codes: Integers, heights: Floats, generator: np.random.Generator) -> NoisyBlock:
     """The counts of weighted rows, with noise of the block's law and size, on its grid."""
-    cells = _cells_of(block.block, codes)
-    counts: Floats = np.bincount(cells, heights, minlength=math.prod(block.block.grid)).astype(np.float64)
+    cells = [groups[codes[:, column]] for column, groups in zip(block.block.columns, block.block.groups, strict=True)]
+    counts: Floats = np.bincount(
+        np.ravel_multi_index(cells, block.block.grid), heights, minlength=math.prod(block.block.grid)
+    ).astype(np.float64)
     counts = block.block.seen(counts.reshape(block.block.grid)).ravel()
     noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.whole
     bits = block.measurement.bits
