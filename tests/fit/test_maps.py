@@ -14,15 +14,19 @@ from kernelease.fit.mixtures.maps import (
     Maps,
     Pair,
     closer_look,
+    compounds_of,
     maps_of,
     most_closer_numbers,
     parted,
 )
-from kernelease.fit.mixtures.mixture import Mixture, sharpened
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, sharpened
+from kernelease.fit.mixtures.objective import Objective
 from kernelease.fit.mixtures.one_way import OneWay
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import NoisyBlocks
+from kernelease.seeds import PublicSeed
 from kernelease.table.schema import Schema
+from tests.fit.tables import noisy_blocks
 
 
 def _pair(counts: Any, sigma: float, columns: tuple[int, int] = (0, 1)) -> Pair:
@@ -227,3 +231,27 @@ def test_a_sharpened_mixture_has_next_to_none_of_what_never_occurs_and_the_same_
     for column in range(3):
         assert np.abs(after.marginal(column) - mixture.marginal(column)).sum() < 0.02
     assert sharpened(mixture) is mixture
+
+
+def test_numbers_stay_in_their_order_where_other_columns_are_read_off_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    g = np.random.default_rng(0)
+    number = g.integers(0, 12, 4000)
+    codes = np.stack([number, number // 4, np.minimum(number // 2, 5)])
+    codes[2, :400] = g.integers(0, 6, 400)  # no map
+    noisy = noisy_blocks(codes, (12, 3, 6), epsilon=10.0, ordered=(12, 3, 6))
+    compounds, _ = compounds_of(noisy)
+    assert [compounds.told(column) for column in range(3)] == [False, True, False]
+    fitted: list[Objective] = []
+
+    def seen(self: Objective, *_: Any) -> None:
+        fitted.append(self)
+        raise _Seen
+
+    monkeypatch.setattr(Objective, "gradients", seen)
+    with pytest.raises(_Seen):
+        MixtureSolver().quick().solve(noisy, PublicSeed(0), compounds=compounds)
+    assert (fitted[0].bends[:10] > 0.0).all()  # of the twelve cells of the number
+
+
+class _Seen(Exception):
+    """The objective is known: no step is needed."""
