@@ -8,7 +8,7 @@ import pytest
 from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.beyond import Detail
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.fit.mixtures.objective import BENDING, Objective, softmax_weights, trust
+from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlocks
@@ -144,10 +144,10 @@ def by_hand(noisy: NoisyBlocks, objective: Objective, logits: np.ndarray, weight
     prior = [objective.prior[p].astype(np.float64) for p in objective.places]
     divergence = sum((p * np.log(p / r)).sum(axis=1) for p, r in zip(q, prior, strict=True))
     for count, p, r in zip(noisy.ordered, q, prior, strict=False):
-        bends = np.diff(np.log(p / r)[:, :count], n=2, axis=1) ** 2
+        bends = np.log(1.0 + np.diff(np.log(p / r)[:, :count], n=2, axis=1) ** 2)
         for first in range(count - 2):
             three = r[first : first + 3]
-            divergence = divergence + 0.5 * BENDING * three.min() / three.max() * bends[:, first]
+            divergence = divergence + 0.5 * three.min() / three.max() * bends[:, first]
     return total + kappa * float(w @ divergence)
 
 
@@ -158,8 +158,8 @@ def test_neighbours_in_an_order_are_bent_together_and_others_are_not() -> None:
     codes = np.stack([np.arange(2000) % 6, spiked])
     exact = Objective.of(noisy_blocks(codes, (6, 6), ordered=(5, 6), epsilon=100.0))
     even, uneven = exact.bends[:6], exact.bends[6:]
-    np.testing.assert_allclose(even, [BENDING] * 3 + [0.0] * 3, rtol=0.05)  # the fourth would have NULL in it
-    assert uneven[:3].max() < 0.05 * BENDING
+    np.testing.assert_allclose(even, [1.0] * 3 + [0.0] * 3, rtol=0.05)  # the fourth would have NULL in it
+    assert uneven[:3].max() < 0.05
 
 
 def test_smooth_company_is_kept_better_where_cells_are_in_an_order() -> None:

@@ -221,8 +221,8 @@ class DeviceDescent:
     def _bend(self, slope: Array) -> None:
         """Add the slope of bends by logits as one by probabilities: a column's sum is 0, so both are the same."""
         ratios = self._logits - self._log_prior
-        bent = bend_slope(ratios, self._state[0] * self._bends)
-        self._height += np.float32(0.5) * (bent * ratios).sum(axis=1)
+        bent, bends = bend_slope(ratios, self._state[0] * self._bends)
+        self._height += bends
         slope += bent / self._q[:, :-1]
 
     def _lean(self) -> None:

@@ -99,9 +99,6 @@ _TRUST = 0.3  # research: Tables: constants that matter. Power of the evidence b
 _LEAST_TRUST, _MOST_TRUST, _CERTAIN, _SINGLES_TRUST = 0.3, 4.0, 600.0, 2.0
 _NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
-# convention: of the penalty, for bends along cells in an order. A third or three times as much changes no table's error
-# by more than chance (docs/research.md: Tables: neighbouring cells)
-BENDING = 0.3
 
 
 @final
@@ -109,8 +106,9 @@ BENDING = 0.3
 class Objective:
     """½ Σ_b trust_b χ²_b + κ Σ_m w_m [KL(q_m ‖ p) + bend(q_m)], as a function of logits.
 
-    p is the product of single columns. `bend` is ½ `BENDING` Σ (second differences of log q_m/p)² along the cells of
-    columns in an order: neighbouring values have like company, so that a curve of cells is smooth but for noise.
+    p is the product of single columns. `bend` is ½ Σ log(1 + d²), with d the second differences of log q_m/p along the
+    cells of columns in an order: neighbouring values have like company, so that a curve of cells is smooth
+    but for noise. Where it jumps by more than a factor of e, it costs next to nothing to jump farther.
 
     The penalty draws every dependence toward none, those beyond doubt as much as those that may be noise. Trust evens
     that out: a block is pulled toward its counts the harder, the farther they are from those of independent columns.
@@ -237,8 +235,9 @@ class Objective:
         """The slope by logits of bends of log ratios (M, C), where there are any; `height` gets its part."""
         if not self.bends.any():
             return 0.0
-        bent: Single = bend_slope(ratios, np.float32(kappa) * self.bends)
-        height += np.float32(0.5) * np.einsum("mc,mc->m", bent, ratios)
+        bent: Single
+        bent, bends = bend_slope(ratios, np.float32(kappa) * self.bends)
+        height += bends
         return bent
 
     @property
@@ -294,24 +293,30 @@ class Objective:
         return tuple(spread)
 
 
-def bend_slope(ratios: Any, weights: Any) -> Any:
-    """DᵀWD of each row, with D the second differences: (M, C), (C − 2,) → (M, C), by NumPy or CuPy.
+def bend_slope(ratios: Any, weights: Any) -> tuple[Any, Any]:
+    """Of each row ½ Σ w log(1 + d²), d its second differences, (M,), after its slope: (M, C), (C − 2,) → (M, C).
 
-    >>> bend_slope(np.array([[0.0, 1.0, 2.0, 4.0]]), np.array([1.0, 1.0])).tolist()
-    [[0.0, 1.0, -2.0, 1.0]]
+    By NumPy or CuPy.
+
+    >>> slope, bends = bend_slope(np.array([[0.0, 1.0, 2.0, 4.0]]), np.array([1.0, 1.0]))
+    >>> slope.tolist(), (2.0 * bends / np.log(2.0)).round(6).tolist()
+    ([[0.0, 0.5, -1.0, 0.5]], [1.0])
     """
     second = ratios[:, 2:] - 2 * ratios[:, 1:-1] + ratios[:, :-2]
+    beyond = second * second
+    beyond += 1
     second *= weights
+    second /= beyond
     slope = 0 * ratios
     slope[:, 2:] += second
     slope[:, :-2] += second
     second *= 2
     slope[:, 1:-1] -= second
-    return slope
+    return slope, np.log(beyond) @ (weights / 2)
 
 
 def _bends(prior: Floats, cells: Sequence[Integers], places: Sequence[slice], ordered: Sequence[int]) -> Single:
-    """`BENDING` for three neighbours in an order, less where they are uneven: a value that many share is no neighbour.
+    """1 for three neighbours in an order, less where they are uneven: a value that many share is no neighbour.
 
     That is by the least of the three shares over the largest.
     """
@@ -322,7 +327,7 @@ def _bends(prior: Floats, cells: Sequence[Integers], places: Sequence[slice], or
             shares = prior[place.start : place.start + int(rising[-1]) + 1]
             three = np.stack([shares[:-2], shares[1:-1], shares[2:]]) if len(shares) > 2 else np.empty((3, 0))
             even = three.min(axis=0, initial=1.0) / np.maximum(three.max(axis=0, initial=0.0), FLOOR)
-            weights[place.start : place.start + len(even)] = BENDING * even
+            weights[place.start : place.start + len(even)] = even
     return weights
 
 
