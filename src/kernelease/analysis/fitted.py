@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from scipy.special import gammaincc
 
-from kernelease.analysis.design import Term, Variable
 from kernelease.analysis.estimands import NUMERIC, numbers_of
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups, Label
@@ -20,6 +19,7 @@ from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:
+    from kernelease.analysis.design import Term, Variable
     from kernelease.analysis.evidence import Evidence
     from kernelease.analysis.glm import Family
 
@@ -36,7 +36,7 @@ class FittedModel:
 
     evidence: "Evidence"
     family: "Family"
-    terms: tuple[Term, ...]
+    terms: "tuple[Term, ...]"
     slopes: Floats  # (terms,)
     error: Callable[[Floats], float]  # of direction·slopes, by noise, sampling and what is inside of cells
 
@@ -58,7 +58,7 @@ class FittedModel:
             [math.prod((self._variable(one, rows) for one in term.factors), start=ones) for term in self.terms], axis=1
         )
 
-    def _variable(self, variable: Variable, rows: pa.Table) -> Floats:
+    def _variable(self, variable: "Variable", rows: pa.Table) -> Floats:
         column = self.evidence.schema.columns[variable.column]
         if variable.factor is None or column.tag not in NUMERIC:
             return np.asarray(variable.values[column.encode(rows.column(column.name))])
