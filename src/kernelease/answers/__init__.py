@@ -6,12 +6,11 @@ from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
     from kernelease.answers.comparisons import Comparisons
-    from kernelease.answers.forms import Forms
+    from kernelease.answers.forms import Forms, Supervised
     from kernelease.answers.habits import Description
     from kernelease.answers.questions import Questions
     from kernelease.answers.release import Release
     from kernelease.answers.replicates import Samples
-    from kernelease.answers.supervised import Supervised
     from kernelease.answers.vector_estimates import Clusters, PrincipalAxes, RatioEstimate, VectorEstimate
     from kernelease.answers.vectors import Vectors
 else:
@@ -19,12 +18,11 @@ else:
         __name__,
         {
             "comparisons": "Comparisons",
-            "forms": "Forms",
+            "forms": "Forms Supervised",
             "habits": "Description",
             "questions": "Questions",
             "release": "Release",
             "replicates": "Samples",
-            "supervised": "Supervised",
             "vector_estimates": "Clusters PrincipalAxes RatioEstimate VectorEstimate",
             "vectors": "Vectors",
         },
