@@ -27,8 +27,7 @@ from kernelease.analysis.representatives import (
     weighted,
 )
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.products import parts_of
+from kernelease.estimate.marginal import Marginal, parts_of
 from kernelease.table.columns.column import Celled, Column
 from kernelease.table.expressions.logic import Condition
 

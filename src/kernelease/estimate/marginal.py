@@ -52,6 +52,17 @@ class BlockCounts:
         return [self.block.grid[self.block.columns.index(column)] for column in columns]
 
 
+def parts_of(fine: Integers, cells: Integers) -> Integers | None:
+    """The cell that each fine one is a part of, both given by atom; None where one is in several.
+
+    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
+    (array([0, 0, 1]), None)
+    """
+    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
+    coarse[fine] = cells
+    return coarse if np.array_equal(coarse[fine], cells) else None
+
+
 class Marginal(ABC):
     """Estimates of the counts of the cells of a few columns, and of sums of functions of them, with their covariance.
 

@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.marginal import Marginal
+from kernelease.estimate.marginal import Marginal, parts_of
 from kernelease.estimate.offset_sums import Moments, OffsetSums
 from kernelease.measured.offsets import Offsets
 from kernelease.measured.views import cell_ranges
@@ -75,17 +75,6 @@ def _greedy(variances: Floats, bounds: Floats, base: float) -> Integers:
         if not change[way, cell] < -1e-9 * (factor * math.sqrt(variance) + bound):
             return chosen
         chosen[cell] = way
-
-
-def parts_of(fine: Integers, cells: Integers) -> Integers | None:
-    """The cell that each fine one is a part of, both given by atom; None where one is in several.
-
-    >>> parts_of(np.array([0, 1, 1, 2]), np.array([0, 0, 0, 1])), parts_of(np.array([0, 0, 1]), np.array([0, 1, 1]))
-    (array([0, 0, 1]), None)
-    """
-    coarse = np.zeros(int(fine.max()) + 1, dtype=np.int64)
-    coarse[fine] = cells
-    return coarse if np.array_equal(coarse[fine], cells) else None
 
 
 # --------------------
