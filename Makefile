@@ -124,7 +124,7 @@ bench-thinning: .venv/.core  ## rows of equal weight: thinning beside independen
 	$(BIN)/python benchmarks/thinning.py
 
 bench-relational: .venv/.bench  ## two pairs of public tables: parents, numbers, children, siblings (OPTIONS=--help)
-	$(BIN)/python benchmarks/relational.py $(OPTIONS)
+	$(BIN)/python benchmarks/relational.py --write $(OPTIONS)
 
 bench-replicates: .venv/.core  ## whether intervals from replicate data sets cover
 	$(BIN)/python benchmarks/replicates.py
