@@ -17,6 +17,7 @@ from kernelease.bundle.data_parquet import write_rows
 from kernelease.cli import app
 from kernelease.errors import BundleError, ParameterError, SourceError
 from kernelease.fit.solver import PublicPoints
+from kernelease.measured.bags import NoisyBags
 from kernelease.relational.schema import Tables
 
 SCHEMA = """
@@ -91,6 +92,19 @@ def test_keys_exist_caps_hold_and_rules_are_kept(made) -> None:
     assert (people.pay <= 10 * people.age).all()
     assert people.groupby("home").size().max() <= 4
     assert set(release.tables) == {"homes", "people", "visits"}
+
+
+@pytest.mark.slow
+def test_looks_at_many_numbers_leave_as_much_for_siblings_as_is_kept_for_them() -> None:
+    """What is kept for pairs of records is a part of all; shares beside looks are parts of the rest."""
+    number = '[tables.visits.columns.n{}]\ntype = "integer"\nmin = 0\nmax = 100000\n'
+    schema = Tables.parse(SCHEMA + "".join(map(number.format, range(6))))
+    tables, rng = generated(2000), np.random.default_rng(1)
+    for name in map("n{}".format, range(6)):
+        tables["visits"][name] = (rng.pareto(1.0, len(tables["visits"])) * 100).clip(0, 100000).astype(int)
+    told = ke.measure(tables, schema=schema, privacy=(4.0, 1e-6), noise=ke.SeededNoise(1)).measured
+    assert isinstance(told, NoisyBags)
+    assert told.siblings
 
 
 def test_numbers_of_records_follow_the_parent(made) -> None:
