@@ -11,7 +11,8 @@ import kernelease as ke
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
 from kernelease.bundle.saving import load, save
-from kernelease.cli.work.questions import read_question, show
+from kernelease.cli.work.estimates import show
+from kernelease.cli.work.questions import read_question
 
 
 @pytest.fixture

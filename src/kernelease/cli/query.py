@@ -66,7 +66,7 @@ def query(
 
     from kernelease.analysis.estimate import Target
     from kernelease.bundle.saving import load_table
-    from kernelease.cli.work.questions import record, show
+    from kernelease.cli.work.estimates import record, show
 
     whose = Target(of.value)
     asked = Asking(release=load_table(bundle), about=tuple(about), where=where, by=columns, of=whose)

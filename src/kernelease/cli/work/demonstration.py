@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 from kernelease.answers.frames import export_table
 from kernelease.answers.release import Release
 from kernelease.cli.screen import Screen, facts, grid, line, number
-from kernelease.cli.work.questions import record
+from kernelease.cli.work.estimates import record
 from kernelease.cli.work.summary import certificate_facts, certificate_fields
 from kernelease.errors import ParameterError
 
