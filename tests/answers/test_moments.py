@@ -38,7 +38,7 @@ def test_skewed_rows_are_within_three_standard_errors_of_the_best_estimates(seed
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["stroke", "fire"])
+@pytest.mark.parametrize("name", ["stroke", pytest.param("fire", marks=pytest.mark.whole)])
 @pytest.mark.filterwarnings("ignore:Synthetic rows do not hold")
 def test_so_are_rows_of_public_tables(name: str) -> None:
     """Fitted in a first look, which strays from what was measured farther than a whole fit."""

@@ -101,8 +101,8 @@ def _splits(column: Column, groups: Integers, conditions: Sequence[Condition], v
         return True
     points = representatives(column, conditions)
     kind = outcomes(points, column, leaves)
-    pairs = np.unique(np.stack([groups[points.atoms], kind]), axis=1)
-    return bool(len(np.unique(pairs[0])) < pairs.shape[1])
+    cells = groups[points.atoms]
+    return len(np.unique(cells)) < len(np.unique(cells * (int(kind.max()) + 1) + kind))
 
 
 @final

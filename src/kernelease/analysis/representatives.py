@@ -119,8 +119,10 @@ def about_middles(points: Representatives, cells: Integers, middle: Floats, slac
 
 def outcomes(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> Integers:
     """A number for each combination of outcomes (true, false, null) of tests of a column: (m,)."""
-    flags = [np.zeros(len(points.atoms), dtype=np.int64), *_flags(points, column, leaves)]
-    return np.unique(np.stack(flags, axis=1), axis=0, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    found = np.zeros(len(points.atoms), dtype=np.int64)
+    for flags in _flags(points, column, leaves):  # one after the other: rows of a matrix are slow to sort
+        found = np.unique(3 * found + flags, return_inverse=True)[1].reshape(-1).astype(np.int64)
+    return found
 
 
 def _flags(points: Representatives, column: Column, leaves: Sequence[Leaf]) -> list[Integers]:
