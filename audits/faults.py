@@ -83,7 +83,7 @@ def _verdict(effort: Effort, plots: list[Plot], twins: list[Plot], measured: str
     """All points of each plot, or a few of the first; some of each twin. Two stages at a time, one for each core."""
     if effort is Effort.FAST:
         plots = [replace(plots[0], points=3)]
-    twins = [replace(twin, points=24 if effort is Effort.FULL else 4, rerun=False) for twin in twins]
+    twins = [replace(twin, points=24 if effort is Effort.FULL else 6, rerun=False) for twin in twins]
     with ThreadPoolExecutor(2) as pool:
         played = list(pool.map(play, [*plots, *twins]))
     wrong = Counter(

@@ -444,7 +444,7 @@ def _forged(made: Release, *, schema: dict[str, Any] | None = None, **certificat
     old = made.measurements
     domain = old.domain
     if schema is not None and old.schema is not None:
-        domain = type(domain)(dataclasses.replace(old.schema, **schema))  # type: ignore[call-arg]
+        domain = type(domain)(dataclasses.replace(old.schema, **schema))  # type: ignore[call-arg]  # of a table
     new = dataclasses.replace(old, domain=domain, certificate=dataclasses.replace(old.certificate, **certificate))
     return dataclasses.replace(made, measurements=new)
 
@@ -456,9 +456,9 @@ def _with_epsilon(made: Release) -> Release:
 
 def _with_noise(made: Release) -> Release:
     noisy = made.measurements.measured
-    block = noisy.blocks[0]  # type: ignore[attr-defined]
+    block = noisy.blocks[0]  # type: ignore[attr-defined]  # counts of a table have them
     measurement = dataclasses.replace(block.measurement, integers=block.measurement.integers + NUMBER % 1000)
-    blocks = (dataclasses.replace(block, measurement=measurement), *noisy.blocks[1:])  # type: ignore[attr-defined]
+    blocks = (dataclasses.replace(block, measurement=measurement), *noisy.blocks[1:])  # type: ignore[attr-defined]  # as above
     new = dataclasses.replace(made.measurements, measured=dataclasses.replace(noisy, blocks=blocks))
     return dataclasses.replace(made, measurements=new)
 

@@ -28,7 +28,7 @@ from kernelease.pipeline import release
 from kernelease.privacy import Privacy
 from kernelease.table import Schema
 
-ROUNDS = {Effort.FAST: 30, Effort.FULL: 500}
+ROUNDS = {Effort.FAST: 60, Effort.FULL: 500}
 TWIN_ROUNDS = 40
 ALLOWED = 8 * 1024  # bytes a release, over the second half: what an allocator's own unrest comes to
 SCHEMA = Schema.parse("""

@@ -7,7 +7,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -78,7 +78,7 @@ def walked() -> tuple[str, ...]:
         key = load_private_key(make_key(name).private)
         for number, one in enumerate(made):
             path = one.save(Path(name, f"{number}.zip"), key=key)
-            found.of(lambda path=path: ke.verify(path))  # type: ignore[misc]
+            found.of(partial(ke.verify, path))
     return tuple(module for module in found.called if module in MODULES)
 
 

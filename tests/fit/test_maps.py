@@ -8,6 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease.fit.mixtures.draw import sharpened
 from kernelease.fit.mixtures.maps import (
     LONG,
     Compounds,
@@ -19,7 +20,7 @@ from kernelease.fit.mixtures.maps import (
     most_closer_numbers,
     parted,
 )
-from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, sharpened
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.objective import Objective
 from kernelease.fit.mixtures.one_way import OneWay
 from kernelease.fit.solver import Outcome

@@ -88,7 +88,7 @@ def _usage_in_words() -> Iterator[None]:
             raise
         path = getattr(getattr(error, "ctx", None), "command_path", "")
         command = " ".join(["kernelease", *path.split()[1:]])  # however the program was started
-        typer.echo(f"error: {usage_in_words(error.format_message(), command)}", err=True)  # type: ignore[attr-defined]
+        typer.echo(f"error: {usage_in_words(error.format_message(), command)}", err=True)  # type: ignore[attr-defined]  # click's
         raise typer.Exit(WRONG) from None
 
 

@@ -123,12 +123,23 @@ _BYTES = {  # the same cells without a promise of UTF-8
 }
 
 
-@final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ArrowFile(FileSource):
-    """A Feather file or an Arrow IPC file, of the file or the stream format. Memory is that of its largest batch."""
+class _SchemaFile(FileSource):
+    """A file that says at its beginning or end which columns it has, and of which types."""
 
     schema: pa.Schema
+
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.schema.names)
+
+    def declared_schema(self) -> pa.Schema:
+        return plain_schema(self.schema)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class ArrowFile(_SchemaFile):
+    """A Feather file or an Arrow IPC file, of the file or the stream format. Memory is that of its largest batch."""
 
     @classmethod
     def open(cls, path: Path, *, batch_rows: int) -> "ArrowFile":
@@ -142,12 +153,6 @@ class ArrowFile(FileSource):
             refuse_shortage(error)
             raise SourceError(f"{path} is not a Feather file of version 2 or an Arrow IPC file.") from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    def declared_schema(self) -> pa.Schema:
-        return plain_schema(self.schema)
 
     def describe(self) -> str:
         return f"Arrow file {self.path}"
@@ -251,14 +256,12 @@ _SMALL_GROUP: Final = 2**21  # rows of a row group that one thread reads: it hol
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
-class ParquetFile(FileSource):
+class ParquetFile(_SchemaFile):
     """A Parquet file. Memory holds a page of each column and a batch, for each thread that reads.
 
     Where there are enough row groups, each is read by one thread; where there are few, or large ones, one after the
     other.
     """
-
-    schema: pa.Schema
 
     @classmethod
     def open(cls, path: Path, *, batch_rows: int) -> "ParquetFile":
@@ -273,12 +276,6 @@ class ParquetFile(FileSource):
                 f"{path} is not a Parquet file that can be read. Check its name, or save it again."
             ) from None
         return cls(path=path, stamp=stamp, schema=schema, batch_rows=batch_rows)
-
-    def names(self) -> tuple[str, ...]:
-        return tuple(self.schema.names)
-
-    def declared_schema(self) -> pa.Schema:
-        return plain_schema(self.schema)
 
     def describe(self) -> str:
         return f"Parquet file {self.path}"

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, final
 
 from kernelease.analysis.estimate import Estimate, Parts
@@ -49,7 +50,7 @@ def _axes(vectors: "Vectors", asked: "Asking") -> Groups:
         way = f" ({', '.join(f'{part:.3f}' for part in direction)})" if few else ""
         value, ends = float(axes.variances[index]), (float(axes.low[index]), float(axes.high[index]))
         remark = "" if axes.angles[index] < 1.5 else "a direction is not told where its angle may be any"
-        limits = _Ends(lambda level, ends=ends: ends if level <= CONFIDENCE else REAL_LINE)  # type: ignore[misc]
+        limits = _Ends(partial(_up_to_the_confidence, ends))
         named[f"axis {index + 1}{way}"] = _with_limits(value, limits, "variance along an axis", remark)
     return Groups("axis", named)
 
@@ -113,6 +114,11 @@ class _Ends(ConfidenceLimits):
 
     def at(self, level: float) -> Interval:
         return self.ends(level)
+
+
+def _up_to_the_confidence(ends: Interval, level: float) -> Interval:
+    """Ends that are known for one level hold for all below it; beyond it, nothing does."""
+    return ends if level <= CONFIDENCE else REAL_LINE
 
 
 def _with_limits(value: float, limits: ConfidenceLimits, about: str, remark: str = "") -> Estimate:

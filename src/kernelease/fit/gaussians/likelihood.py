@@ -14,7 +14,7 @@ from scipy.linalg.blas import dtrmv
 
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.features.feature_map import grid_reach
-from kernelease.features.fourier import ANGLES, CELLS, Fourier, angle_table
+from kernelease.features.fourier import CELLS, Fourier, cosines_and_sines
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
@@ -183,23 +183,7 @@ class FourierLikelihood(Likelihood):
         """Blocks of points, and the cosines and sines of their phases: (m, F) each."""
         within = np.clip(points, -self.reach, self.reach)
         for block in block_slices(len(within), max(1, CELLS // len(self.squares))):
-            yield block, *_cosines_and_sines(within[block] @ self.turns)
-
-
-def _cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
-    """`features.fourier.cosines_and_sines`, to the bit: the innermost lines of a fit, so they stand beside it."""
-    r = turns - np.rint(turns)
-    r *= ANGLES
-    nearest = np.rint(r)
-    r -= nearest
-    r *= math.tau / ANGLES
-    index = nearest.astype(np.int64) & (ANGLES - 1)
-    cosines, sines = (np.take(table, index, mode="clip") for table in angle_table())
-    square = r * r
-    r *= 1.0 - square / 6.0
-    square *= -0.5
-    square += 1.0
-    return cosines * square - sines * r, sines * square + cosines * r
+            yield block, *cosines_and_sines(within[block] @ self.turns)
 
 
 # --------------------

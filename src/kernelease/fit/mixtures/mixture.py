@@ -253,7 +253,6 @@ _STEPS = 42.0
 _QUICK_COMPONENTS, _QUICK_STEPS = 100, 40  # convention: of a first look, in seconds
 # limit: of time, for a product: threads of NumPy and of SciPy wait for each other by spinning
 _BLAS_THREADS = 1
-_LEAST_SHARE = 1e-12  # limit: of a component's shares: none is 0
 _TYPICAL = 1000.0  # convention: rows over the noise of a count, where nobody knows it yet
 
 
@@ -489,50 +488,6 @@ def _descend(
         if (step + 1) % _SAID == 0 or step + 1 == schedule.steps:
             for _ in range(step % _SAID + 1):
                 progress.step()
-
-
-# --------------------
-# Values that are never together: what components blur is taken out of them.
-
-
-_SHARPENING, _MARGIN_TURNS = 2, 30  # convention: after which a hundredth is left, and margins are as they were
-
-
-def sharpened(mixture: Mixture) -> Mixture:
-    """The mixture with next to no rows whose values are never together; single columns stay as they are.
-
-    A component has some of every value. Each value becomes rarer by the part of the component's rows, in another
-    column, that it never goes with: p(j) ∝ p(j) Π (1 − Σ_i q(i)), over the i that never go with j. What a value loses
-    in one component it gains in others.
-    """
-    cells = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
-    apart = [pair for pair in mixture.apart if pair.seen_in(cells)]
-    if not apart:
-        return mixture
-    never = [(pair.columns, pair.never_in(cells).astype(np.float64)) for pair in apart]
-    start = [mixture.grouped(column, own) for column, own in enumerate(cells)]
-    q = list(start)
-    for _ in range(_SHARPENING):
-        left = [np.ones_like(own) for own in q]
-        for (one, other), which in never:
-            left[one] *= 1.0 - q[other] @ which.T
-            left[other] *= 1.0 - q[one] @ which
-        q = [
-            own if (rest == 1.0).all() else _thinned(own, rest, mixture.weights)
-            for own, rest in zip(q, left, strict=True)
-        ]
-    changed = zip(mixture.columns, q, start, cells, strict=True)
-    columns = [p * (now / np.maximum(before, _LEAST_SHARE))[:, own] for p, now, before, own in changed]
-    return dataclasses.replace(mixture, columns=tuple(p / p.sum(axis=1, keepdims=True) for p in columns))
-
-
-def _thinned(q: Floats, left: Floats, weights: Floats) -> Floats:
-    """Components' shares of a column's cells, (M, cells), times what is left of each, with the same sums over all."""
-    margin, result = weights @ q, q * np.maximum(left, _LEAST_SHARE)
-    for _ in range(_MARGIN_TURNS):
-        result *= margin / np.maximum(weights @ result, _LEAST_SHARE)
-        result /= np.maximum(result.sum(axis=1, keepdims=True), _LEAST_SHARE)
-    return result
 
 
 # --------------------

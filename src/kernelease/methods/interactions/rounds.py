@@ -12,9 +12,9 @@ from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.exact.counts import ExactCounts
 from kernelease.fit.mixtures.beyond import Misfit
-from kernelease.fit.mixtures.draw import draw_rows
+from kernelease.fit.mixtures.draw import draw_rows, sharpened
 from kernelease.fit.mixtures.maps import Compounds
-from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept, loose_shares, sharpened
+from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver, bounds_of, kept, loose_shares
 from kernelease.fit.mixtures.objective import signal_of
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.looks import Laid, NoisyLook
