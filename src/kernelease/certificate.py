@@ -219,15 +219,18 @@ class Certificate(Kind):
         """The guarantee for people, without a symbol: what would be published if one person's row were another one."""
         if not self.private:
             return "This is an experiment: nobody is protected. Do not publish it."
-        several = self.one == "person"
-        whose = "all rows of one person" if several else "one person's row"
-        instead = {
-            Neighbours.REPLACE_ONE: "were any others" if several else "were any other",
-            Neighbours.ADD_REMOVE: "were left out",
-        }[self.neighbours]
+        whose, other = self._whose
+        instead = "left out" if self.neighbours is Neighbours.ADD_REMOVE else other
         power = self.promised.attacker(0.05)
         result = next(words for most, words in _WORDS if power <= most)
-        return f"If {whose} {instead}, {result}."
+        return f"If {whose} were {instead}, {result}."
+
+    @property
+    def _whose(self) -> tuple[str, str]:
+        """What belongs to one that is protected, and what it could be instead."""
+        if " with all its " in self.unit:
+            return self.unit.replace("each ", "one ", 1), "any other"
+        return ("all rows of one person", "any others") if self.one == "person" else ("one person's row", "any other")
 
     @property
     def headline(self) -> str:

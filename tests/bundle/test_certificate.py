@@ -58,6 +58,8 @@ def test_the_guarantee_in_words_is_as_strong_as_it_is() -> None:
     assert weak.words.endswith("the protection is weak.")
     other = dataclasses.replace(STRONG, neighbours=Neighbours.ADD_REMOVE, unit="each person (at most 3 rows)")
     assert other.words.startswith("If all rows of one person were left out, ")
+    home = dataclasses.replace(STRONG, unit="each home with all its persons")
+    assert home.words.startswith("If one home with all its persons were any other, ")
     card = html.unescape(STRONG._repr_html_())
     assert card.index(STRONG.words) < card.index(STRONG.headline)
 

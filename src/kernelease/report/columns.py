@@ -317,7 +317,7 @@ def worth(answers: Answers, pairs: list[dict[str, Any]]) -> dict[str, list[str]]
     alone, together = _smallest(answers)
     if alone is not None:
         bad.append(f"groups under {alone:,} rows")
-    if together is not None and seen:
+    if together is not None and seen and together > (alone or 0):
         bad.append(f"groups by two columns under {together:,} rows")
     return {"good": good, "bad": bad}
 
