@@ -1,16 +1,20 @@
 """The documentation builds as a site: a short menu, links that work, search without a server, no other host."""
 
+import inspect
 import json
 import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 import yaml
 
+import kernelease as ke
+from docs import make_api
 from kernelease.report.page import page
 from tests.report.browser import chromium, launched
 
@@ -45,6 +49,20 @@ def test_every_page_is_in_the_menu_once_or_in_the_gallery() -> None:
     assert sorted(pages_of(MENU)) == sorted(written - examples)
 
 
+def test_the_python_reference_has_a_page_for_each_room_and_explains_every_name_once() -> None:
+    """Written by `python -m docs.make_api`."""
+    folder = ROOT / "docs" / "api"
+    assert {page.name: page.read_text(encoding="utf-8") for page in folder.glob("*.md")} == make_api.files()
+    rooms = {name for name in ke.__all__ if inspect.ismodule(getattr(ke, name))}
+    explained = Counter(make_api.address(value) for page in make_api.pages() for value in _explained(page))
+    assert {make_api.address(getattr(ke, name)) for name in set(ke.__all__) - rooms - {"__version__"}} <= set(explained)
+    assert set(explained.values()) == {1}
+
+
+def _explained(page: make_api.Page) -> list[object]:
+    return [value for value in page.names.values() if make_api.is_explained(value)]
+
+
 def test_no_two_pages_have_names_that_are_taken_for_each_other() -> None:
     """Audit and auditing, estimates and estimators: no first word of a name is another's with a different ending."""
     words = sorted({page.stem.split("-")[0] for page in (ROOT / "docs").glob("*.md")})
@@ -60,7 +78,7 @@ def test_the_site_builds_without_a_warning_asks_no_other_host_and_is_searched_fr
     assert len(pages) > 30
     asked = {url for one in pages for url in ASKED_FOR.findall(one.read_text())}
     assert not asked
-    reference = (tmp_path / "site" / "api.html").read_text()
+    reference = (tmp_path / "site" / "api" / "asking.html").read_text()
     assert "kernelease.answers.release.Release" in reference
     demo = (tmp_path / "site" / "demo.html").read_text(encoding="utf-8")
     data = json.loads(DATA.search(demo)[1])
