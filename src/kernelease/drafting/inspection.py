@@ -1,7 +1,6 @@
 """The private look itself: one pass over the rows and one over the bytes of a CSV file; persons and constraints."""
 
 import codecs
-import dataclasses
 import itertools
 import math
 import re
@@ -17,24 +16,17 @@ import pyarrow as pa
 from kernelease.arguments import SchemaLike, schema_of
 from kernelease.arrays import Integers
 from kernelease.drafting.findings import Finding, Level, Report, rough_share, share
+from kernelease.drafting.relations import LOOKED_AT, Rules, find_relations
 from kernelease.drafting.tally import Tally, column_findings, date_format, local_numerals
 from kernelease.errors import in_words
 from kernelease.sources.csv_file import CsvFile
 from kernelease.sources.csv_records import CellParser, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
-from kernelease.table.columns.column import Column
-from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer
-from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import (
-    DAY,
-    MICROSECOND,
     identities,
     parse_instant,
     parse_number,
-    read_instants,
-    read_numbers,
 )
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key, toml_value
@@ -202,61 +194,6 @@ def likely_encoding(file: CsvFile) -> str | None:
 
 
 # --------------------
-# What a private look says about the declared constraints.
-
-
-@final
-@dataclass(slots=True, kw_only=True)
-class Rules:
-    """How many rows break each constraint. Private."""
-
-    schema: Schema
-    rows: int = 0
-    broken: Counter[str] = field(default_factory=Counter)
-
-    def add(self, batch: pa.RecordBatch) -> None:
-        """Some more rows."""
-        self.rows += batch.num_rows
-        for rule in self.schema.constraints:
-            columns = {name: typed(self.schema.column(name), batch.column(name)) for name in rule.columns}
-            self.broken[rule.text] += int((~rule.holds(pa.table(columns))).sum())
-
-    def findings(self) -> Iterator[Finding]:
-        """The constraints that rows break."""
-        for rule, count in self.broken.items():
-            if count:
-                yield Finding(
-                    level=Level.of_share(count / self.rows),
-                    where="constraints",
-                    words=f"{share(count, self.rows)} rows break {rule!r}; no synthetic row will",
-                    remedy="correct the rows, or leave out the constraint if rows may break it",
-                )
-
-
-def typed(column: Column, array: pa.Array) -> pa.Array:
-    """Cells as values of the column's own type, not clamped and not drawn; null for what is none.
-
-    >>> from kernelease.table import Integer
-    >>> typed(Integer(name="age", min=0, max=9), pa.array(["3", "old", None, "12"])).to_pylist()
-    [3, None, None, 12]
-    """
-    plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
-    null = plain.is_null().to_numpy(zero_copy_only=False)
-    if isinstance(column, Listed | Boolean):
-        probe = dataclasses.replace(column, nullable=True, default=None)
-        return probe.decode(probe.encode(plain), np.random.default_rng(0))  # each atom is one value: nothing is drawn
-    if isinstance(column, Date | Datetime):
-        ticks, absent = read_instants(plain, DAY if isinstance(column, Date) else MICROSECOND, -(2**40), 2**55)
-        absent = null if absent is None else absent | null
-        whole = pa.array(ticks, mask=absent)
-        return (whole.cast(pa.int32(), safe=False) if isinstance(column, Date) else whole).cast(column.arrow_type)
-    numbers = read_numbers(plain)
-    absent = null | ~np.isfinite(numbers) | (np.abs(numbers) >= 2.0**62)
-    kept = np.where(absent, 0.0, numbers)
-    return pa.array(np.floor(kept).astype(np.int64) if isinstance(column, Integer) else kept, mask=absent)
-
-
-# --------------------
 # What a private look says about persons with several rows: those that are declared, and those that seem to be there.
 #
 # An identifier is known by its name, or by what its values do. Those of persons with several rows repeat, other
@@ -268,7 +205,6 @@ def typed(column: Column, array: pa.Array) -> pa.Array:
 _MANY = 0.1  # convention: a cap that leaves out one row in ten was chosen too low, or on purpose
 
 # Conventions, all of them about what is asked and none about what is released:
-LOOKED_AT = 2**18  # rows in which identifiers are looked for: persons show in fewer
 _FEWEST = 20  # values of a column that may name persons, where its name does not say so
 _MOST_ROWS = 50  # of one person, on average: a value that is more frequent names a place or a kind
 _REPEATED = 1.1  # rows of one person, on average: below, a few rows are double
@@ -557,6 +493,7 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
         found += column_findings(tally)
     found += rules.findings()
     found += _of_identifiers(source, schema) if persons is None else persons.findings()
+    found += [one.finding() for one in find_relations(source.batches(schema.names), schema)]
     found += _of_delta(delta, rules.rows if persons is None else persons.number)
     return Report(
         source=source.describe(),
@@ -602,7 +539,7 @@ def _of_files(source: Source) -> Iterator[Finding]:
 
 
 def _of_names(source: Source, schema: Schema) -> Iterator[Finding]:
-    extra = [name for name in source.names() if name not in (*schema.names, schema.unit)]
+    extra = [name for name in source.names() if name not in (*schema.order, schema.unit)]
     if extra:
         yield Finding(
             level=Level.NOTE,

@@ -3,21 +3,25 @@
 import datetime
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, final
 
 import pyarrow.compute as pc
 
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
-from kernelease.drafting.tally import LOCAL_NUMERALS, NULL_SPELLINGS, date_format
+from kernelease.drafting.relations import find_relations
+from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format
 from kernelease.sources.csv_file import CsvFile, CsvFormat
-from kernelease.sources.opening import open_source
+from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES, WORDS
-from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, draft
+from kernelease.table.columns.numeric import decimals_of
+from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
 from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
+from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_value
 from kernelease.table.written import Written
 
@@ -26,13 +30,13 @@ from kernelease.table.written import Written
 
 
 def outward(low: float, high: float) -> tuple[float, float]:
-    """Bounds around both, at multiples of the power of ten in their distance.
+    """Bounds around both, at multiples of a power of ten of which at least two are in their distance.
 
-    >>> outward(18, 93), outward(0.7, 98_234.5), outward(7, 7)
-    ((10.0, 100.0), (0.0, 100000.0), (6.0, 8.0))
+    >>> outward(18, 93), outward(0, 103), outward(0.7, 98_234.5), outward(7, 7)
+    ((10.0, 100.0), (0.0, 110.0), (0.0, 100000.0), (6.0, 8.0))
     """
     span = high - low if high > low else max(abs(low), 1.0)
-    step = 10.0 ** math.floor(math.log10(span))
+    step = 10.0 ** math.floor(math.log10(span / 2.0))
     below, above = math.floor(low / step) * step, math.ceil(high / step) * step
     if below == above:
         below, above = below - step, above + step
@@ -61,6 +65,7 @@ _NEARLY_ALL = 0.95  # convention: of a column's cells that have one type, so tha
 _REPEATED = 2  # convention: rows of a value, on average, for values to be worth a list
 _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
+_MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
 _ORDINARY = Numerals()
 
 
@@ -77,7 +82,8 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
     """A schema that can't be used before it is confirmed, with a mark on each line from the rows.
 
     Bounds are rounded outward, values are listed, the way of writing is detected where it is not given. The rows are
-    read whole, and the first of them once more for identifiers; memory grows with the number of distinct cells.
+    read whole, and the first of them once more for identifiers and for relations between columns; memory grows with the
+    number of distinct cells.
     """
     written = _with_encoding(data, query, written)
     source = open_source(data, query=query, csv=CsvFormat.of(written))
@@ -96,31 +102,51 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
     }
     kept = [look for look in looks if look.name not in left_out]
     written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
-    text = draft(
-        source_columns(source),
-        name,
-        declared_types=False,
-        known={look.name: look.lines(numerals) for look in looks},
-        written=written,
-        looked=True,
-        unit=None if unit is None else (unit.name, unit.most),
-        left_out=left_out,
-    )
-    return Proposal(text=text, unit=unit)
+
+    def drafted(known: Mapping[str, Lines], rules: tuple[str, ...] = ()) -> str:
+        return draft(
+            source_columns(source),
+            name,
+            declared_types=False,
+            known=known,
+            written=written,
+            looked=Looked(unit=None if unit is None else (unit.name, unit.most), rules=rules),
+            left_out=left_out,
+        )
+
+    known = {look.name: look.lines(numerals) for look in looks}
+    alone = Schema.parse(drafted(known))
+    declared = open_declared(data, alone, query=query)
+    relations = find_relations(declared.batches(alone.names), alone)
+    for one in relations:
+        known[one.column] = one.lines if one.derived else (*known[one.column], *one.lines)
+    return Proposal(text=drafted(known, tuple(one.rule for one in relations if one.rule)), unit=unit)
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Look:
     """The distinct cells of a column, and how often each is there. Private."""
 
     name: str
     cells: Counter[str]
 
-    @property
+    @cached_property
     def present(self) -> Counter[str]:
-        """The cells that hold a value."""
-        return Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
+        """The cells that hold a value. Among texts, a word such as none may be one of the answers, and is kept."""
+        clear = Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
+        rest = replace(self, cells=clear) if len(clear) < len(self.cells) else None
+        if rest is None or not rest.cells or rest.is_text:
+            return Counter(
+                {cell: times for cell, times in self.cells.items() if cell and not _is_null(cell, text=True)}
+            )
+        return clear
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are neither numbers nor dates nor yes and no."""
+        words = all(_is_boolean(cell) for cell in self.present)
+        return not words and not any(self.numeric(way) for way in (_ORDINARY, *LOCAL_NUMERALS)) and self.form() is None
 
     def share(self, fits: Any) -> float:
         """The share of cells that fit."""
@@ -154,7 +180,7 @@ class _Look:
             return ("type", "string", MARK), ("max_length", 200, MARK), ("nullable", True, MARK)
         domain = self._domain(numerals)
         unread = domain[0][1] in ("integer", "number", "date", "datetime") and not self._all_read(numerals)
-        missing = unread or any(cell == "" or _is_null(cell) for cell in self.cells)
+        missing = unread or len(self.present) < len(self.cells)
         return (*domain, ("nullable", True, MARK)) if missing else domain
 
     def _all_read(self, numerals: Numerals) -> bool:
@@ -167,7 +193,7 @@ class _Look:
         )
 
     def _domain(self, numerals: Numerals) -> Lines:
-        if all(cell.strip().lower().encode() in WORDS for cell in self.present) or set(self.present) == {"0", "1"}:
+        if all(map(_is_boolean, self.present)) or set(self.present) == {"0", "1"}:
             return (("type", "boolean", MARK),)
         if self.numeric(numerals):
             return self._bounds(numerals)
@@ -202,7 +228,11 @@ class _Look:
         low, high = outward(min(known, default=0.0), max(known, default=1.0))
         if all(number.is_integer() for number in known):
             return ("type", "integer", MARK), ("min", int(low), MARK), ("max", int(high), MARK)
-        return ("type", "number", MARK), ("min", low, MARK), ("max", high, MARK)
+        bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
+        decimals = max(map(decimals_of, known))
+        if decimals <= _MOST_WRITTEN:
+            bounds = (*bounds, ("decimals", decimals, MARK))
+        return bounds
 
     def _dates(self, form: str) -> Lines:
         written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
@@ -223,8 +253,13 @@ def _number(cell: str, numerals: Numerals) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _is_null(cell: str) -> bool:
-    return cell.strip().lower() in NULL_SPELLINGS
+def _is_null(cell: str, *, text: bool = False) -> bool:
+    """Whether a cell says that there is no value; of texts, only what is hardly ever an answer."""
+    return cell.strip().lower() in (NULL_SPELLINGS - ANSWERS if text else NULL_SPELLINGS)
+
+
+def _is_boolean(cell: str) -> bool:
+    return cell.strip().lower().encode() in WORDS
 
 
 def _text(value: object) -> str:
@@ -256,7 +291,8 @@ def group_length(codes: Sequence[str]) -> int | None:
 
 def _detected(written: Written, looks: list[_Look], kept: list[_Look], numerals: Numerals, *, nulls: bool) -> Written:
     """With the spellings of NULL, numbers and dates that are in the rows, where the owner has not said otherwise."""
-    spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)})
+    kept_words = {cell for look in looks for cell in look.present}
+    spelt = sorted({cell for look in looks for cell in look.cells if cell and _is_null(cell)} - kept_words)
     texts = [look for look in kept if not look.numeric(numerals)]
     dates = sorted({form for look in texts if (form := look.form())})
     return Written(

@@ -129,6 +129,8 @@ NULL_SPELLINGS: Final = frozenset(
     ["na", "n/a", "#n/a", "n.a.", "nan", "null", "none", "nil", "missing", "unknown", "-", "--", ".", "?", "k.a.", "nc"]
 )
 """Texts that mean that there is no value, whatever their case."""
+ANSWERS: Final = frozenset(["none", "nil", "missing", "unknown", "nc"])
+"""Those that may be answers among other words: no pain is none."""
 LOCAL_NUMERALS: Final = (
     Numerals(decimal=","),
     Numerals(thousands=" "),

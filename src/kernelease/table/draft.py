@@ -4,7 +4,8 @@ import datetime
 import math
 import textwrap
 from collections.abc import Mapping
-from typing import Any, TypeAlias
+from dataclasses import dataclass
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -80,6 +81,26 @@ _UNKNOWN: Lines = (
 )
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Looked:
+    """What private rows seem to say about the whole table. Private.
+
+    `unit` is the column that persons go by, with how many rows most of them have; `rules` hold in every row.
+    """
+
+    unit: tuple[str, int] | None = None
+    rules: tuple[str, ...] = ()
+
+    @property
+    def lines(self) -> str:
+        """What to write about it."""
+        persons = (
+            _NO_UNIT if self.unit is None else _UNIT.format(unit=toml_value(self.unit[0]), most=self.unit[1], mark=MARK)
+        )
+        return persons + (_line("constraints", self.rules, MARK) + "\n" if self.rules else "")
+
+
 def draft(
     source: pa.Schema,
     name: str,
@@ -87,8 +108,7 @@ def draft(
     declared_types: bool,
     known: Mapping[str, Lines] | None = None,
     written: Written | None = None,
-    looked: bool = False,
-    unit: tuple[str, int] | None = None,
+    looked: Looked | None = None,
     left_out: Mapping[str, str] | None = None,
     paid: str = "",
 ) -> str:
@@ -98,9 +118,8 @@ def draft(
     as for CSV, whose types would be guessed from values, they are to be filled in too.
 
     `known` are the lines of columns that something else has told: a code book, a charged mechanism, the owner's look at
-    the rows. With `looked`, the schema can't be used before it is confirmed, and `unit` is the column that persons seem
-    to go by, with how many rows most of them have. `written` says how the rows are written; `left_out` are columns that
-    are not declared, and why. `paid` says what of a budget the known lines have cost.
+    the rows. What was `looked` at can't be used before it is confirmed. `written` says how the rows are written;
+    `left_out` are columns that are not declared, and why. `paid` says what of a budget the known lines have cost.
 
     >>> print(draft(pa.schema([("age", pa.int64())]), "t", declared_types=True).split("\n\n")[-1])
     [columns.age]
@@ -110,23 +129,33 @@ def draft(
     nullable = true  # FILL IN: false if no value can be missing
     <BLANKLINE>
     """
-    table = _PREAMBLE.format(name=toml_value(name)) + _unit_lines(unit)
-    parts = [f"{_TO_DECIDE}{table}{_TO_CONFIRM}" if looked else f"{_TO_FILL_IN}{_remark(paid)}{table}"]
+    table = _PREAMBLE.format(name=toml_value(name))
+    if looked is None:
+        parts = [f"{_TO_FILL_IN}{_remark(paid)}{table}{_NO_UNIT}"]
+    else:
+        parts = [f"{_TO_DECIDE}{table}{looked.lines}{_TO_CONFIRM}"]
     said = Written() if written is None else written
     if said != Written():
-        ways = [_line(key, value, MARK if looked else "") for key, value in said.to_dict().items()]
+        ways = [_line(key, value, "" if looked is None else MARK) for key, value in said.to_dict().items()]
         parts.append("\n".join(["[source]", *ways]) + "\n")
     for field in source:
         if (why := (left_out or {}).get(field.name)) is not None:
             parts.append(f"# column {toml_key(field.name)} is left out: {why}\n")
             continue
         lines = (known or {}).get(field.name) or blank_lines(type_word(field.type) if declared_types else None)
-        parts.append("\n".join([f"[columns.{toml_key(field.name)}]", *(_line(*line) for line in lines)]) + "\n")
+        parts.append(_column_text(f"columns.{toml_key(field.name)}", lines))
     return "\n".join(parts)
 
 
-def _unit_lines(unit: tuple[str, int] | None) -> str:
-    return _NO_UNIT if unit is None else _UNIT.format(unit=toml_value(unit[0]), most=unit[1], mark=MARK)
+def _column_text(header: str, lines: Lines) -> str:
+    """A column's part of the file; a mapping has a part of its own below."""
+    flat = [_line(*line) for line in lines if not isinstance(line[1], Mapping)]
+    text = "\n".join([f"[{header}]", *flat]) + "\n"
+    for key, value, remark in lines:
+        if isinstance(value, Mapping):
+            pairs = [f"{toml_key(name)} = {toml_value(item)}" for name, item in value.items()]
+            text += "\n".join([f"\n[{header}.{key}]" + (f"  # {remark}" if remark else ""), *pairs]) + "\n"
+    return text
 
 
 def blank_lines(tag: str | None) -> Lines:

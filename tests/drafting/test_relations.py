@@ -1,0 +1,167 @@
+"""What a private look finds between columns: values, NULLs and orders that follow from others, and nothing more."""
+
+import datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+
+from kernelease.drafting.inspection import check
+from kernelease.drafting.looking import draft_by_looking
+from kernelease.drafting.relations import Relation, find_relations
+from kernelease.table import Schema
+from kernelease.table.written import Written
+
+ROWS = 400
+START = datetime.date(2022, 1, 1)
+
+
+def columns(seed: int = 0) -> dict[str, Any]:
+    """Columns that have nothing to do with each other."""
+    draws = np.random.default_rng(seed)
+    return {
+        "age": draws.integers(18, 90, ROWS),
+        "net": draws.integers(100, 90_000, ROWS) / 100,
+        "shipping": draws.integers(0, 900, ROWS) / 100,
+        "pieces": draws.integers(1, 20, ROWS),
+        "opened": [START + datetime.timedelta(days=int(day)) for day in draws.integers(0, 700, ROWS)],
+        "city": draws.choice(["Aalen", "Kiel", "Ulm", "Bonn"], ROWS),
+        "member": draws.choice(["true", "false"], ROWS),
+    }
+
+
+def found_in(table: dict[str, Any], folder: Path) -> dict[str, dict[str, Any]]:
+    """The lines of a draft that are about relations, by column; rules of the table under an empty name."""
+    path = folder / "t.csv"
+    pc.write_csv(pa.table(table), path)
+    schema = Schema.parse(draft_by_looking(str(path), "t", query=None, written=Written()).text)
+    lines = {one.name: one.to_dict() for one in schema.derived}
+    lines |= {column.name: {"null_when": column.null_when} for column in schema if column.null_when}
+    return lines | ({"": {"constraints": [rule.text for rule in schema.constraints]}} if schema.constraints else {})
+
+
+def test_columns_without_relations_have_none(tmp_path: Path) -> None:
+    assert [found_in(columns(seed), tmp_path) for seed in range(5)] == [{}] * 5
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("total", "net + shipping"),
+        ("each", "net / pieces"),
+        ("worth", "net * pieces"),
+        ("tax", "0.19 * net"),
+        ("born", "2023 - age"),
+        ("copy", "age"),
+        ("closed", "opened + pieces"),
+        ("year", "year(opened)"),
+        ("weekday", "weekday(opened)"),
+        ("senior", "age >= 60"),
+        ("parts", "age + net + shipping + pieces"),
+    ],
+)
+def test_columns_that_can_be_computed(name: str, expected: str, tmp_path: Path) -> None:
+    table = columns()
+    age, net, shipping, pieces = (np.asarray(table[key]) for key in ("age", "net", "shipping", "pieces"))
+    values = {
+        "total": np.round(net + shipping, 2),
+        "each": np.round(net / pieces, 2),
+        "worth": np.round(net * pieces, 2),
+        "tax": np.round(0.19 * net, 2),
+        "born": 2023 - age,
+        "copy": age,
+        "closed": [day + datetime.timedelta(days=int(n)) for day, n in zip(table["opened"], pieces, strict=True)],
+        "year": [day.year for day in table["opened"]],
+        "weekday": [day.isoweekday() for day in table["opened"]],
+        "senior": ["true" if one >= 60 else "false" for one in age],
+        "parts": np.round(age + net + shipping + pieces, 2),
+    }
+    assert found_in(table | {name: values[name]}, tmp_path)[name]["computed"] == expected
+
+
+def test_a_column_that_another_determines_has_its_mapping_and_of_two_the_first_determines(tmp_path: Path) -> None:
+    region = {"Aalen": "South", "Ulm": "South", "Kiel": "North", "Bonn": "West"}
+    code = {"Aalen": 7, "Ulm": 12, "Kiel": 40, "Bonn": 1}
+    table = columns()
+    found = found_in(
+        table | {"region": [region[one] for one in table["city"]], "code": [code[one] for one in table["city"]]},
+        tmp_path,
+    )
+    assert found["region"] == {"type": "category", "determined_by": "city", "mapping": dict(sorted(region.items()))}
+    assert found["code"] == {"type": "integer", "determined_by": "city", "mapping": dict(sorted(code.items()))}
+    assert set(found) == {"region", "code"}
+
+
+def test_one_row_that_contradicts_is_enough(tmp_path: Path) -> None:
+    table = columns()
+    total = np.round(table["net"] + table["shipping"], 2)
+    total[-1] += 0.01
+    region = ["South" if one in ("Aalen", "Ulm") else "North" for one in table["city"]]
+    region[-1] = "South" if region[-1] == "North" else "North"
+    assert found_in(table | {"total": total, "region": region}, tmp_path) == {}
+
+
+def test_what_few_rows_show_is_no_relation() -> None:
+    """Three rows of different cities, each with a region of its own: nobody can tell."""
+    listed = '[columns.{}]\ntype = "category"\nvalues = {}\n'
+    schema = Schema.parse(listed.format("city", ["a", "b", "c"]) + listed.format("region", ["x", "y"]))
+    few = pa.table({"city": ["a", "b", "c", "a"], "region": ["x", "y", "y", "x"]})
+    assert find_relations(few.to_batches(), schema) == ()
+    assert find_relations(pa.concat_tables([few] * 30).to_batches(), schema)[0].column == "region"
+    assert find_relations([], schema) == ()
+
+
+def test_null_where_another_column_says_so(tmp_path: Path) -> None:
+    table = columns()
+    member = np.asarray(table["member"]) == "true"
+    fee = [int(age) if is_member else None for age, is_member in zip(table["age"], member, strict=True)]
+    since = [int(n) if is_member else None for n, is_member in zip(table["pieces"], member, strict=True)]
+    del table["age"], table["pieces"]
+    found = found_in(table | {"fee": fee, "since": since}, tmp_path)
+    assert found["fee"] == {"null_when": "member == false"}
+    assert found["since"]["null_when"] in ("member == false", "fee is null")
+
+
+def test_dates_in_order_become_a_rule_without_those_that_follow_from_two(tmp_path: Path) -> None:
+    table, draws = columns(), np.random.default_rng(1)
+    for name, before in (("sent", "opened"), ("arrived", "sent")):
+        days = draws.integers(0, 20, ROWS)
+        table[name] = [day + datetime.timedelta(days=int(n)) for day, n in zip(table[before], days, strict=True)]
+    assert found_in(table, tmp_path) == {"": {"constraints": ["opened <= sent", "sent <= arrived"]}}
+
+
+def test_check_says_what_could_be_declared(tmp_path: Path) -> None:
+    """As a note: nothing is wrong. What is declared as derived already is not said again."""
+    table = columns()
+    table["total"] = np.round(table["net"] + table["shipping"], 2)
+    path = tmp_path / "t.csv"
+    pc.write_csv(pa.table(table), path)
+    bound = 'type = "number"\nmin = 0\nmax = 1000\ndecimals = 2'
+    declared = "".join(f"[columns.{name}]\n{bound}\n" for name in ("net", "shipping"))
+    report = check(str(path), Schema.parse(f"{declared}[columns.total]\n{bound}"))
+    told = [(one.level.name, one.words, one.remedy) for one in report.findings if one.where == "total"]
+    assert told == [
+        (
+            "NOTE",
+            "in all 400 rows it is computed as net + shipping",
+            'computed = "net + shipping" in [columns.total], if that is public: it then costs nothing, and holds in '
+            "every row",
+        )
+    ]
+    again = check(str(path), Schema.parse(f'{declared}[columns.total]\ntype = "number"\ncomputed = "net + shipping"'))
+    assert not [one for one in again.findings if "total" in one.words or one.where == "total"]
+
+
+def test_every_kind_of_relation_says_what_to_write() -> None:
+    rule = Relation(column="b", words="in all 9 rows, a <= b", rule="a <= b").finding()
+    assert rule.remedy == 'constraints = ["a <= b"] in [table], if that is public: it then holds in every row'
+    null = Relation(
+        column="b", words="in all 9 rows it is NULL where a is null", lines=(("null_when", "a is null", ""),)
+    )
+    assert null.finding().remedy.startswith('null_when = "a is null" in [columns.b]')
+    lines = (("type", "category", ""), ("determined_by", "a", ""), ("mapping", {"1": "x"}, ""))
+    lookup = Relation(column="b", words="determined by a", lines=lines, derived=True)
+    assert lookup.finding().remedy.startswith('determined_by = "a", with its mapping in [columns.b]')
