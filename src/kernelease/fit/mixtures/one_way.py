@@ -139,6 +139,7 @@ SUMS, ENDS, BEYOND = 3.0, 2.5, 0.7
 NEIGHBOURS = (2, 8)  # convention: that are added up: two that stand out, or several that do together
 _INSIDE = 0.999  # limit: of the way to an end of a cell: no mean is at the very end
 _STEEPEST = 500.0  # limit: of a tilt: by then all of a cell is in its last atom
+_FINENESS = 4  # limit: lengths of a tail that are tried between one and its double
 _MOST_DOUBT = 1.0 / 3.0  # derived: the variance of a place anywhere between −1 and 1
 SHORTEST = 32  # research: Tables: constants that matter. Fewer ordered atoms have no shape to speak of
 
@@ -185,12 +186,15 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int, measured: Sequence[M
         split = denoised(
             counts[:ordered], held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points
         )
-        split = trimmed(split, counts[:ordered], math.sqrt(variance)) if laid else split
+        split = (
+            trimmed(split, counts[:ordered], math.sqrt(variance), _widths(noisy, column, ordered)) if laid else split
+        )
         fitted = np.concatenate([split, special]) / noisy.rows
     else:
         fitted = shrunk(Simplex().project(counts / noisy.rows), counts / noisy.rows, share_variance)
         if laid and ordered > 1:
-            fitted[:ordered] = trimmed(fitted[:ordered], counts[:ordered], math.sqrt(variance))
+            widths = _widths(noisy, column, ordered)
+            fitted[:ordered] = trimmed(fitted[:ordered], counts[:ordered], math.sqrt(variance), widths)
     positive = np.maximum(fitted, np.where((fitted == 0.0) & laid, NEXT_TO_NOTHING, LEAST))
     distribution = tilted(positive / positive.sum(), share_variance, noisy, column)
     return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
@@ -205,22 +209,56 @@ def _points(noisy: NoisyBlocks, column: int, ordered: int) -> Flags:
     return points
 
 
-def trimmed(fitted: Floats, counts: Floats, sigma: float) -> Floats:
-    """Fitted counts of the atoms of a laid number without the rows at either end that noise explains: (atoms,).
+def _widths(noisy: NoisyBlocks, column: int, ordered: int) -> Floats:
+    """How many values each atom of a column has, the last one taken for a point: (ordered,). All alike if not laid."""
+    first = next((one.first for one in noisy.laid if one.column == column), np.arange(ordered))
+    widths: Floats = np.append(np.diff(first[:ordered]), 1).astype(np.float64)
+    return widths
 
-    What the fit has there is the positive half of noise. As atoms widen toward the ends, it would move all means: it is
-    given to all others. What is kept begins at the first atom that stands out of the noise of all, and goes on
-    outward as long as neighbours do; or where the sum of all from outside stands out, if that is farther out.
+
+def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Floats:
+    """Fitted counts of the atoms of a laid number, with tails in place of the rows at either end that noise explains.
+
+    What the fit has there is the positive half of noise. As atoms widen toward the ends, it would move all means. What
+    is kept begins at the first atom that stands out of the noise of all, and goes on outward as long as neighbours do;
+    or where the sum of all from outside stands out, if that is farther out. Beyond it lies a tail (`_tail`). All are
+    (atoms,), and `widths` how many values an atom has.
 
     >>> counts = np.array([2.0, 90.0, 19.0, 8.0, -3.0, 5.0])
-    >>> trimmed(np.maximum(counts, 0.0), counts, 3.0).round(1).tolist()
-    [0.0, 95.4, 20.1, 8.5, 0.0, 0.0]
+    >>> trimmed(np.maximum(counts, 0.0), counts, 3.0, np.ones(6)).round(1).tolist()
+    [4.3, 87.9, 18.6, 7.8, 4.1, 1.3]
     """
-    kept = np.ones(len(counts), dtype=bool)
-    for side in (slice(None), slice(None, None, -1)):
-        kept[side][: _first_kept(counts[side], sigma)] = False
-    held = float(fitted[kept].sum())
-    return np.where(kept, fitted * (float(fitted.sum()) / held), 0.0) if held > 0.0 else fitted
+    sides = slice(None), slice(None, None, -1)
+    firsts = [_first_kept(counts[side], sigma) for side in sides]
+    kept, tails = np.ones(len(counts), dtype=bool), np.zeros(len(counts))
+    for side, first in zip(sides, firsts, strict=True):
+        kept[side][:first] = False
+    for side, first in zip(sides, firsts, strict=True):
+        if 0 < first < len(counts):
+            beyond, density = slice(first - 1, None, -1), float(fitted[side][first] / widths[side][first])
+            outward = _tail(counts[side][beyond], widths[side][beyond], density, float(widths[kept].sum()), sigma)
+            tails[side][beyond] = outward
+    whole, held, added = (float(part.sum()) for part in (fitted, fitted[kept], tails))
+    return np.where(kept, fitted, tails) * (whole / (held + added)) if held > 0.0 else fitted
+
+
+def _tail(counts: Floats, widths: Floats, density: float, inside: float, sigma: float) -> Floats:
+    """The expected counts of atoms beyond an end, from there outward, by a density that falls off exponentially.
+
+    It begins as the last atom inside. How far it reaches is not known: any length is as likely as another of its order,
+    from one at which no more rows are there than noise to all that is `inside`, and each weighs what the noisy counts
+    make of it.
+    """
+    if density <= 0.0 or sigma <= 0.0:
+        return np.zeros(len(counts))
+    ends = np.concatenate([[0.0], np.cumsum(widths)])
+    shortest, longest = min(0.5, sigma / density), max(1.0, inside)
+    lengths = np.geomspace(shortest, longest, 2 + _FINENESS * math.ceil(math.log2(longest / shortest)))
+    curves = -density * lengths[:, None] * np.diff(np.exp(-ends[None, :] / lengths[:, None]), axis=1)
+    evidence = (curves @ counts - 0.5 * np.square(curves).sum(axis=1)) / sigma**2
+    weights = np.exp(evidence - evidence.max())
+    tail: Floats = weights @ curves / weights.sum()
+    return tail
 
 
 def _first_kept(counts: Floats, sigma: float) -> int:
