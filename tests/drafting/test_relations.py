@@ -82,6 +82,18 @@ def test_columns_that_can_be_computed(name: str, expected: str, tmp_path: Path) 
     assert found_in(table | {name: values[name]}, tmp_path)[name]["computed"] == expected
 
 
+def test_the_day_of_an_instant(tmp_path: Path) -> None:
+    """Instants of whole minutes, and their days."""
+    table, minutes = columns(), np.random.default_rng(1).integers(0, 24 * 60, ROWS)
+    start = [datetime.datetime.combine(day, datetime.time()) for day in table["opened"]]
+    table["seen"] = [day + datetime.timedelta(minutes=int(n)) for day, n in zip(start, minutes, strict=True)]
+    assert found_in(table, tmp_path) == {"opened": {"type": "date", "computed": "date(seen)"}}
+    schema = Schema.parse(draft_by_looking(str(tmp_path / "t.csv"), "t", query=None, written=Written()).text)
+    assert schema.column("seen").resolution == 60
+    made = schema.derived[0].bind({"seen": schema.column("seen")}).column
+    assert (made.min, made.max) == (datetime.date(2022, 1, 1), datetime.date(2024, 1, 1))
+
+
 def test_a_column_that_another_determines_has_its_mapping_and_of_two_the_first_determines(tmp_path: Path) -> None:
     region = {"Aalen": "South", "Ulm": "South", "Kiel": "North", "Bonn": "West"}
     code = {"Aalen": 7, "Ulm": 12, "Kiel": 40, "Bonn": 1}

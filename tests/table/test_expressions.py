@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.table import Boolean, Category, Column, Date, Integer, Number, Ordinal
+from kernelease.table import Boolean, Category, Column, Date, Datetime, Integer, Number, Ordinal
 from kernelease.table.expressions.logic import (
     DEEPEST,
     MOST_SIGNS,
@@ -398,6 +398,17 @@ def test_dates_are_computed_with_in_days_and_seconds() -> None:
         condition = parse(text, [*days, stay])
         assert condition.holds(rows).tolist() == expected, text
         assert str(parse(str(condition), [*days, stay])) == str(condition)
+
+
+def test_the_day_of_an_instant_is_a_date() -> None:
+    begin, end = datetime.datetime(1960, 1, 1), datetime.datetime(2030, 1, 1)
+    seen, day = Datetime(name="seen", min=begin, max=end), Date(name="day", min=begin.date(), max=end.date())
+    moments = [datetime.datetime(2024, 2, 28, 23, 59), datetime.datetime(1969, 12, 31, 0, 1), None]
+    rows = pa.table({"seen": moments, "day": [datetime.date(2024, 2, 28), datetime.date(1970, 1, 1), None]})
+    assert parse("date(seen) == day", [seen, day]).holds(rows).tolist() == [True, False, False]
+    assert parse("day - date(seen) == 1", [seen, day]).holds(rows).tolist() == [False, True, False]
+    with pytest.raises(ParameterError, match="is of a datetime; a date like 'day' has none"):
+        parse("date(day) == day", [seen, day])
 
 
 @pytest.mark.parametrize(

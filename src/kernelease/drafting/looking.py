@@ -66,6 +66,7 @@ _REPEATED = 2  # convention: rows of a value, on average, for values to be worth
 _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
+_STEPS = (1, 60, 900, 3600)  # convention: seconds that instants are apart: a minute, a quarter of an hour, an hour
 _ORDINARY = Numerals()
 
 
@@ -245,7 +246,10 @@ class _Look:
             return ("type", "date", MARK), ("min", first, MARK), ("max", last, MARK)
         start, end = f"{first}T00:00:00", f"{last}T23:59:59"
         moments = [datetime.datetime.fromisoformat(text) for text in (start, end)]
-        return ("type", "datetime", MARK), ("min", moments[0], MARK), ("max", moments[1], MARK)
+        bounds: Lines = (("type", "datetime", MARK), ("min", moments[0], MARK), ("max", moments[1], MARK))
+        apart = math.gcd(*(ticks for ticks in micros if ticks is not None)) // 10**6
+        step = max((step for step in _STEPS if apart % step == 0), default=1)
+        return (*bounds, ("resolution", step, f"seconds; {MARK}")) if step > 1 else bounds
 
 
 def _number(cell: str, numerals: Numerals) -> float | None:

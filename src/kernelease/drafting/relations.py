@@ -290,12 +290,14 @@ class _Search:
         return found
 
     def parts(self) -> None:
-        """Years, months and other parts of dates."""
-        dates = [name for name, column in self.rows.columns.items() if isinstance(column, Date | Datetime)]
-        whole = [name for name in self.rows.numbers if isinstance(self.rows.columns[name], Integer)]
-        for source, target, part in itertools.product(dates, whole, PARTS):
-            if isinstance(self.rows.columns[source], Datetime) or part not in ("hour", "minute"):
-                self._try(target, f"{part}({spell_name(source)})", (source,))
+        """Years, months and other parts of dates; the day of a datetime."""
+        for source, column in self.rows.columns.items():
+            if not isinstance(column, Date | Datetime):
+                continue
+            for target, part in itertools.product(self.rows.numbers, PARTS):
+                wanted = Date if part == "date" else Integer
+                if target != source and isinstance(self.rows.columns[target], wanted):
+                    self._try(target, f"{part}({spell_name(source)})", (source,))
 
     def sums(self) -> None:
         """Totals of three columns or more, where these have no NULL: by least squares, whose factors are 1 and −1."""

@@ -152,6 +152,9 @@ def range_of(term: Term) -> Range | None:
         found = None if left is None or right is None else _COMBINE_RANGES[term.sign](left, right)
         return found if found is not None and all(map(math.isfinite, found)) else None
     if isinstance(term, Extracted):
+        if term.part == "date":
+            first, last = (math.floor(bound / 86_400) for bound in _bounds(term.column))
+            return float(first), float(last)
         return _PART_RANGES[term.part] if term.part in _PART_RANGES else _years(term.column)
     if isinstance(term, Column):
         return _bounds(term)

@@ -11,7 +11,7 @@
     term        factor { ("+" | "-") factor }
     factor      sign { ("*" | "/") sign }
     sign        ["+" | "-"] sign | part "(" column ")" | column | literal | "(" term ")"
-    part        "year" | "month" | "day" | "weekday" | "hour" | "minute"
+    part        "year" | "month" | "day" | "weekday" | "hour" | "minute" | "date"
 
 Literals are numbers, 'text' (dates are text: '2024-12-31'), true and false. A column whose name is no plain word, or is
 a word of the language, goes in double quotes or backticks. Logic is that of SQL: a test of NULL is neither true nor

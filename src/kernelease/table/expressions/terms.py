@@ -226,15 +226,19 @@ _PARTS: Mapping[str, Callable[[Any], Any]] = {
     "weekday": lambda times: pc.day_of_week(times, count_from_zero=False),
     "hour": pc.hour,
     "minute": pc.minute,
+    "date": lambda times: pc.floor_temporal(times, unit="day").cast(pa.date32()).cast(pa.int32()),
 }
 PARTS = tuple(_PARTS)
-_OF_THE_DAY = ("hour", "minute")
+_OF_THE_DAY = ("hour", "minute", "date")
 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Extracted:
-    """`year(column)` and the like: a number that a date or an instant, in UTC, says. Monday is weekday 1."""
+    """`year(column)` and the like: a number that a date or an instant, in UTC, says. Monday is weekday 1.
+
+    `date(column)` is the day of an instant, and a date.
+    """
 
     part: str
     column: Column
@@ -324,7 +328,9 @@ def unit_of(term: Term) -> str:
     """What arithmetic takes a term for: a number, a date (in days) or a datetime (in seconds); else an error."""
     if isinstance(term, Arithmetic):
         return term.unit
-    if isinstance(term, Extracted) or _is_number(term):
+    if isinstance(term, Extracted):
+        return "date" if term.part == "date" else "number"
+    if _is_number(term):
         return "number"
     if not isinstance(term, Column):
         raise ParameterError(f"{written(term)} is no number, and arithmetic is between numbers.")
