@@ -1,5 +1,6 @@
 """Conditions, against the same rules written in Python; and everything that is no condition."""
 
+import dataclasses
 import datetime
 
 import pyarrow as pa
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 from kernelease.analysis.estimands import parse_condition
 from kernelease.errors import KerneleaseError, ParameterError
 from kernelease.table import Schema
-from kernelease.table.expressions.logic import DEEPEST
+from kernelease.table.expressions.logic import DEEPEST, parse
 from kernelease.table.expressions.terms import LONGEST
 
 SCHEMA = Schema.parse(
@@ -147,3 +148,49 @@ def test_no_text_does_anything_else(text):
     except KerneleaseError:
         return
     assert flags.shape == (4,)
+
+
+CALENDAR = Schema.parse(
+    """
+    [columns.seen]
+    type = "datetime"
+    min = 2020-01-01T00:00:00
+    max = 2024-12-31T23:59:59
+
+    [columns.day]
+    type = "date"
+    computed = "date(seen)"
+
+    [columns.year]
+    type = "integer"
+    computed = "year(day)"
+    """
+)
+
+
+@pytest.mark.parametrize("operator", ["==", "!=", "<", "<=", ">", ">="])
+@pytest.mark.parametrize(
+    ("asked", "plainly"),
+    [
+        ("year(seen) {} 2022", "year(seen) {} 2022"),
+        ("2022 {} year(seen)", "2022 {} year(seen)"),
+        ("year {} 2022", "year(seen) {} 2022"),
+        ("day {} '2022-03-01'", "date(seen) - date(other) {} 0"),
+    ],
+)
+def test_a_year_and_a_day_are_stretches_of_a_date(asked: str, plainly: str, operator: str) -> None:
+    """Whatever they are compared with: the same rows as by computing with them, from tests of one measured column."""
+    condition = parse_condition(asked.format(operator), CALENDAR, CALENDAR.structure)
+    assert condition.columns == ("seen",)
+    first = datetime.datetime(2021, 12, 31)
+    moments = [first + datetime.timedelta(hours=7 * hours) for hours in range(1500)]
+    rows = pa.table({"seen": moments, "other": [datetime.datetime(2022, 3, 1, 5)] * len(moments)})
+    seen = CALENDAR.column("seen")
+    other = dataclasses.replace(seen, name="other")
+    assert condition.holds(rows).tolist() == parse(plainly.format(operator), [seen, other]).holds(rows).tolist()
+
+
+def test_other_parts_of_a_date_were_not_measured() -> None:
+    for text in ("month(seen) == 3", "year(seen) == 2022.5", "year(seen) < 99999", "hour(seen) < 12"):
+        with pytest.raises(ParameterError, match="computes with columns"):
+            parse_condition(text, CALENDAR, CALENDAR.structure)

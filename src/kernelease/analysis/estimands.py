@@ -1,5 +1,6 @@
 """What is asked of a release: averages over rows of a number, a condition, or anything that an analyst writes."""
 
+import datetime
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,8 +13,18 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.listed import Hierarchy
-from kernelease.table.expressions.logic import Compared, Computed, Condition, Joined, Leaf, Missing, Negated, parse
-from kernelease.table.expressions.terms import shown
+from kernelease.table.expressions.logic import (
+    MIRROR,
+    Compared,
+    Computed,
+    Condition,
+    Joined,
+    Leaf,
+    Missing,
+    Negated,
+    parse,
+)
+from kernelease.table.expressions.terms import Extracted, shown
 from kernelease.table.reading import float_values
 
 if TYPE_CHECKING:
@@ -335,7 +346,8 @@ def parse_condition(text: str, columns: Iterable[Column], structure: "Structure 
     r"""A condition from its text, or a `ParameterError` that says what is wrong with it.
 
     Every test in it compares a column with a value or with another column: what is computed from several columns was
-    not measured. With a `structure`, it may be about a derived column, where one measured column says its value.
+    not measured. With a `structure`, it may be about a derived column, where one measured column says its value. A year
+    and a day of a date are stretches of it.
 
     >>> from kernelease import Schema
     >>> schema = Schema.parse('[columns.age]\ntype = "integer"\nmin = 0\nmax = 99\nnullable = true')
@@ -345,11 +357,11 @@ def parse_condition(text: str, columns: Iterable[Column], structure: "Structure 
     """
     known = tuple(columns)
     try:
-        condition = parse(text, (*known, *(() if structure is None else structure.columns)))
-        for leaf in condition.leaves():
-            _check_measurable(leaf)
-        if structure is not None:
-            condition = _measured(condition, {column.name: column for column in known}, structure)
+        condition = _measured(
+            parse(text, (*known, *(() if structure is None else structure.columns))),
+            {column.name: column for column in known},
+            structure,
+        )
     except ParameterError as error:
         raise ParameterError(f"condition {shown(text, 200)}: {error}") from None
     return condition
@@ -363,7 +375,7 @@ def _check_measurable(leaf: Leaf) -> None:
         )
 
 
-def _measured(condition: Condition, columns: Mapping[str, Column], structure: "Structure") -> Condition:
+def _measured(condition: Condition, columns: Mapping[str, Column], structure: "Structure | None") -> Condition:
     """The same condition, with tests of measured columns alone."""
     if isinstance(condition, Negated):
         return Negated(part=_measured(condition.part, columns, structure))
@@ -371,8 +383,11 @@ def _measured(condition: Condition, columns: Mapping[str, Column], structure: "S
         parts = tuple(_measured(part, columns, structure) for part in condition.parts)
         return Joined(parts=parts, every=condition.every)
     assert isinstance(condition, Leaf)
-    derived = [name for name in condition.names if name in structure.derivations]
-    if not derived:
+    if (stretch := _stretch(condition, structure)) is not None:
+        return _measured(stretch, columns, structure)
+    _check_measurable(condition)
+    derived = [] if structure is None else [name for name in condition.names if name in structure.derivations]
+    if structure is None or not derived:
         return condition
     origins = tuple(dict.fromkeys(origin for name in condition.names for origin in structure.origins(name)))
     if len(origins) > 1 or not single_valued(columns[origins[0]]):
@@ -380,3 +395,43 @@ def _measured(condition: Condition, columns: Mapping[str, Column], structure: "S
             f"column {derived[0]!r} is derived, and was not measured. Ask about {' and '.join(origins)} instead."
         )
     return Through(leaf=condition, origin=origins[0], structure=structure)
+
+
+# --------------------
+# Years and days of dates, as stretches of them.
+
+
+def _stretch(leaf: Leaf, structure: "Structure | None") -> Condition | None:
+    """A test of `year(x)` or `date(x)`, or of a column that is one of them, as tests of x; None where it is another."""
+    if isinstance(leaf, Computed) and isinstance(leaf.left, Extracted):
+        return _within(leaf.left, leaf.operator, leaf.right)
+    if isinstance(leaf, Computed) and isinstance(leaf.right, Extracted):
+        return _within(leaf.right, leaf.operator.translate(MIRROR), leaf.left)
+    if isinstance(leaf, Compared) and structure is not None and leaf.left.name in structure.derivations:
+        term = getattr(structure.derivations[leaf.left.name], "term", None)
+        return _within(term, leaf.operator, leaf.right) if isinstance(term, Extracted) else None
+    return None
+
+
+def _within(term: Extracted, operator: str, value: object) -> Condition | None:
+    try:
+        if term.part == "year" and isinstance(value, int | float) and float(value).is_integer():
+            first, after = datetime.date(int(value), 1, 1), datetime.date(int(value) + 1, 1, 1)
+        elif term.part == "date" and isinstance(value, str):
+            first = datetime.date.fromisoformat(value)
+            after = first + datetime.timedelta(days=1)
+        else:
+            return None
+    except (ValueError, OverflowError):  # no such year or day
+        return None
+    begun = Compared(left=term.column, operator=">=", right=first.isoformat())
+    over = Compared(left=term.column, operator=">=", right=after.isoformat())
+    inside = Joined(parts=(begun, Negated(part=over)), every=True)
+    return {
+        "==": inside,
+        "!=": Negated(part=inside),
+        ">=": begun,
+        ">": over,
+        "<": Negated(part=begun),
+        "<=": Negated(part=over),
+    }[operator]

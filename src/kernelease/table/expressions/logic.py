@@ -264,7 +264,7 @@ _STRENGTH = {
     **{(Kind.SIGN, sign): _SUM for sign in "+-"},
     **{(Kind.SIGN, sign): _PRODUCT for sign in "*/"},
 }
-_MIRROR = str.maketrans("<>", "><")
+MIRROR = str.maketrans("<>", "><")
 
 
 def parse(text: object, columns: Iterable[Column]) -> Condition:
@@ -497,7 +497,7 @@ def _compared(left: Part, operator: str, other: Part) -> Condition:
     if isinstance(left, Column):
         return Compared(left=left, operator=operator, right=right)
     if isinstance(right, Column):
-        return Compared(left=right, operator=operator.translate(_MIRROR), right=left)
+        return Compared(left=right, operator=operator.translate(MIRROR), right=left)
     raise unreadable("a comparison needs a column; text goes in single quotes, and names do not")
 
 
