@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.drafting.inspection import find_identifiers, unit_of
-from kernelease.drafting.looking import draft_by_looking, group_length, outward
+from kernelease.drafting.looking import draft_by_looking, group_length, in_order, outward
 from kernelease.errors import SchemaError
 from kernelease.sources.opening import open_source
 from kernelease.table import Schema
@@ -163,7 +163,7 @@ def test_words_that_may_be_answers_are_values_among_words_and_nothing_among_numb
     (tmp_path / "t.csv").write_text("\n".join(["pain,weight,note", *lines, ""]))
     schema = Schema.parse(looked(tmp_path / "t.csv"))
     assert schema.source.nulls == ("n/a",)
-    assert schema.column("pain").values == ("mild", "none", "severe")
+    assert schema.column("pain").values == ("none", "mild", "severe")
     assert (schema.column("weight").tag, schema.column("weight").nullable) == ("integer", True)
 
 
@@ -172,3 +172,40 @@ def test_decimals_are_those_that_are_written(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("\n".join(["temperature,price,share", *lines, ""]))
     schema = Schema.parse(looked(tmp_path / "t.csv"))
     assert [column.decimals for column in schema] == [1, 2, None]
+
+
+def test_the_code_of_a_country_is_no_missing_value(tmp_path: Path) -> None:
+    lines = [f"{('DE', 'NA', 'FR')[i % 3]},{'NA' if i % 4 else 'Aalen'},{i % 9 or 'NA'}" for i in range(200)]
+    (tmp_path / "t.csv").write_text("\n".join(["country,place,visits", *lines, ""]))
+    schema = Schema.parse(looked(tmp_path / "t.csv"))
+    assert schema.source.nulls is None
+    assert [column.name for column in schema if column.nullable] == ["place", "visits"]
+
+
+def test_answers_days_and_ranges_have_an_order(tmp_path: Path) -> None:
+    answers, ages, codes = ("Agree", "Strongly agree", "Disagree"), ("<18", "18-64", "65+"), ("01", "02", "10")
+    lines = [f"{answers[i % 3]},{ages[i // 3 % 3]},{codes[i // 9 % 3]}" for i in range(270)]
+    (tmp_path / "t.csv").write_text("\n".join(["answer,age,code", *lines, ""]))
+    schema = Schema.parse(looked(tmp_path / "t.csv"))
+    assert [column.tag for column in schema] == ["ordinal", "ordinal", "category"]
+    assert in_order(answers) == ("Disagree", "Agree", "Strongly agree")
+    assert in_order(ages) == ages
+    assert in_order(("65 and over", "18 to 64", "17")) == ("17", "18 to 64", "65 and over")
+    assert in_order(("Agree", "Disagree")) is None
+    assert in_order(("18-24", "18-30", "40")) is None
+
+
+@pytest.mark.parametrize(
+    ("cells", "written"),
+    [
+        (["25,770", "1,204", "310"], {"thousands": ","}),
+        (["0,125", "1,204", "3,310"], {"decimal": ","}),
+        (["7,5", "12,25", "3"], {"decimal": ","}),
+        (["1.234,50", "7,25"], {"decimal": ",", "thousands": "."}),
+        (["25.770", "1.2"], {}),
+    ],
+)
+def test_signs_of_thousands_and_of_decimals(cells: list[str], written: dict[str, str], tmp_path: Path) -> None:
+    (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{cells[i % len(cells)]};{i % 7}" for i in range(90)), ""]))
+    schema = Schema.parse(looked(tmp_path / "t.csv", separator=";"))
+    assert {key: value for key, value in schema.source.to_dict().items() if key != "separator"} == written

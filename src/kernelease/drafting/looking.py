@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
 from kernelease.drafting.relations import find_relations
-from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format
+from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format, starts_with_nothing
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
@@ -66,6 +67,8 @@ _REPEATED = 2  # convention: rows of a value, on average, for values to be worth
 _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
+_FEWEST_ORDERED = 3  # convention: of two values none is between
+_NAMIBIA = "NA"
 _STEPS = (1, 60, 900, 3600)  # convention: seconds that instants are apart: a minute, a quarter of an hour, an hour
 _ORDINARY = Numerals()
 
@@ -134,14 +137,13 @@ class _Look:
 
     @cached_property
     def present(self) -> Counter[str]:
-        """The cells that hold a value. Among texts, a word such as none may be one of the answers, and is kept."""
+        """The cells that hold a value. Among texts a word such as none may be an answer, and NA a country's code."""
         clear = Counter({cell: times for cell, times in self.cells.items() if cell and not _is_null(cell)})
-        rest = replace(self, cells=clear) if len(clear) < len(self.cells) else None
-        if rest is None or not rest.cells or rest.is_text:
-            return Counter(
-                {cell: times for cell, times in self.cells.items() if cell and not _is_null(cell, text=True)}
-            )
-        return clear
+        if len(clear) == len(self.cells) or (clear and not replace(self, cells=clear).is_text):
+            return clear
+        codes = bool(clear) and all(cell.isupper() and len(cell) == len(_NAMIBIA) for cell in clear)
+        kept = [cell for cell in self.cells if not _is_null(cell, text=True) or (codes and cell == _NAMIBIA)]
+        return Counter({cell: self.cells[cell] for cell in kept if cell})
 
     @property
     def is_text(self) -> bool:
@@ -157,6 +159,7 @@ class _Look:
     def numeric(self, numerals: Numerals) -> bool:
         """Whether nearly all are numbers so written, and no codes with zeros in front."""
         padded = any(len(cell) > 1 and cell[0] == "0" and cell.isdigit() for cell in self.present)
+        padded = padded or any(starts_with_nothing(cell, numerals) for cell in self.present)
         return not padded and self.share(lambda cell: _number(cell, numerals) is not None) >= _NEARLY_ALL
 
     def form(self) -> str | None:
@@ -202,12 +205,13 @@ class _Look:
         if form is not None:
             return self._dates(form)
         if len(self.present) <= MOST_CATEGORIES:
-            return self._listed("category")
+            order = in_order(tuple(self.present))
+            return self._listed("category") if order is None else self._listed("ordinal", order)
         return self._many()
 
-    def _listed(self, kind: str) -> Lines:
+    def _listed(self, kind: str, values: Sequence[str] | None = None) -> Lines:
         """All values: none is left for `other`."""
-        return ("type", kind, MARK), ("values", sorted(self.present), MARK)
+        return ("type", kind, MARK), ("values", sorted(self.present) if values is None else list(values), MARK)
 
     def _many(self) -> Lines:
         """Texts of more values than pairs can show: codes by their beginnings, names as a list, else free text."""
@@ -279,6 +283,42 @@ def _with_encoding(data: str, query: str | None, written: Written) -> Written:
     source = open_source(data, query=query, csv=CsvFormat.of(written))
     found = likely_encoding(source) if isinstance(source, CsvFile) and written.encoding is None else None
     return written if found is None else replace(written, encoding=found)
+
+
+_SCALES = tuple(  # convention: answers that have an order, the lowest first
+    tuple(scale.split(", "))
+    for scale in (
+        "strongly disagree, disagree, somewhat disagree, neutral, neither agree nor disagree, somewhat agree, agree, "
+        "strongly agree",
+        "very dissatisfied, dissatisfied, neutral, satisfied, very satisfied",
+        "never, rarely, seldom, sometimes, occasionally, often, usually, very often, always",
+        "very poor, poor, bad, fair, average, good, very good, excellent",
+        "none, minimal, mild, moderate, severe, very severe",
+        "none, very low, low, medium, moderate, high, very high",
+        "not at all, a little, slightly, somewhat, moderately, quite a bit, very, very much, extremely",
+        "monday, tuesday, wednesday, thursday, friday, saturday, sunday",
+        "january, february, march, april, may, june, july, august, september, october, november, december",
+    )
+)
+_RANGE = re.compile(r"[<>≤≥]?\s*(\d+)\s*(?:(?:-|–|to|bis)\s*\d+|\+|and (?:over|more|older)|or more)?")
+
+
+def in_order(values: Sequence[str]) -> tuple[str, ...] | None:
+    """Values that have an order in everybody's mind, the lowest first: answers, days, ranges; None for all others.
+
+    >>> in_order(["Agree", "Neutral", "Disagree"]), in_order(["55+", "18-24", "25-54"]), in_order(["red", "blue"])
+    (('Disagree', 'Neutral', 'Agree'), ('18-24', '25-54', '55+'), None)
+    """
+    if len(values) < _FEWEST_ORDERED:
+        return None
+    for scale in _SCALES:
+        if all(value.strip().lower() in scale for value in values):
+            return tuple(sorted(values, key=lambda value: scale.index(value.strip().lower())))
+    ranges = [_RANGE.fullmatch(value.strip()) for value in values]
+    starts = [(int(found[1]), value[0] not in "<≤") for found, value in zip(ranges, values, strict=True) if found]
+    if len(set(starts)) < len(values) or all(map(str.isdigit, values)):  # codes have no order
+        return None
+    return tuple(value for _, value in sorted(zip(starts, values, strict=True)))
 
 
 def group_length(codes: Sequence[str]) -> int | None:

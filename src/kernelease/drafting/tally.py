@@ -131,11 +131,11 @@ NULL_SPELLINGS: Final = frozenset(
 """Texts that mean that there is no value, whatever their case."""
 ANSWERS: Final = frozenset(["none", "nil", "missing", "unknown", "nc"])
 """Those that may be answers among other words: no pain is none."""
-LOCAL_NUMERALS: Final = (
+LOCAL_NUMERALS: Final = (  # groups of three before decimals: 25,770 in all rows is no number with three decimals
+    Numerals(thousands=","),
     Numerals(decimal=","),
     Numerals(thousands=" "),
     Numerals(thousands="'"),
-    Numerals(thousands=","),
     Numerals(decimal=",", thousands="."),
     Numerals(decimal=",", thousands=" "),
 )
@@ -205,6 +205,8 @@ def date_format(cells: Counter[str]) -> str | None:
 def local_numerals(cells: Counter[str]) -> Numerals | None:
     """How most of these cells write numbers, if nearly all of them are numbers so written."""
     for local in LOCAL_NUMERALS:
+        if any(starts_with_nothing(cell, local) for cell in cells):
+            continue
         read = [(local.said(cell), times) for cell, times in cells.items()]
         known = sum(
             times for said, times in read if (number := parse_number((said or "").encode())) == number
@@ -212,6 +214,15 @@ def local_numerals(cells: Counter[str]) -> Numerals | None:
         if known >= _MOST * max(cells.total(), 1):
             return local
     return None
+
+
+def starts_with_nothing(cell: str, local: Numerals) -> bool:
+    """Whether a cell is a fraction, and its sign no sign of thousands: 0,125.
+
+    >>> starts_with_nothing("0,125", Numerals(thousands=",")), starts_with_nothing("0,125", Numerals(decimal=","))
+    (True, False)
+    """
+    return local.thousands is not None and cell.strip().lstrip("+-").startswith(f"0{local.thousands}")
 
 
 def _numerals_line(local: Numerals) -> str:
