@@ -92,7 +92,7 @@ def test_what_is_refused(ask, message):
 
 
 def test_variables_that_determine_each_other(monkeypatch):
-    monkeypatch.setattr("kernelease.estimate.equations.LARGEST", 0)  # so that the count of an empty cell is exactly 0
+    monkeypatch.setattr("kernelease.estimate.marginal.LARGEST", 0)  # so that the count of an empty cell is exactly 0
     schema = Schema(columns=tuple(SCHEMA.columns[:2]))
     constant = TABLE.select(["age", "sex"]).set_column(1, "sex", [["F"] * ROWS])
     evidence = simple(constant, 1e-9, schema=schema, sets=[(0,), (1,), (0, 1)])

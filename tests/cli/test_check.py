@@ -78,12 +78,12 @@ def test_options_for_files_only(here, run):
 def test_a_terminal_is_asked(here, run, monkeypatch, answers, words):
     here.joinpath("book.csv").write_text("name,type,min,max\nage,integer,0,120\n")
     run("budget", "create", "books", "--epsilon", "2", "--delta", "1e-6")
-    monkeypatch.setattr("kernelease.cli.knowledge.on_a_terminal", lambda: True)
+    monkeypatch.setattr("kernelease.cli.options.on_a_terminal", lambda: True)
     assert words in run("schema", "draft", "people.csv", input=answers).stdout
 
 
 def test_an_answer_that_is_none(here, run, monkeypatch):
-    monkeypatch.setattr("kernelease.cli.knowledge.on_a_terminal", lambda: True)
+    monkeypatch.setattr("kernelease.cli.options.on_a_terminal", lambda: True)
     assert "must be one of names, dictionary" in run("schema", "draft", "people.csv", input="perhaps\n", code=2).stderr
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from kernelease.errors import CapacityError
-from kernelease.estimate.equations import CorrectedEquations, IteratedEquations, WholeEquations, equations
+from kernelease.estimate.marginal import CorrectedEquations, IteratedEquations, WholeEquations, equations
 from kernelease.measured.views import Precision
 
 ROWS, COLUMNS = 20, 30
@@ -25,7 +25,7 @@ def written_out(*terms):
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("terms", [(FINE,), (FINE, DOWN, ACROSS), (FINE, FINE, DOWN, ACROSS, LESS)])
 def test_every_way_solves_the_same_equations(way, terms, monkeypatch):
-    monkeypatch.setattr("kernelease.estimate.equations._cheapest", lambda diagonal, sums: way)
+    monkeypatch.setattr("kernelease.estimate.marginal._cheapest", lambda diagonal, sums: way)
     functions = np.random.default_rng(0).normal(size=(CELLS, 3))
     found = equations(CELLS, terms)
     np.testing.assert_allclose(found.matrix, written_out(*terms))
@@ -39,7 +39,7 @@ def test_the_smaller_matrix_is_factored(monkeypatch):
     assert isinstance(equations(CELLS, (FINE, DOWN, ACROSS)), CorrectedEquations)
     assert isinstance(equations(CELLS, (coarse, DOWN)), WholeEquations)
     assert isinstance(equations(4, [Precision(index=np.arange(4), weights=np.ones(4))]), WholeEquations)
-    monkeypatch.setattr("kernelease.estimate.equations.LARGEST", 30)
+    monkeypatch.setattr("kernelease.estimate.marginal.LARGEST", 30)
     assert isinstance(equations(CELLS, (FINE, DOWN, ACROSS)), IteratedEquations)
 
 

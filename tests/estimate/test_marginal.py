@@ -13,8 +13,14 @@ from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.frechet import FrechetLimits
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.estimate.equations import CorrectedEquations, IteratedEquations, WholeEquations
-from kernelease.estimate.marginal import REMEMBERED, MeasuredMarginal, tabulation
+from kernelease.estimate.marginal import (
+    REMEMBERED,
+    CorrectedEquations,
+    IteratedEquations,
+    MeasuredMarginal,
+    WholeEquations,
+    tabulation,
+)
 from kernelease.measured.contrasts import Contrasts, NoisyContrasts
 from kernelease.measured.counts import Counts
 from kernelease.measured.views import common_coarsening
@@ -29,7 +35,7 @@ WAYS = [WholeEquations, CorrectedEquations, IteratedEquations]
 
 def solve_by(way, monkeypatch):
     """Solve the equations in one way, whatever their size."""
-    monkeypatch.setattr("kernelease.estimate.equations._cheapest", lambda diagonal, sums: way)
+    monkeypatch.setattr("kernelease.estimate.marginal._cheapest", lambda diagonal, sums: way)
 
 
 def dense(evidence, columns):

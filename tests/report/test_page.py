@@ -22,9 +22,10 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.report import sheet as assets
 from kernelease.report.columns import pair_records, worth
 from kernelease.report.marginals import marginal_records
-from kernelease.report.owner import check_private_name, owner_record
 from kernelease.report.page import (
+    check_private_name,
     embedded,
+    owner_record,
     page,
     report_bundle,
     report_release,

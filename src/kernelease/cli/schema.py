@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from kernelease.cli.knowledge import Knowledge
-from kernelease.cli.options import Data, Json, Query, Quiet, takes_writing
+from kernelease.cli.options import Data, Json, Knowledge, Query, Quiet, takes_writing
 from kernelease.cli.screen import Screen, facts, grid, line, write_new
 from kernelease.errors import ParameterError
 

@@ -9,7 +9,7 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.estimate.equations import Equations, equations
+from kernelease.estimate.marginal import Equations, equations
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Ends, Offsets, measured_width, offsets
 from kernelease.measured.views import Precision

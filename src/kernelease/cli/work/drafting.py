@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pyarrow as pa
 
-from kernelease.cli.knowledge import Knowledge
+from kernelease.cli.options import Knowledge
 from kernelease.cli.screen import Screen
 from kernelease.drafting.drafts import Found, code_book, draft_schema, measure_domain
 from kernelease.drafting.looking import draft_by_looking

@@ -12,8 +12,7 @@ from kernelease.answers.release import Release
 from kernelease.arguments import Order
 from kernelease.bundle.signing import load_private_key
 from kernelease.certificate import Measurements
-from kernelease.cli.knowledge import on_a_terminal
-from kernelease.cli.options import TypedOrder, read_cap
+from kernelease.cli.options import TypedOrder, on_a_terminal, read_cap
 from kernelease.drafting.inspection import format_damage
 from kernelease.errors import ParameterError
 from kernelease.ledgers import open_ledger
