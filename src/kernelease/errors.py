@@ -173,8 +173,8 @@ def in_words(function: Callable[Given, Found]) -> Callable[Given, Found]:
 Named = TypeVar("Named", bound=type)
 
 
-def named_only(cls: Named) -> Named:
-    """A dataclass whose values must be named, refused in words where they are not.
+def named_only(cls: Named, *, instead: str = "") -> Named:
+    """A dataclass whose values must be named, refused in words where they are not; or with what to write `instead`.
 
     >>> from dataclasses import dataclass
     >>> named_only(dataclass(kw_only=True)(type("Pair", (), {"__annotations__": {"a": int, "b": int}})))(1, 2)
@@ -190,7 +190,8 @@ def named_only(cls: Named) -> Named:
         needed = [one.name for one in known if one.default is MISSING and one.default_factory is MISSING]
         if values or not {*needed} <= {*named}:
             written = ", ".join(f"{name}=…" for name in names[: max(len(values), len(needed), 2)])
-            raise ParameterError(f"{cls.__name__}: needs names for its values: {cls.__name__}({written}).")
+            wanted = instead or f"needs names for its values: {cls.__name__}({written})"
+            raise ParameterError(f"{cls.__name__}: {wanted}.")
         strange = [name for name in named if name not in names]
         if strange:
             raise ParameterError(f"{cls.__name__}: there is no {strange[0]!r} in it.{nearest(strange[0], names)}")

@@ -21,13 +21,14 @@ import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any, final
 
 from kernelease import html
 from kernelease._version import __version__
-from kernelease.errors import BudgetError, LedgerError, ParameterError, in_words
+from kernelease.errors import BudgetError, LedgerError, ParameterError, in_words, named_only
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import (
@@ -206,6 +207,7 @@ _SCHEMA = (
 
 
 @final
+@partial(named_only, instead="LedgerFile.open(path) opens one, LedgerFile.create(path, cap=…) makes one")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerFile:
     """A `Ledger` in a file. Between calls no handle is open, so it may be shared by threads and forked processes.
