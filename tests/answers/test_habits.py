@@ -189,7 +189,7 @@ def test_probes_of_other_libraries_find_nothing(release):
         (lambda r: ke.release(r.rows, schema=r.schema, privacy=(1, 1e-6), seed="a"), "value must be an integer"),
         (lambda r: ke.load("a", "b"), r"load: got 2 things without a name, and needs load\(path, limits\)"),
         (lambda r: ke.LedgerFile.create("ledger"), r"create: needs cap"),
-        (
+        (lambda r: ke.LedgerFile("ledger.db"), r"LedgerFile: LedgerFile.open\(path\) opens one"),
             lambda r: ke.LedgerFile("ledger.db"),
             r"LedgerFile.open\(path\) opens one, LedgerFile.create\(path, cap=…\) makes",
         ),
