@@ -8,14 +8,18 @@ import shutil
 from html import unescape
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
 import pytest
 from typer.testing import CliRunner
 
+import kernelease as ke
 from kernelease.analysis.estimate import Target
 from kernelease.answers.frames import export_table
 from kernelease.answers.reading import evidence_of
 from kernelease.bundle.container import read_bundle
 from kernelease.bundle.saving import save
+from kernelease.bundle.verify import verify
 from kernelease.cli import app
 from kernelease.errors import BundleError, ParameterError
 from kernelease.measured.blocks import NoisyBlocks
@@ -33,6 +37,7 @@ from kernelease.report.page import (
     sealed_contents,
     write_page,
 )
+from kernelease.table import Schema
 from tests.report import releases
 
 
@@ -189,3 +194,18 @@ def test_the_owner_s_command_warns(tiny: Path, tiny_table, tmp_path: Path) -> No
     result = CliRunner().invoke(app, words)
     assert result.exit_code == 0, result.output
     assert "do not send or publish" in " ".join(result.stdout.split())
+
+
+def test_the_page_of_persons_with_several_rows_needs_no_identifier(tmp_path: Path) -> None:
+    """The column that names persons is read and never released, so that no page finds it among the rows."""
+    draws = np.random.default_rng(0)
+    visits = pa.table({"who": draws.integers(0, 300, 900), "age": draws.integers(0, 9, 900)})
+    schema = Schema.parse(
+        '[table]\nunit = "who"\nmax_rows_per_unit = 3\n[columns.age]\ntype = "integer"\nmin = 0\nmax = 9\n'
+    )
+    release = ke.release(visits, schema=schema, privacy=(1.0, 1e-6), out=tmp_path / "bundle")
+    shown = _data(report_bundle(tmp_path / "bundle", tmp_path / "page.html")[0].read_text(encoding="utf-8"))
+    assert [column["name"] for column in shown["columns"]] == ["age"]
+    assert "each person (up to 3 rows of one who)" in json.dumps(shown)
+    assert all(finding.holds for finding in verify(tmp_path / "bundle", refit=True))
+    assert owner_record(release, visits)["rows"] == 900

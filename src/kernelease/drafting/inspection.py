@@ -24,6 +24,7 @@ from kernelease.sources.csv_records import CellParser, Place, looks_regular, rec
 from kernelease.sources.opening import open_declared
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
 from kernelease.table.reading import (
+    MOST_ROWS_PER_UNIT,
     identities,
     parse_instant,
     parse_number,
@@ -414,8 +415,8 @@ def _identifier(column: _Cells, columns: Sequence[_Cells]) -> Identifier | None:
     same = tuple(other.name for other in others if other.stays_within(column))
     if not column.named and not (same and _come_as_persons(column, others)):
         return None
-    most = int(np.quantile(column.counts, _COVERED, method="higher"))
-    return Identifier(name=column.name, values=values, most=max(2, most), named=column.named, same=same)
+    most = min(MOST_ROWS_PER_UNIT, max(2, int(np.quantile(column.counts, _COVERED, method="higher"))))
+    return Identifier(name=column.name, values=values, most=most, named=column.named, same=same)
 
 
 def _of_rows(column: _Cells) -> Identifier | None:

@@ -14,12 +14,13 @@ import pyarrow.compute as pc
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
 from kernelease.drafting.relations import find_relations
 from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format, starts_with_nothing
+from kernelease.errors import SchemaError
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES, WORDS
-from kernelease.table.columns.numeric import decimals_of
+from kernelease.table.columns.numeric import Number, decimals_of
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
 from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
 from kernelease.table.schema import Schema
@@ -232,10 +233,10 @@ class _Look:
         known = [number for number in read if number is not None and abs(number) < 2.0**53]
         low, high = outward(min(known, default=0.0), max(known, default=1.0))
         if all(number.is_integer() for number in known):
-            return ("type", "integer", MARK), ("min", int(low), MARK), ("max", int(high), MARK)
+            return ("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK)
         bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
         decimals = max(map(decimals_of, known))
-        if decimals <= _MOST_WRITTEN:
+        if decimals <= _MOST_WRITTEN and _can_have(low, high, decimals):
             bounds = (*bounds, ("decimals", decimals, MARK))
         return bounds
 
@@ -259,6 +260,15 @@ class _Look:
 def _number(cell: str, numerals: Numerals) -> float | None:
     number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
     return number if abs(number) < float("inf") else None
+
+
+def _can_have(low: float, high: float, decimals: int) -> bool:
+    """Whether numbers between two bounds can be told apart at so many decimals."""
+    try:
+        Number(name="it", min=low, max=high, decimals=decimals)
+    except SchemaError:
+        return False
+    return True
 
 
 def _is_null(cell: str, *, text: bool = False) -> bool:

@@ -493,11 +493,11 @@ def _nulls(search: _Search) -> Iterator[Relation]:
 
 
 def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:
-    """Conditions on a column that are true only in rows of NULL elsewhere, and how many rows they are true in."""
+    """Conditions on a column that are true in rows of NULL alone; in how many, without the first row of each value."""
     codes, spelt = rows.codes[name], spell_name(name)
     absent = codes < 0
     if absent.any() and null[absent].all():
-        yield int(absent.sum()), f"{spelt} is null"
+        yield int(absent.sum()) - 1, f"{spelt} is null"
     if isinstance(rows.columns[name], Listed | Boolean):
         size = rows.distinct(name)
         all_null = np.bincount(codes[~absent & ~null], minlength=size) == 0
@@ -505,7 +505,7 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
         chosen = [_literal(values[code]) for code in np.flatnonzero(all_null)]
         if 0 < len(chosen) < size:
             text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"
-            yield int(np.isin(codes, np.flatnonzero(all_null)).sum()), text
+            yield int(np.isin(codes, np.flatnonzero(all_null)).sum()) - len(chosen), text
 
 
 def _literal(value: Any) -> str:

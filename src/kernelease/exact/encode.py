@@ -97,8 +97,8 @@ class Encoder:
         return len(self.columns)
 
     def encode(self, batch: pa.RecordBatch | pa.Table) -> Codes:
-        """The code of every cell: (n, width) int32, each column contiguous in memory."""
-        self.schema.check_source(batch.schema.names)
+        """The code of every cell: (n, width) int32, each column contiguous in memory. Persons are for `UnitCap`."""
+        self.schema.check_source(batch.schema.names, released=True)
         codes = np.empty((batch.num_rows, self.width), dtype=np.int32, order="F")
         for i, column in enumerate(self.columns):
             codes[:, i] = column.encode(batch.column(column.name))

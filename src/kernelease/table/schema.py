@@ -434,14 +434,16 @@ class Schema:
                 raise SchemaError(f"Column {name!r} is {one.told}, and was not measured. Ask about {asked} instead.")
         raise SchemaError(f"There is no column {name!r} in table {self.name!r}.{nearest(name, self.names)}")
 
-    def check_source(self, names: Sequence[str]) -> None:
+    def check_source(self, names: Sequence[str], *, released: bool = False) -> None:
         """A `SchemaError` if a declared column, or the privacy unit, is not in a source of these columns exactly once.
+
+        Rows that are `released` have no unit.
 
         No message says what the source's columns are called: the first line of a CSV file without a header is
         somebody's row.
         """
         needed = [(column.name, column.source_name, ("columns", column.name)) for column in self]
-        if self.unit is not None:
+        if self.unit is not None and not released:
             needed.append((self.unit, self.unit, ("table", "unit")))
         for name, wanted, path in needed:
             found = names.count(name)
