@@ -1,6 +1,8 @@
 """A draft from the private rows: what it proposes, what it marks, what it leaves out."""
 
+import tempfile
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.drafting.inspection import find_identifiers, unit_of
+from kernelease.drafting.inspection import check, find_identifiers, unit_of
 from kernelease.drafting.looking import draft_by_looking, group_length, in_order, outward
 from kernelease.errors import SchemaError
 from kernelease.sources.opening import open_source
@@ -209,3 +211,39 @@ def test_signs_of_thousands_and_of_decimals(cells: list[str], written: dict[str,
     (tmp_path / "t.csv").write_text("\n".join(["x;y", *(f"{cells[i % len(cells)]};{i % 7}" for i in range(90)), ""]))
     schema = Schema.parse(looked(tmp_path / "t.csv", separator=";"))
     assert {key: value for key, value in schema.source.to_dict().items() if key != "separator"} == written
+
+
+CELLS = st.one_of(
+    st.integers(-(10**18), 10**18).map(str),
+    st.floats(allow_nan=True).map(str),
+    st.decimals(-1000, 1000, places=2).map(str),
+    st.dates().map(str),
+    st.datetimes().map(str),
+    st.booleans().map(str),
+    st.sampled_from(
+        ["", "NA", "none", "-", "0", "007", "1,234", "0,5", "12.03.2021", "yes", "65+", "😀", 'a"b', "x;y"]
+    ),
+    st.text(max_size=12),
+)
+
+
+@given(
+    st.lists(st.sampled_from(["a", "b c", "in", "weight", "id", "null"]), min_size=1, max_size=4, unique=True),
+    st.integers(1, 60),
+    st.data(),
+)
+def test_whatever_a_table_holds_its_draft_is_a_schema_that_reads_it(names: list[str], rows: int, data: Any) -> None:
+    """Columns of a few cells each, so that they look like something: nothing but the confirmation is missing."""
+    pools = [data.draw(st.lists(CELLS, min_size=1, max_size=6)) for _ in names]
+    picks = np.random.default_rng(rows)
+    cells = {
+        name: [pool[i] for i in picks.integers(0, len(pool), rows)] for name, pool in zip(names, pools, strict=True)
+    }
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "t.parquet"
+        pq.write_table(pa.table(cells), path)
+        drafted = looked(path).replace("confirmed = false", "confirmed = true")
+        if "[columns." not in drafted:  # nothing but identifiers
+            return
+        schema = Schema.parse(drafted)
+        assert check(str(path), schema).rows == rows

@@ -120,6 +120,8 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
         )
 
     known = {look.name: look.lines(numerals) for look in looks}
+    if not kept:  # nothing but identifiers
+        return Proposal(text=drafted(known), unit=unit)
     alone = Schema.parse(drafted(known))
     declared = open_declared(data, alone, query=query)
     relations = find_relations(declared.batches(alone.names), alone)
