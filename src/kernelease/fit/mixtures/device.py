@@ -184,8 +184,8 @@ class DeviceDescent:
         self._group = {last: place for place, last in enumerate(lasts)}
         self._lasts = xp.asarray(_one_hot(lasts, width))
 
-    def run(self, progress: Progress) -> tuple[Single, Single]:
-        """All steps; the logits come back."""
+    def run(self, progress: Progress) -> tuple[Single, Single, float]:
+        """All steps; the logits come back, and the χ² that they have."""
         xp = cupy()
         with translated():
             for step in range(self._schedule.steps):
@@ -193,10 +193,12 @@ class DeviceDescent:
                 progress.step()
                 if self._schedule.leans(step) and float(self._state[2]) < self._schedule.near:
                     self._lean()
-            return xp.asnumpy(self._logits), xp.asnumpy(self._weight_logits)
+            self._look()
+            chi_squared = float(self._chi_squared[0]) / self._objective.numbers
+            return xp.asnumpy(self._logits), xp.asnumpy(self._weight_logits), chi_squared
 
-    def _step(self) -> None:
-        """Probabilities, χ² with its slopes, Adam, and the penalty's next value."""
+    def _look(self) -> tuple[list[Any], tuple[int]]:
+        """Probabilities, and χ² with its slopes by them; sizes and blocks as the programs take them."""
         components, cells = self._logits.shape
         sizes = [np.int32(n) for n in (components, len(self._objective.places), cells, cells + 1)]
         blocks = (-(-components * len(self._objective.places) // _WARPS),)
@@ -206,9 +208,14 @@ class DeviceDescent:
         self._sums.fill(0)
         for counts, kind in zip(self._counts, self._kinds, strict=True):
             counts.add(wide[kind], self._w, self._slopes[kind], self._height, self._chi_squared)
+        return sizes, blocks
+
+    def _step(self) -> None:
+        """A look at where it stands, Adam, and the penalty's next value."""
+        sizes, blocks = self._look()
         slope = sum(slopes @ extend.T for slopes, extend in zip(self._slopes, self._extend, strict=True))
         if self._bends is not None:
-            self._bend(slope[:, :cells])
+            self._bend(slope[:, :-1])
         scale = np.float32(1.0 / self._objective.numbers)
         moments, squares, weight_moments, weight_squares = self._memory
         arrays = (self._logits, self._q, slope, self._w, self._log_prior, self._height, moments, squares)

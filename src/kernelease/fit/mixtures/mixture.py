@@ -430,11 +430,12 @@ class MixtureSolver(Kind):
         if self.device is None:
             with _linear_algebra().limit(limits=_BLAS_THREADS, user_api="blas"):
                 _descend(objective, logits, weight_logits, schedule, progress)
+            chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
         else:
             from kernelease.fit.mixtures.device import DeviceDescent  # noqa: PLC0415  # an engine apart
 
-            logits, weight_logits = DeviceDescent(objective, logits, weight_logits, schedule).run(progress)
-        chi_squared, _ = objective.gradients(logits, weight_logits, 0.0)
+            descent = DeviceDescent(objective, logits, weight_logits, schedule)
+            logits, weight_logits, chi_squared = descent.run(progress)
         q, w = objective.normalise(logits), softmax_weights(weight_logits)
         weights = w.astype(np.float64)
         misfits = objective.misfits(q, w)
