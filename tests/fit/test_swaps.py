@@ -94,3 +94,32 @@ def test_a_column_of_many_atoms_is_watched_in_the_cells_that_the_mixture_tells_a
     before, found = np.mean(distances, axis=0)
     assert found < before
     assert moved > 0
+
+
+def clumps() -> Mixture:
+    """Two things, each told by two columns, and a third column: no two of them depend on each other, all three do."""
+    first, second = np.divmod(np.arange(144), 12)
+    sharp = [0.95 * np.eye(12)[thing] + 0.05 / 12 for thing in (first, second)]
+    columns = sharp[0], sharp[0], sharp[1], sharp[1], 0.9 * np.eye(4)[(first + second) % 4] + 0.025
+    return Mixture(weights=np.full(144, 1 / 144), columns=columns, chi_squared=1.0, outcome=Outcome.NOISE_FLOOR)
+
+
+def apart(rows: np.ndarray, *columns: int) -> float:
+    """L1 distance of the counts of some columns from those of independent things."""
+    widths = [4 if column == 4 else 12 for column in columns]
+    counts = np.histogramdd(rows[list(columns)].T, bins=[np.arange(width + 1) - 0.5 for width in widths])[0]
+    shares = counts / rows.shape[1]
+    return float(np.abs(shares - 1 / shares.size).sum())
+
+
+def test_columns_that_tell_each_other_are_swapped_together_and_clumps_of_three_columns_dissolve(monkeypatch):
+    """Pairs within a thing stay; what components alone have of three columns is gone, which single swaps do not do."""
+    model = clumps()
+    rows, components = independent(model, 12_000, np.random.default_rng(1))
+    after = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    monkeypatch.setattr(swaps, "TIED", 2.0)  # nothing tells more than all
+    alone = swapped(rows, components, model, np.random.default_rng(2), sweeps=4)
+    assert apart(after, 0, 2, 4) < 0.6 * apart(alone, 0, 2, 4)
+    assert distance(after, model) < distance(rows, model)
+    assert abs(np.mean(after[0] == after[1]) - np.mean(rows[0] == rows[1])) < 0.02
+    assert all(np.array_equal(np.sort(old), np.sort(new)) for old, new in zip(rows, after, strict=True))

@@ -5,10 +5,11 @@ import itertools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse.csgraph import connected_components
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -27,7 +28,17 @@ if TYPE_CHECKING:
 # A mixture says more of its rows than was measured: which values of many columns go together in each component. Rows
 # that may swap with any other row forget that, and keep what the mixture was fitted to: pairs, and the larger sets
 # that were measured.
+#
+# Groups of columns that nearly tell each other are as many values of one thing. A mixture needs a component for each of
+# them; of two groups that have little to do with each other one for each pair, which is more than it has. So
+# its rows are clumps: pairs are met, and of three columns of two groups few combinations occur. Such groups are swapped
+# as wholes, by chance and not only where it helps, with the likelihood that counts of so many rows have at
+# random (Metropolis et al. 1953): pairs stay within chance, and clumps dissolve. Sweeps that only help mend the rest.
 
+
+Group: TypeAlias = tuple[int, ...]  # columns whose values are swapped together
+# convention: of what a column could tell another at most, the part from which on both are one group: the larger
+TIED = 0.5
 
 WORK = 900_000_000  # limit: counts looked up, in all: about six seconds
 MOST_SWEEPS = 4  # limit: of time: over all columns. Half or twice as many change no table's error by more than chance
@@ -42,9 +53,10 @@ _NEARLY = 0.999  # limit: of half a row that is owed to a value: then it is give
 _LEAST = 1e-6  # limit: of the chance that two values of a column differ: none is 0
 
 
-def affordable_sweeps(count: int, columns: int) -> int:
-    """How often all columns of so many rows are swapped: less often in a larger table."""
-    return min(MOST_SWEEPS, WORK // max(1, 2 * count * columns * (columns - 1)))
+def affordable_sweeps(count: int, columns: int, groups: Sequence[Group] = ()) -> int:
+    """How often all columns of so many rows are swapped, or groups of them: less often in a larger table."""
+    pairs = sum(len(group) * (columns - len(group)) for group in groups) if groups else columns * (columns - 1)
+    return min(MOST_SWEEPS, WORK // max(1, 2 * count * pairs))
 
 
 def swapped(
@@ -62,37 +74,69 @@ def swapped(
     cells = _watched(mixture, told_apart)
     anywhere = all(map(refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
-    tables: list[_Pairs | _Sets] = [_Pairs.of(rows, mixture, cells, anywhere=anywhere)]
+    pairs = _Pairs.of(rows, mixture, cells, anywhere=anywhere)
+    tables: list[_Pairs | _Sets] = [pairs]
     if anywhere and mixture.sets:
         tables.append(_Sets.of(rows, mixture))
-    for _ in range(sweeps):
-        for column in generator.permutation(columns):
-            _sweep(result[column], int(column), _Partners.of(result[column], among, generator), tables)
+    tied = pairs.tied() if anywhere else []
+    single = [(column,) for column in range(columns)]
+    if tied:
+        for _ in range(max(sweeps, affordable_sweeps(count, columns, tied))):
+            _sweep_all(result, tied, among, tables, generator, warm=True)
+        others = [own for own in single if not any(own[0] in group for group in tied)]
+        _sweep_all(result, [*tied, *others], among, tables, generator)
+    for _ in range((sweeps + 1) // 2 if tied else sweeps):
+        _sweep_all(result, single, among, tables, generator)
     return result
 
 
-def _sweep(values: Integers, column: int, partners: "_Partners", tables: "list[_Pairs | _Sets]") -> None:
-    """Swap the values (n,) of a column between partners, in place, wherever that helps.
+def _sweep_all(
+    rows: Integers,
+    groups: Sequence[Group],
+    among: Integers,
+    tables: "list[_Pairs | _Sets]",
+    generator: np.random.Generator,
+    *,
+    warm: bool = False,
+) -> None:
+    """One sweep over groups of columns, in random order, in place."""
+    for place in generator.permutation(len(groups)):
+        group = groups[place]
+        partners = _Partners.of(rows[list(group)], among, generator)
+        _sweep(rows, group, partners, tables, generator if warm else None)
+
+
+def _sweep(
+    rows: Integers,
+    group: Group,
+    partners: "_Partners",
+    tables: "list[_Pairs | _Sets]",
+    generator: np.random.Generator | None,
+) -> None:
+    """Swap the values of a group of columns between partners, in place, wherever that helps.
+
+    With a generator also where it harms, by chance: the less likely, the larger the harm.
 
     Of two columns that nearly determine each other most swaps break the same few pairs of cells, and few mend them:
     each swap is judged as if a part of those beside it had been made.
     """
-    parts, before = [each.beside(column) for each in tables], values.copy()
-    excess = _Excess.joined(parts)
-    ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(column) for each in tables])
+    parts, before = [each.beside(group) for each in tables], rows[list(group)]
+    excess, own = _Excess.joined(parts), before.copy()
+    ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(group) for each in tables])
     starts = np.cumsum([0, *(part.excess.size for part in parts)])
-    steps = np.hstack([each.steps(column) for each in tables])
     for first, second in partners.parts():
         here, there = (
-            np.hstack([start + each.at(column, some) for start, each in zip(starts, tables, strict=False)])
+            np.hstack([start + each.at(group, some) for start, each in zip(starts, tables, strict=False)])
             for some in (first, second)
         )
-        apart = steps.take(values[second], axis=0) - steps.take(values[first], axis=0)
-        keep = excess.swap(_Changes.of(here, there, apart), partners.batch, ahead)
+        apart = np.hstack([each.steps(group, own[:, second]) - each.steps(group, own[:, first]) for each in tables])
+        harm = np.zeros(len(first)) if generator is None else -2.0 * np.log1p(-generator.random(len(first)))
+        keep = excess.swap(_Changes.of(here, there, apart), partners.batch, ahead, harm.astype(np.float32))
         left, right = first[keep], second[keep]
-        values[left], values[right] = values[right], values[left]
+        own[:, left], own[:, right] = own[:, right], own[:, left]
+    rows[list(group)] = own
     for each, changed in zip(tables, np.split(excess.excess, starts[1:-1]), strict=True):
-        each.put_back(column, changed, before, values)
+        each.put_back(group, changed, before, own)
 
 
 @final
@@ -106,13 +150,15 @@ class _Partners:
 
     @classmethod
     def of(cls, values: Integers, components: Integers, generator: np.random.Generator) -> "_Partners":
-        """Pairs of rows of the same component whose values differ."""
-        order = np.argsort(components + generator.random(len(values)))
+        """Pairs of rows of the same component whose values, (group, n), differ."""
+        count, anywhere = values.shape[1], not components.any()
+        order = generator.permutation(count) if anywhere else np.argsort(components + generator.random(count))
         first, second = order[:-1], order[1:]
         every_other = np.arange(len(first)) % 2 == generator.integers(2)
-        pairs = every_other & (components[first] == components[second]) & (values[first] != values[second])
-        chosen = generator.permutation(np.flatnonzero(pairs))
-        return cls(first=first[chosen], second=second[chosen], batch=max(_FEWEST, len(values) // _PARTS))
+        differ = (values[:, first] != values[:, second]).any(axis=0)
+        pairs = every_other & (components[first] == components[second]) & differ
+        chosen = np.flatnonzero(pairs) if anywhere else generator.permutation(np.flatnonzero(pairs))
+        return cls(first=first[chosen], second=second[chosen], batch=max(_FEWEST, count // _PARTS))
 
     def parts(self) -> Iterator[tuple[Integers, Integers]]:
         """Several batches at once: where a swap is in the tables does not depend on other swaps of its column."""
@@ -162,10 +208,11 @@ class _Excess:
             weight=np.concatenate([part.weight.ravel() for part in parts]),
         )
 
-    def swap(self, changes: _Changes, batch: int, ahead: Single) -> NDArray[np.bool_]:
+    def swap(self, changes: _Changes, batch: int, ahead: Single, harm: Single) -> NDArray[np.bool_]:
         """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
 
-        `ahead` is by how much others of the batch are likely to raise each count.
+        Those are made, too, that raise it by less than `harm`, (swaps,). `ahead` is by how much others of the batch
+        are likely to raise each count.
 
         A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
         """
@@ -178,7 +225,7 @@ class _Excess:
             fall, rise, differ = changes.fall[now], changes.rise[now], changes.differ[now]
             moved = falls.take(fall)
             moved += rises.take(rise)
-            keep[now] = np.einsum("skt,st->s", moved.reshape(len(fall), 2, -1), differ) < 0.0
+            keep[now] = np.einsum("skt,st->s", moved.reshape(len(fall), 2, -1), differ) < harm[now]
             if now.stop < len(keep):
                 for made, sign in ((fall[keep[now]].ravel(), 1), (rise[keep[now]].ravel(), -1)):
                     shift = sign * twice.take(made)
@@ -198,6 +245,7 @@ class _Pairs:
     places: tuple[slice, ...]  # of each column: its cells among all
     table: Integers  # (n, columns): the cells of each row
     excess: _Excess
+    expected: Single  # (C, C)
     drifts: Single  # (C, C): by how much a swap of a column's values, one of its cells each, is likely to raise counts
 
     @classmethod
@@ -222,37 +270,60 @@ class _Pairs:
                 expected[other, one] = expected[one, other].T
         excess = _Excess.of(_pair_counts(table, places), expected)
         drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
-        return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts)
+        return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts, expected=expected)
 
-    def beside(self, column: int) -> _Excess:
-        """The tables of a column beside all others, (C, cells of the column); itself weighs nothing."""
-        place = self.places[column]
-        weight = np.ascontiguousarray(self.excess.weight[:, place])
-        weight[place] = 0.0
-        return _Excess(excess=np.ascontiguousarray(self.excess.excess[:, place]), weight=weight)
+    def tied(self) -> list[Group]:
+        """Groups of columns of which each tells another more than half of what it could: those of two or more."""
+        links = np.eye(len(self.places), dtype=np.bool_)
+        alone = [self.expected[place].sum(axis=1) for place in self.places]
+        entropies = [_information(own[:, None] * np.eye(len(own))) for own in alone]
+        for i, j in itertools.combinations(range(len(links)), 2):
+            told = _information(self.expected[self.places[i], self.places[j]])
+            links[i, j] = told > TIED * min(entropies[i], entropies[j])
+        labels = connected_components(links, directed=False)[1]
+        groups = [tuple(np.flatnonzero(labels == label).tolist()) for label in range(int(labels.max()) + 1)]
+        return [group for group in groups if len(group) > 1]
 
-    def drift(self, column: int) -> Single:
+    def beside(self, group: Group) -> _Excess:
+        """The tables of each column of a group beside all columns, flat; those of the group weigh nothing."""
+        inside = np.isin(np.arange(len(self.expected)), np.concatenate([np.r_[self.places[c]] for c in group]))
+        excess, weight = (
+            np.concatenate([whole[:, self.places[column]].ravel() for column in group])
+            for whole in (self.excess.excess, np.where(inside[:, None], np.float32(0.0), self.excess.weight))
+        )
+        return _Excess(excess=excess, weight=weight)
+
+    def drift(self, group: Group) -> Single:
         """How much a swap is likely to raise each count: flat."""
-        return self.drifts[:, self.places[column]].ravel()
+        return np.concatenate([self.drifts[:, self.places[column]].ravel() for column in group])
 
-    def at(self, column: int, rows: Integers) -> Integers:
-        """Where some rows are in these tables: (rows, columns)."""
-        place, table = self.places[column], self.table.take(rows, axis=0)
-        own = table[:, [column]] - place.start
-        table *= place.stop - place.start
-        table += own
-        return table
+    def at(self, group: Group, rows: Integers) -> Integers:
+        """Where some rows are in these tables: (rows, group · columns outside of it)."""
+        every = self.table.take(rows, axis=0)
+        outside, begin, found = np.delete(every, group, axis=1), 0, []
+        for column in group:
+            place = self.places[column]
+            width = place.stop - place.start
+            found.append(outside * width + (every[:, [column]] + (begin - place.start)))
+            begin += width * len(self.expected)
+        return np.hstack(found)
 
-    def steps(self, column: int) -> Integers:
-        """How far the places of a column's values are from the first: (atoms, columns)."""
-        return np.repeat(self.cells[column][:, None], len(self.places), axis=1)
+    def steps(self, group: Group, values: Integers) -> Integers:
+        """How far the places of rows with such values, (group, rows), are from those of the first ones: as `at`."""
+        cells = np.stack([self.cells[column][own] for column, own in zip(group, values, strict=True)], axis=1)
+        return np.repeat(cells, len(self.places) - len(group), axis=1)
 
-    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
-        """What became of these tables, and of the column's values."""
-        place = self.places[column]
-        beside = excess.reshape(-1, place.stop - place.start)
-        self.excess.excess[:, place], self.excess.excess[place] = beside, beside.T
-        self.table[:, column] += self.cells[column][after] - self.cells[column][before]
+    def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the columns' values."""
+        ends = np.cumsum(
+            [len(self.expected) * (self.places[column].stop - self.places[column].start) for column in group]
+        )
+        for column, part, old, new in zip(group, np.split(excess, ends[:-1]), before, after, strict=True):
+            beside = part.reshape(len(self.expected), -1)
+            for other in set(range(len(self.places))) - set(group):
+                place, there = self.places[column], self.places[other]
+                self.excess.excess[there, place], self.excess.excess[place, there] = beside[there], beside[there].T
+            self.table[:, column] += self.cells[column][new] - self.cells[column][old]
 
 
 @final
@@ -292,28 +363,45 @@ class _Sets:
             excess=_Excess.of(counts, np.concatenate(expected).astype(np.float32)),
         )
 
-    def beside(self, column: int) -> _Excess:
-        """All tables: those without the column do not change."""
+    def beside(self, group: Group) -> _Excess:
+        """All tables: those without the columns do not change."""
         return self.excess
 
-    def drift(self, column: int) -> Single:
+    def drift(self, group: Group) -> Single:
         """No drift is known."""
         return np.zeros_like(self.excess.excess)
 
-    def at(self, column: int, rows: Integers) -> Integers:
-        """Where some rows are in the tables of the sets that a column is in: (rows, k)."""
-        return self.at_all.take(rows, axis=0).take(self.parts[column].sets, axis=1)
+    def at(self, group: Group, rows: Integers) -> Integers:
+        """Where some rows are in the tables of the sets that a group's columns are in: (rows, k)."""
+        return self.at_all.take(rows, axis=0).take(self._with(group), axis=1)
 
-    def steps(self, column: int) -> Integers:
-        """How far the places of a column's values are from the first: (atoms, k)."""
-        return self.parts[column].cells.T
+    def steps(self, group: Group, values: Integers) -> Integers:
+        """How far the places of rows with such values, (group, rows), are from those of the first ones: (rows, k)."""
+        sets = self._with(group)
+        steps = np.zeros((values.shape[1], len(sets)), dtype=np.int64)
+        for column, own in zip(group, values, strict=True):
+            steps[:, np.searchsorted(sets, self.parts[column].sets)] += self.parts[column].cells.T[own]
+        return steps
 
-    def put_back(self, column: int, excess: Single, before: Integers, after: Integers) -> None:
-        """What became of these tables, and of the column's values."""
+    def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
+        """What became of these tables, and of the columns' values."""
         self.excess.excess[:] = excess
-        (rows,) = np.nonzero(before != after)
-        steps = self.steps(column)
-        self.at_all[np.ix_(rows, self.parts[column].sets)] += steps[after[rows]] - steps[before[rows]]
+        (rows,) = np.nonzero((before != after).any(axis=0))
+        moved = self.steps(group, after[:, rows]) - self.steps(group, before[:, rows])
+        self.at_all[np.ix_(rows, self._with(group))] += moved
+
+    def _with(self, group: Group) -> Integers:
+        """The sets that some column of the group is in."""
+        return np.unique(np.concatenate([self.parts[column].sets for column in group]))
+
+
+def _information(counts: Floats | Single) -> float:
+    """What two columns tell of each other, by counts of both: Σ P log(P / p pᵀ)."""
+    joint = np.maximum(counts, 0.0).astype(np.float64)
+    joint /= max(float(joint.sum()), 1e-300)
+    product = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+    here = joint > 0.0
+    return float(joint[here] @ np.log(joint[here] / product[here]))
 
 
 def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:
@@ -324,11 +412,11 @@ def _part(own: Sequence[tuple[int, Integers]], atoms: int) -> _Part:
 def _pair_counts(table: Integers, places: tuple[slice, ...]) -> Single:
     """How many rows are in each pair of cells: (n, columns) → (C, C)."""
     counts = np.zeros((places[-1].stop,) * 2, dtype=np.float32)
+    cells = [np.ascontiguousarray(own) - place.start for own, place in zip(table.T, places, strict=True)]
     for (i, one), (j, other) in itertools.combinations(enumerate(places), 2):
         shape = one.stop - one.start, other.stop - other.start
-        joint = (table[:, i] - one.start) * shape[1] + (table[:, j] - other.start)
-        counts[one, other] = np.bincount(joint, minlength=shape[0] * shape[1]).reshape(shape)
-        counts[other, one] = counts[one, other].T
+        joint = np.bincount(cells[i] * shape[1] + cells[j], minlength=shape[0] * shape[1]).reshape(shape)
+        counts[one, other], counts[other, one] = joint, joint.T
     return counts
 
 

@@ -352,18 +352,21 @@ def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator
     Rows that have some exchange one of them with another row, if both together have fewer then: every column keeps what
     it has. Where that does not help, rows get another value, as the counts have it.
     """
-    result = rows.copy() if pairs else rows
+    result, looked_at = rows.copy() if pairs else rows, np.arange(rows.shape[1])
     for _ in range(EXCHANGES):
         wrong: dict[int, list[Integers]] = {}
+        there = result[:, looked_at]
         for pair in pairs:
-            if (found := pair.wrong(result)).size:
+            if (found := pair.wrong(there)).size:
                 for column in pair.columns:
-                    wrong.setdefault(column, []).append(found)
-        for column, each in wrong.items():
-            own = [one for pair in pairs for one in (pair, pair.turned) if one.columns[1] == column]
-            _exchange(result, np.unique(np.concatenate(each)), column, own, generator)
+                    wrong.setdefault(column, []).append(looked_at[found])
         if not wrong:
             return result
+        touched = []
+        for column, each in wrong.items():
+            own = [one for pair in pairs for one in (pair, pair.turned) if one.columns[1] == column]
+            touched += [*each, _exchange(result, np.unique(np.concatenate(each)), column, own, generator)]
+        looked_at = np.unique(np.concatenate(touched))  # no other row can be wrong now
     for pair in pairs:
         result = pair.part(result, generator)
     return result
@@ -371,8 +374,11 @@ def parted(rows: Integers, pairs: Sequence[Pair], generator: np.random.Generator
 
 def _exchange(
     rows: Integers, some: Integers, column: int, pairs: Sequence[Pair], generator: np.random.Generator
-) -> None:
-    """Exchange the values of a column between some rows and one other each, in place, where fewer are wrong then."""
+) -> Integers:
+    """Exchange the values of a column between some rows and one other each, in place, where fewer are wrong then.
+
+    The other rows come back.
+    """
     others = np.setdiff1d(generator.integers(0, rows.shape[1], 2 * len(some)), some)
     others = generator.permutation(others)[: len(some)]
     some = generator.permutation(some)[: len(others)]
@@ -385,6 +391,7 @@ def _exchange(
     own, theirs = rows[column, some], rows[column, others]
     better = wrong(some, theirs) + wrong(others, own) < wrong(some, own) + wrong(others, theirs)
     rows[column, some[better]], rows[column, others[better]] = theirs[better], own[better]
+    return others[better]
 
 
 def maps_of(noisy: NoisyBlocks) -> Maps:
