@@ -85,11 +85,13 @@ def test_shares_are_positive_and_add_up_to_1(
 
 @given(st.integers(2, 200), st.floats(1e-6, 1e9), st.integers(0, 5000))
 def test_shares_add_up_to_1_where_pairs_are_chosen(columns: int, signal: float, most: int) -> None:
-    shares = Shares.rule(columns, signal, known_rows=False, target=False).chosen(most)
-    parts = [getattr(shares, field.name) for field in dataclasses.fields(shares) if field.name not in ("count", "most")]
-    assert min(parts) >= 0.0
-    assert sum(parts) == pytest.approx(1.0)
-    assert (shares.pairs > 0.0) == (most > 0)
+    rule = Shares.rule(columns, signal, known_rows=False, target=False)
+    for shares in (rule.strongest(most), rule.chosen(most + 1)):
+        names = {field.name for field in dataclasses.fields(shares)} - {"count", "most"}
+        parts = [getattr(shares, name) for name in names]
+        assert min(parts) >= 0.0
+        assert sum(parts) == pytest.approx(1.0)
+        assert (shares.pairs > 0.0) == ((shares.most or 0) > 0)
 
 
 @given(st.integers(3, 200), st.floats(1e-6, 1e9), st.booleans())

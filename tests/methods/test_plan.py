@@ -151,6 +151,16 @@ def test_that_no_pair_is_measured_is_said_with_how_many_columns_would_do():
     assert told(schema, rows_of(schema, 1629), Privacy(epsilon=float(epsilon), delta=1e-6)) == ()
 
 
+def test_that_a_few_pairs_alone_are_measured_is_said_before_and_after():
+    schema = wide(10)
+    expected = plan(schema, privacy=ONE, rows=700)
+    assert (expected.pairs, expected.chosen) == (2, True)
+    start = "Of 45 pairs of columns only 2 will be measured, those that a noisy choice found strongest: with 700 rows"
+    assert [sentence.startswith(start) for sentence in expected.notices] == [True]
+    measured = measure(rows_of(schema, 700), schema=schema, privacy=ONE, noise=SeededNoise(0))
+    assert any("Of 45 pairs of columns only 2 were measured" in sentence for sentence in measured.notices)
+
+
 def test_that_noise_hides_nearly_all_is_said_with_what_would_show_more():
     schema = wide(12)
     sentences = plan(schema, privacy=ONE, rows=150).notices

@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+import kernelease as ke
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.exact.counting import count_blocks
@@ -25,6 +27,7 @@ from kernelease.privacy.sensitivity import ROWS
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import weigh_blocks
 from kernelease.table import Category, Column, Integer, Number
+from kernelease.table.schema import Schema
 
 CRUDE = MixtureSolver(components=2, steps=1)
 
@@ -205,3 +208,27 @@ def test_extreme_pure_budgets_end_in_a_result(epsilon: float) -> None:
     noisy, budget = run(columns, counts_of([4] * 4, 300, 10, 0), Privacy(epsilon=epsilon, delta=0.0), noise)
     assert share_spent(budget) == pytest.approx(1.0, rel=1e-9) or epsilon == 1e3  # where noise can't be less
     assert Interactions(solver=CRUDE).fit(noisy, PublicSeed(0)).mixture.weights.sum() == pytest.approx(1.0)
+
+
+def correlated(rows: int) -> tuple[pa.Table, Schema]:
+    """Ten numbers, of which the first two and the next two go together."""
+    z = np.random.default_rng(3).normal(size=(10, rows))
+    z[1], z[3] = 0.9 * z[0] + 0.436 * z[1], 0.85 * z[2] + 0.527 * z[3]
+    table = pa.table({f"v{i}": np.round(np.clip(50 + 15 * own, 0, 100)).astype(np.int64) for i, own in enumerate(z)})
+    columns = (f'[columns.v{i}]\ntype = "integer"\nmin = 0\nmax = 100\n' for i in range(len(z)))
+    return table, Schema.parse('[table]\nneighbours = "add-remove"\n' + "".join(columns))
+
+
+def test_of_few_rows_the_strongest_pairs_are_chosen_and_rows_keep_a_part_of_their_correlation():
+    """All 45 pairs would drown. The choice costs a selection each, and is charged like all else."""
+    table, schema = correlated(1000)
+    release = ke.release(
+        table, schema=schema, privacy=ke.Privacy(epsilon=1.0, delta=1e-9), noise=ke.SeededNoise(1), seed=0
+    )
+    measured = release.measurements.measured
+    pairs = {block.block.columns for block in measured.blocks if len(block.block.columns) == 2}
+    assert {(0, 1), (2, 3)} <= pairs
+    assert len(pairs) == len(measured.selections) < 9
+    for first, second in (("v0", "v1"), ("v2", "v3")):
+        real, made = (np.corrcoef(each[first], each[second])[0, 1] for each in (table, release.rows))
+        assert made > 0.25 * real

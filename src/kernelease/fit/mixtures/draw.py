@@ -71,7 +71,7 @@ def swapped(
     if sweeps == 0 or columns < 2:
         return rows
     told_apart = mixture.cells or tuple(np.arange(p.shape[1]) for p in mixture.columns)
-    cells = _watched(mixture, told_apart)
+    cells = _watched(mixture, told_apart, count)
     anywhere = all(map(refines, cells, told_apart)) and len(mixture.sets) * count <= MOST_PLACES
     result, among = rows.copy(), np.zeros_like(components) if anywhere else components
     pairs = _Pairs.of(rows, mixture, cells, anywhere=anywhere)
@@ -431,9 +431,13 @@ def _drifts(joint: Single, alone: Single, places: tuple[slice, ...]) -> Single:
     return change
 
 
-def _watched(mixture: "Mixture", told_apart: Sequence[Integers]) -> list[Integers]:
-    """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be."""
-    most = max(2, min(MOST_CELLS, ALL_CELLS // len(told_apart)))
+def _watched(mixture: "Mixture", told_apart: Sequence[Integers], count: int) -> list[Integers]:
+    """Each column's atoms where they are few, else the cells that the mixture tells apart, else as many as can be.
+
+    Few are as many as leave a row for each pair of two columns' atoms: where there are fewer rows, all that swaps could
+    do for counts of less than one is to spread rows out, and what columns have to do with each other would go.
+    """
+    most = max(2, min(MOST_CELLS, ALL_CELLS // len(told_apart), math.isqrt(count)))
     few = sum(int(cells.max()) + 1 for cells in told_apart) <= ALL_CELLS
     return [
         np.arange(len(cells)) if len(cells) <= most else cells if few else _even(mixture.marginal(column), most)

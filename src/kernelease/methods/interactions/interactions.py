@@ -319,7 +319,11 @@ class Interactions(Method):
             self._measure_again(rounds, columns, rounds.left, noise)
             return
         self._expect(
-            progress, noisy, blocks_of([one.columns for one in blocks[:most]], cells, shares.forest), noise, len(blocks)
+            progress,
+            noisy,
+            blocks_of([one.columns for one in blocks[:most]], cells, shares.forest + shares.pairs),
+            noise,
+            len(blocks),
         )
         expected = selection.independent_counts(blocks, distributions, noisy.rows, rounds.unit)
         handicaps = selection.chance(expected, rounds.unit)
@@ -419,7 +423,9 @@ class Interactions(Method):
         most, forest = selection.affordable(pairs, together, rows, faint), len(columns) - 1
         all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
-            shares = shares.chosen(most if most >= forest else 0)  # less than a forest is not worth its choice
+            few = selection.affordable(selection.STRONGEST, together, rows, faint, selection.FAINT_IF_ALL)
+            strongest = max(most, few) if few == selection.STRONGEST else 0
+            shares = shares.chosen(most) if most >= forest else shares.strongest(strongest)
         return shares.beside(aside)
 
     def _aside(self, columns: Sequence[Column]) -> float:

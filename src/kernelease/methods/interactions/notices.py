@@ -35,6 +35,8 @@ def planned_notices(
     told = [_hidden(schema, privacy, rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
         told.append(_unrelated(schema, privacy, rows, method, "will be"))
+    if 0 < pairs < len(schema) - 1:
+        told.append(_few_related(schema, privacy, rows, pairs, "will be"))
     return *told, *_free_texts(schema)
 
 
@@ -45,11 +47,13 @@ def release_notices(
     if not isinstance(measured, NoisyBlocks) or schema is None:
         return ()
     alone = _best_alone(measured)
-    pairs = sum(len(noisy.block.columns) > 1 for noisy in measured.blocks)
+    pairs = len({noisy.block.columns for noisy in measured.blocks if len(noisy.block.columns) > 1})
     floor = float(np.median([noisy.deviation for noisy in alone.values()])) / measured.rows if alone else 0.0
     told = [_hidden(schema, privacy, measured.rows, method, floor)] if ANSWERED * floor > MOST_HIDDEN else []
     if pairs == 0 and len(schema) > 1:
         told.append(_unrelated(schema, privacy, measured.rows, method, "was"))
+    if 0 < pairs < len(schema) - 1:
+        told.append(_few_related(schema, privacy, measured.rows, pairs, "were"))
     return *told, *_free_texts(schema), *_lost(schema, alone, measured.rows)
 
 
@@ -77,6 +81,16 @@ def _unrelated(schema: Schema, privacy: Privacy, rows: float, method: "Interacti
     )
 
 
+def _few_related(schema: Schema, privacy: Privacy, rows: float, pairs: int, verb: str) -> str:
+    """The notice that a few pairs alone were measured, and how far the choice and the counts can be relied on."""
+    every = len(schema) * (len(schema) - 1) // 2
+    return (
+        f"Of {every:,} pairs of columns only {pairs} {verb} measured, those that a noisy choice found strongest: "
+        f"{_what(schema, privacy, rows)} shows no other relation. Their rows hold a part of a strong correlation, and "
+        "a choice may miss; name fewer columns, or raise epsilon."
+    )
+
+
 def _relates(columns: Sequence[Column], privacy: Privacy, rows: float, method: "Interactions") -> bool:
     """Whether pairs of these columns would be measured."""
     total = method.reserve(tuple(columns)).total(privacy)
@@ -97,8 +111,11 @@ def _hidden(schema: Schema, privacy: Privacy, rows: float, method: "Interactions
     """The notice that noise hides most shares of even one column, and which ε would show them."""
 
     def precision(epsilon: float) -> float:
-        total = method.reserve(schema.columns).total(replace(privacy, epsilon=epsilon))
-        return total.pure_epsilon if privacy.pure else total.mu
+        """In which single columns are counted: with more to spend, some of it may go to pairs."""
+        promised = replace(privacy, epsilon=epsilon)
+        total = method.reserve(schema.columns).total(promised)
+        singles = method.shares(schema.columns, promised, total, rows).singles
+        return total.pure_epsilon * singles if privacy.pure else total.mu * math.sqrt(singles)
 
     here = precision(privacy.epsilon)
     enough = [e for e in EPSILONS if e > privacy.epsilon and ANSWERED * floor * here / precision(e) <= MOST_HIDDEN]

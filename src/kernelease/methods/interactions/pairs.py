@@ -245,14 +245,15 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 # research: Tables: constants that matter. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
 FAINT_IF_ALL = 2.0 * FAINT  # derived: where all pairs can have it no choice is paid for, and none is left out
+STRONGEST = 2  # convention: pairs that are chosen where less than a forest can be seen, if they can be had so faintly
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 # convention: L1 distance from independence, by the model, from which on a pair is measured. Half or twice as much
 # changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
 DEPENDENT = 0.01
 
 
-def affordable(pairs: int, share: float, rows: float, noise: Noise) -> int:
-    """How many of so many pairs can be measured for a share together, with a noise of `FAINT` of all rows at most.
+def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float = FAINT) -> int:
+    """How many of so many pairs can be measured for a share together, with a noise of `faint` of all rows at most.
 
     >>> affordable(91, 0.5, 10_000, lambda share: 5.0 / share**0.5), affordable(91, 0.5, 1, lambda share: 5.0)
     (91, 0)
@@ -260,7 +261,7 @@ def affordable(pairs: int, share: float, rows: float, noise: Noise) -> int:
     low, high = 0, pairs
     while low < high:
         middle = (low + high + 1) // 2
-        low, high = (middle, high) if noise(share / middle) <= FAINT * rows else (low, middle - 1)
+        low, high = (middle, high) if noise(share / middle) <= faint * rows else (low, middle - 1)
     return low
 
 

@@ -132,12 +132,19 @@ class Shares:
             details=self.details * left,
         )
 
-    def chosen(self, most: int) -> "Shares":
-        """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
+    def strongest(self, most: int) -> "Shares":
+        """The same where less than a forest can be seen: the strongest pairs are chosen, with more for the choice.
+
+        No others are suggested by a first fit, so that what it would follow from goes to the choice.
+        """
         if most == 0:
             return dataclasses.replace(
                 self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
             )
+        return dataclasses.replace(self.chosen(most), choice=CHOICE + FOREST, forest=0.0)
+
+    def chosen(self, most: int) -> "Shares":
+        """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
         return dataclasses.replace(
             self,
             pairs=1.0 - self.size - self.singles - CHOICE - FOREST,
