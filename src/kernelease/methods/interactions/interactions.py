@@ -424,8 +424,9 @@ class Interactions(Method):
         all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
             few = selection.affordable(selection.STRONGEST, together, rows, faint, selection.FAINT_IF_ALL)
-            strongest = max(most, few) if few == selection.STRONGEST else 0
-            shares = shares.chosen(most) if most >= forest else shares.strongest(strongest)
+            told = few == selection.STRONGEST and selection.tells(pairs, rows, noise)
+            needed = together * few / max(most, 1)  # of which a pair's count has a noise of `FAINT` of all rows
+            shares = shares.chosen(most) if most >= forest else shares.strongest(few if told else 0, needed)
         return shares.beside(aside)
 
     def _aside(self, columns: Sequence[Column]) -> float:

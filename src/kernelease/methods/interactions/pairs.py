@@ -14,7 +14,17 @@ from kernelease.errors import CapacityError
 from kernelease.measured.blocks import Block, refined
 from kernelease.measured.contrasts import Contrasts
 from kernelease.measured.counts import Counts
-from kernelease.methods.interactions.singles import SEEN, Noise, Shares, cells_of, coarser, parted, width
+from kernelease.methods.interactions.singles import (
+    CHOICE,
+    FOREST,
+    SEEN,
+    Noise,
+    Shares,
+    cells_of,
+    coarser,
+    parted,
+    width,
+)
 from kernelease.table.columns.column import Celled, Column
 
 if TYPE_CHECKING:
@@ -245,7 +255,9 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 # research: Tables: constants that matter. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
 FAINT_IF_ALL = 2.0 * FAINT  # derived: where all pairs can have it no choice is paid for, and none is left out
-STRONGEST = 2  # convention: pairs that are chosen where less than a forest can be seen, if they can be had so faintly
+STRONGEST = (
+    2  # convention: pairs that are chosen where less than a forest can be seen, if so many can be had so faintly
+)
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 # convention: L1 distance from independence, by the model, from which on a pair is measured. Half or twice as much
 # changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
@@ -263,6 +275,18 @@ def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float
         middle = (low + high + 1) // 2
         low, high = (middle, high) if noise(share / middle) <= faint * rows else (low, middle - 1)
     return low
+
+
+def tells(pairs: int, rows: float, noise: Noise) -> bool:
+    """Whether a choice of the strongest tells one of so many pairs from all others, if its columns depend strongly.
+
+    The noise of a choice is about √2 times that of a count for the same share, and the largest of n such log n times
+    it. Counts of two columns that go together are about as far from independence as there are rows: half is enough.
+
+    >>> tells(45, 1000, lambda share: 6.0 / share**0.5), tells(2145, 400, lambda share: 6.0 / share**0.5)
+    (True, False)
+    """
+    return math.sqrt(2.0) * noise((CHOICE + FOREST) / STRONGEST) * math.log(pairs) <= rows / 2.0
 
 
 def candidates(cells: Sequence[Integers], generator: np.random.Generator) -> tuple[Block, ...]:

@@ -132,16 +132,20 @@ class Shares:
             details=self.details * left,
         )
 
-    def strongest(self, most: int) -> "Shares":
+    def strongest(self, most: int, needed: float) -> "Shares":
         """The same where less than a forest can be seen: the strongest pairs are chosen, with more for the choice.
 
-        No others are suggested by a first fit, so that what it would follow from goes to the choice.
+        No others are suggested by a first fit, so that what it would follow from goes to the choice. Pairs get what
+        they need, if there is so much, and single columns the rest.
         """
         if most == 0:
             return dataclasses.replace(
                 self, singles=1.0 - self.size, pairs=0.0, choice=0.0, triples=0.0, count=0, most=0, details=0.0
             )
-        return dataclasses.replace(self.chosen(most), choice=CHOICE + FOREST, forest=0.0)
+        chosen = self.chosen(most)
+        pairs = min(chosen.pairs, needed)
+        singles = chosen.singles + chosen.pairs - pairs
+        return dataclasses.replace(chosen, choice=CHOICE + FOREST, forest=0.0, pairs=pairs, singles=singles)
 
     def chosen(self, most: int) -> "Shares":
         """The same where at most so many pairs can be seen: they are chosen, and there are no larger sets."""
