@@ -233,6 +233,38 @@ HOMES = Tables.parse(
 )
 
 
+VISITS = Tables.parse(
+    """
+    [unit]
+    table = "homes"
+    [tables.homes]
+    key = "home"
+    [tables.homes.columns.ward]
+    type = "category"
+    values = ["north", "south"]
+    [tables.people]
+    parent = "homes"
+    foreign_key = "home"
+    max_rows = 3
+    order = "born"
+    [tables.people.columns.born]
+    type = "integer"
+    min = 0
+    max = 9
+    cells = 2
+    [tables.people.columns.ill]
+    type = "boolean"
+    """
+)
+
+
+def in_sequence(ward: str, ill: bool, people: int) -> dict[str, pa.Table]:
+    """The same homes, whose people are in the order of their birth."""
+    tables = homes(ward, ill, people)
+    born = pa.array([row % 10 for row in range(tables["people"].num_rows)])
+    return {**tables, "people": tables["people"].append_column("born", born)}
+
+
 def homes(ward: str, ill: bool, people: int) -> dict[str, pa.Table]:
     """Three homes, and one with so many people, all alike."""
     wards, owners, others = ["north", "south", "north"], [1, 1, 2, 3], [True, False, True, False]
@@ -252,13 +284,13 @@ def of_tables(tables: Tables) -> Run:
     return run
 
 
-def broken_paths(weigh: Callable[[Any, Any], Iterator[Any]]) -> Run:
+def broken_paths(weigh: Callable[[Any, Any], Iterator[Any]], tables: Tables = HOMES) -> Run:
     """The same, where what is read of paths passes through a mistake."""
     right = BagsOfPaths.paths
 
     def run(data: Any, noise: NoiseSource) -> object:
         with mock.patch.object(BagsOfPaths, "paths", lambda self, columns: weigh(self, right(self, columns))):
-            return of_tables(HOMES)(data, noise)
+            return of_tables(tables)(data, noise)
 
     return run
 
@@ -277,6 +309,12 @@ def undivided(bags: Any, batches: Any) -> Iterator[Any]:
 
 def siblings_twice(bags: Any, batches: Any) -> Iterator[Any]:
     """A record counts beside itself and beside both of its siblings, each time for the whole."""
+    for codes, weights in batches:
+        yield from [(codes, weights)] * 3
+
+
+def steps_twice(bags: Any, batches: Any) -> Iterator[Any]:
+    """A step counts by itself, for the record that it leaves, and for the one that it leads to, each time in whole."""
     for codes, weights in batches:
         yield from [(codes, weights)] * 3
 
@@ -360,6 +398,20 @@ CASES = (
                 "a cap that is not applied": broken_paths(without_cap),
                 "a weight that is not divided": broken_paths(undivided),
                 "a sibling that is counted twice": broken_paths(siblings_twice),
+            },
+            adaptive=True,
+        ),
+    ),
+    Case(
+        name="records in sequence",
+        kind="audit",
+        claim="Steps from record to record, with begin and end, keep the guarantee for a person with all records.",
+        run=normal_game(
+            of_tables(VISITS),
+            (in_sequence("north", True, 12), in_sequence("south", False, 12)),
+            {
+                "a step that is counted twice": broken_paths(steps_twice, VISITS),
+                "a step whose weight is not divided": broken_paths(undivided, VISITS),
             },
             adaptive=True,
         ),

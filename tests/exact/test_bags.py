@@ -1,6 +1,8 @@
 """Persons with records, in integers: what one of them can change, whatever they have, at every depth."""
 
+import dataclasses
 import itertools
+from fractions import Fraction
 from unittest import mock
 
 import numpy as np
@@ -45,6 +47,12 @@ values = ["f", "m"]
 parent = "people"
 foreign_key = "person"
 max_rows = {cap}
+order = "day"
+[tables.visits.columns.day]
+type = "integer"
+min = 0
+max = 99
+cells = 4
 [tables.visits.columns.ill]
 type = "boolean"
 [tables.cars]
@@ -64,7 +72,7 @@ def home(key: int, town: str, people: int, visits: int, cars: int, *, salt: int 
     """A home with so many records, whose cells vary."""
     persons = [{"home": key, "person": 1000 * key + i, "sex": "fm"[(i + salt) % 2]} for i in range(people)]
     went = [
-        {"person": one["person"], "ill": (i + j + salt) % 3 == 0}
+        {"person": one["person"], "day": (7 * j + i) % 100, "ill": (i + j + salt) % 3 == 0}
         for i, one in enumerate(persons)
         for j in range(visits)
     ]
@@ -77,7 +85,7 @@ def together(*homes):
     kinds = {
         "homes": pa.schema([("home", pa.int64()), ("town", pa.string())]),
         "people": pa.schema([("home", pa.int64()), ("person", pa.int64()), ("sex", pa.string())]),
-        "visits": pa.schema([("person", pa.int64()), ("ill", pa.bool_())]),
+        "visits": pa.schema([("person", pa.int64()), ("day", pa.int64()), ("ill", pa.bool_())]),
         "cars": pa.schema([("home", pa.int64()), ("old", pa.bool_())]),
     }
     return {
@@ -137,12 +145,12 @@ def _moved(data, other, tables) -> int:
 
 def _uncapped(self, place, records, shape, seed, _hang=bags.Bags._hang):
     """A twin: the cap is not applied, and every record weighs as one of `max_rows`."""
-    wide = bags.Shape(parent=shape.parent, max_rows=10**6, order=shape.order)
+    wide = bags.Shape(parent=shape.parent, max_rows=10**6)
     nodes = _hang(self, place, records, wide, seed)
     ticks = WEIGHT // shape.max_rows
     start = np.arange(len(nodes.row)) * ticks
     self._numbers[place] = np.minimum(self._numbers[place], shape.max_rows)
-    return bags._Nodes(row=nodes.row, parent=nodes.parent, start=start, end=start + ticks, sibling=nodes.sibling)
+    return dataclasses.replace(nodes, start=start, end=start + ticks)
 
 
 def _undivided(self, columns, paths=bags.Bags.paths):
@@ -180,7 +188,7 @@ def test_keys_that_are_missing_twice_or_nobodys() -> None:
     odd = {
         "homes": pa.table({"home": ["1", None, "", "2", "2"], "town": ["a", "b", "b", "b", "a"]}),
         "people": pa.table({"home": [1.0, 1.0, None, 77.0], "person": [5, 5, 6, 7], "sex": ["f", "m", "f", "m"]}),
-        "visits": pa.table({"person": [5, 5, 8, None], "ill": [True, False, True, True]}),
+        "visits": pa.table({"person": [5, 5, 8, None], "day": [3, None, 1, 2], "ill": [True, False, True, True]}),
         "cars": pa.table({"home": pa.array([], pa.int64()), "old": pa.array([], pa.bool_())}),
     }
     total = [int(table.sum()) for table in exact(odd, tables)]
@@ -233,6 +241,41 @@ def test_an_aggregate_counts_the_kept_records_that_meet_its_condition() -> None:
     assert counts.sum() == 4 * WEIGHT
     assert counts[0] >= 2 * WEIGHT  # homes 1 and 2
     assert counts[1:].sum() >= WEIGHT  # home 3, and home 4 by which of its people are kept
+
+
+def _steps_by_hand(visits: dict[int, list[tuple[int, bool]]], cap: int) -> dict[tuple[str, str], Fraction]:
+    """Σ over persons with one visitor each of 1/k for each step, from the first `cap` visits by day."""
+    found: dict[tuple[str, str], Fraction] = {}
+    for own in visits.values():
+        states = [str(ill) for _, ill in sorted(own)[:cap]]
+        for now, then in zip(states, [*states[1:], "end"], strict=True):
+            found[now, then] = found.get((now, then), Fraction(0)) + Fraction(1, len(states))
+    return found
+
+
+def test_steps_are_those_of_the_first_records_by_their_order() -> None:
+    """Days lie closer than cells: their values decide which records are kept, and which follows which."""
+    visits = {1: [(5, True), (2, False), (1, True)], 2: [(9, False)], 3: [(8, True), (7, False), (6, True), (99, True)]}
+    data = together(*(home(key, "a", 1, 0, 0) for key in visits))
+    rows = [{"person": 1000 * key, "day": day, "ill": ill} for key, own in visits.items() for day, ill in own]
+    data["visits"] = pa.Table.from_pylist(rows)
+    tables = declared("add-remove")
+    ill = tables.flat.names.index("visits.ill")
+    rows_of = private_tables(data, tables, seed=PublicSeed(0)).counts()
+    sizes = tables.counted
+
+    def counted(*columns: int):
+        (table,) = rows_of._counter(
+            [Counts(columns=columns, groups=tuple(np.arange(sizes[i]) for i in columns), share=0)]
+        )
+        return table
+
+    steps, codes = counted(ill, tables.place_beside(ill, "next")), {"False": 0, "True": 1, "end": 3}
+    for (now, then), weight in _steps_by_hand(visits, CAP).items():
+        assert steps[codes[now], codes[then]] == weight * WEIGHT
+    assert steps.sum() == len(visits) * WEIGHT
+    assert counted(tables.place_beside(ill, "first")).tolist() == [WEIGHT, 2 * WEIGHT, 0, 0]
+    assert counted(tables.place_beside(ill, "last")).tolist() == [WEIGHT, 2 * WEIGHT, 0, 0]
 
 
 def test_count_blocks_reads_paths_as_they_are() -> None:

@@ -1,7 +1,7 @@
 """A release of several tables: their synthetic rows, whose keys all exist, and answers about persons with records."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, final
@@ -12,17 +12,23 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease import html
+from kernelease.analysis.groups import EstimateTable, Groups
 from kernelease.answers.release import FitSettings, Release
 from kernelease.arrays import Floats, Integers
 from kernelease.certificate import Certificate, Measurements
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, nearest
 from kernelease.measured.bags import NoisyBags
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.methods.bags import Bags, FittedBags
 from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import Tables
+from kernelease.relational.schema import TableOfRecords, Tables, Which, sequence_keys
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
+from kernelease.table.schema import Schema
 
 FORMS = ("csv", "parquet")
+END, NONE, NEVER = "(end)", "(none)", "(no record)"
 
 
 @final
@@ -44,6 +50,34 @@ class TableRows:
         names = self.rows.column_names
         first = [[str(row[name]) for name in names] for row in self.rows.slice(0, 5).to_pylist()]
         return html.card(f"Table {self.name}: {self.rows.num_rows:,} rows", html.grid(names, first))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transitions:
+    """Steps of a column of records in sequence: `transitions["well", "ill"]` is P(next is ill | now well).
+
+    `next` has a row for each value and a column for each that follows, the last of which is the end.
+    `first` and `last` are the shares of persons whose first or last record has each value; (none) are those without a
+    record. In `first` and `last` every person weighs 1; in `next` they do, too, shared out among their records.
+    """
+
+    next: EstimateTable
+    first: Groups
+    last: Groups
+
+    def __getitem__(self, step: tuple[str, str]) -> object:
+        return self.next[step]
+
+    def __str__(self) -> str:
+        return f"{self.next}\n\nfirst\n{self.first}\n\nlast\n{self.last}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        parts = (self.next._repr_html_(), self.first._repr_html_(), self.last._repr_html_())
+        return html.card("Steps", *parts)
 
 
 @final
@@ -104,6 +138,11 @@ class TablesRelease:
     def probability(self, event: str, **options: Any) -> Any:
         """The share of persons' weight of which an event is true, such as "households.elders > 0"."""
         return self.flat.probability(event, **options)
+
+    def transitions(self, column: str) -> Transitions:
+        """P(next | now) of a column of records in sequence, such as visits.state, and shares of first and last ones."""
+        rows = {name: table.rows for name, table in self.tables.items()}
+        return transitions(self.measurements, rows, column)
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
@@ -169,7 +208,16 @@ def key_problems(release: TablesRelease) -> list[str]:
                 problems.append(f"a row of {table.parent} has more than {table.max_rows} rows of {table.name}")
             if len(refers) and (np.diff(refers) < 0).any():
                 problems.append(f"the rows of {table.name} are not in the order of their parents")
+            if len(refers) and table.order is not None and not _rises(rows, table, refers):
+                problems.append(f"the rows of {table.name} are not in the order of {table.order}")
     return problems
+
+
+def _rises(rows: pa.Table, table: TableOfRecords, owner: Integers) -> bool:
+    """Whether the ordering column does not fall from one row of a parent to the next."""
+    keys = sequence_keys(table.schema.column(str(table.order)), rows.column(str(table.order)))
+    falls = (keys[1:] < keys[:-1]) | (np.isnan(keys[:-1].astype(np.float64)) & ~np.isnan(keys[1:].astype(np.float64)))
+    return not (falls & (owner[1:] == owner[:-1])).any()
 
 
 def _keys(rows: pa.Table, name: str) -> Integers:
@@ -222,3 +270,135 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
         columns.append(values.take(pa.array(np.maximum(place, 0), mask=place < 0)))
     flat = pa.Table.from_arrays(columns, schema=tables.flat.arrow_schema())
     return flat.append_column(TableDomain(tables.flat).weight_name, pa.array(weight))
+
+
+# --------------------
+# Steps of records in sequence: each block of noisy counts is a release of its own, which is asked as any other.
+
+
+def transitions(measurements: Measurements, rows: Mapping[str, pa.Table], name: str) -> Transitions:
+    """The transitions of a column, such as visits.state, from noisy counts of steps."""
+    domain, measured = measurements.laid, measurements.measured
+    if not isinstance(domain, TablesDomain) or not isinstance(measured, NoisyBags):
+        raise ParameterError("transitions: needs a release of several tables.")
+    tables = domain.tables
+    table = _table_of(tables, name)
+    place = tables.flat.names.index(name)
+    column = domain.schema.columns[place]
+    steps = _Steps(measurements, measured, tables, table, column, place, rows[table.name])
+    return Transitions(next=steps.following(), first=steps.at_end("first"), last=steps.at_end("last"))
+
+
+def _table_of(tables: Tables, name: str) -> TableOfRecords:
+    """The table in sequence that has a column, or a `ParameterError`."""
+    known = [f"{table.name}.{own}" for table in tables.tables if table.order is not None for own in table.schema.names]
+    if not known:
+        raise ParameterError("transitions: no table of this release has records in sequence: declare its `order`.")
+    if name not in known:
+        raise ParameterError(f"transitions: {name!r} is no column of records in sequence.{nearest(name, known)}")
+    return tables.table(name.split(".", maxsplit=1)[0])
+
+
+def _there(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels without the cell of paths that have no record: nothing is in it but noise."""
+    return tuple(label for label in labels if label != NEVER)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Noisy counts of one column's steps, each block as a release of its own: a table of one or two categories."""
+
+    measurements: Measurements
+    measured: NoisyBags
+    tables: Tables
+    table: TableOfRecords
+    column: Column
+    place: int
+    rows: pa.Table
+
+    def following(self) -> EstimateTable:
+        """P(next | now)."""
+        block = self._block((self.place, self.tables.place_beside(self.place, "next")))
+        now, then = self._labels(block.block.groups[0]), self._labels(block.block.groups[1], END)
+        codes, owner = self._codes(block.block.groups[0]), self._owner()
+        last = np.append(np.diff(owner) != 0, True)
+        after = np.where(last, len(then) - 1, np.append(codes[1:], 0))
+        weights = 1.0 / np.bincount(owner)[owner] if len(owner) else np.ones(0)
+        columns = {"now": now, "next": then}
+        asked = self._release(block, columns, [codes, after], weights).by("now").histogram("next")
+        return EstimateTable(
+            title=f"{self.column.name} \\ next",
+            rows=_there(now),
+            columns=_there(then),
+            estimates=tuple(tuple(asked[label, other] for other in _there(then)) for label in _there(now)),
+        )
+
+    def at_end(self, which: Which) -> Groups:
+        """Shares of persons by their first or last record."""
+        block = self._block((self.tables.place_beside(self.place, which),))
+        labels = self._labels(block.block.groups[0], NONE)
+        codes, owner = self._codes(block.block.groups[0]), self._owner()
+        other = np.diff(owner) != 0
+        chosen = np.append(True, other) if which == "first" else np.append(other, True)
+        chosen = chosen[: len(owner)]
+        asked = self._release(block, {which: labels}, [codes[chosen]], np.ones(int(chosen.sum()))).ask.histogram(which)
+        return Groups(which, {label: asked[label] for label in _there(labels)})
+
+    def _block(self, columns: tuple[int, ...]) -> NoisyBlock:
+        for block in self.measured.siblings:
+            if block.block.columns == columns:
+                return block
+        raise ParameterError(
+            f"transitions: steps of {self.column.name!r} were not counted: they would be below the noise. Declare "
+            "fewer columns of its table, or spend more."
+        )
+
+    def _labels(self, cells: Integers, end: str | None = None) -> tuple[str, ...]:
+        """A label for each cell: of its values. Where no record is NULL, paths without a record are."""
+        own = list(self.column.labels())
+        if not self.tables.table(self.table.name).schema.column(self.column.name.split(".", 1)[1]).nullable:
+            own[-1] = NEVER
+        own += [] if end is None else [end]
+        labels = [[own[atom] for atom in np.flatnonzero(cells == cell)] for cell in range(int(cells.max()) + 1)]
+        return tuple(one[-1] if len(one) == 1 or one[-1] == end else self._span(one) for one in labels)
+
+    def _span(self, labels: list[str]) -> str:
+        """A label for several values: from the first to the last where they are in order."""
+        if not self.column.ordered:
+            return " or ".join(labels)
+        return f"{labels[0].split('..')[0]}..{labels[-1].split('..')[-1]}"
+
+    def _codes(self, cells: Integers) -> Integers:
+        """The cells of the released records."""
+        codes: Integers = cells[self.column.encode(self.rows.column(self.column.name.split(".", 1)[1]))]
+        return codes
+
+    def _owner(self) -> Integers:
+        owner: Integers = np.asarray(self.rows.column(str(self.table.foreign_key)).to_numpy())
+        return owner
+
+    def _release(
+        self, block: NoisyBlock, columns: dict[str, tuple[str, ...]], codes: list[Integers], weights: Floats
+    ) -> Release:
+        """A release of the block alone."""
+        categories = tuple(Category(name=name, values=labels) for name, labels in columns.items())
+        schema = Schema(categories, name=self.tables.name, neighbours=self.tables.neighbours)
+        groups = tuple(np.arange(column.size) for column in categories)
+        alone = replace(block, block=replace(block.block, columns=tuple(range(len(groups))), groups=groups))
+        paths = self.measured.paths
+        counts = NoisyBlocks(
+            sizes=schema.sizes,
+            blocks=(alone,),
+            neighbours=paths.neighbours,
+            rows=paths.rows,
+            ordered=tuple(0 for _ in groups),
+        )
+        domain = TableDomain(schema)
+        arrays = [one.decode(own, np.random.default_rng(0)) for one, own in zip(categories, codes, strict=True)]
+        rows = pa.Table.from_arrays(arrays, schema=schema.arrow_schema())
+        shares = weights / max(1.0, float(weights.sum()))
+        return Release(
+            table=rows.append_column(domain.weight_name, pa.array(shares)),
+            measurements=replace(self.measurements, domain=domain, measured=counts),
+        )

@@ -2,15 +2,16 @@
 
 A person is a row of the root table with all records that refer to it, records of records included. Think of its total
 weight as `total` ticks. A record has a run of ticks, which its own records share out as evenly as whole numbers allow;
-at each tick the person shows one path: the root row, one record of each table, and the next record of the same parent
-(its *sibling*). So a person adds `total` to the counts of every block, all told, whatever the number of its records and
-the depth (docs/proofs/bags.md). Which records are kept, and in which order, follows from that person's records alone.
+at each tick the person shows one path: the root row, one record of each table, and other records of the same parent:
+the next one, in a circle (its *sibling*) or up to the last, and the first and last. So a person adds `total` to the
+counts of every block, all told, whatever the number of its records and the depth (docs/proofs/bags.md). Which records
+are kept, and in which order, follows from that person's records alone.
 """
 
 import hashlib
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -26,6 +27,7 @@ from kernelease.table.reading import identities
 
 NOBODY = -1  # the number of a key that is missing, or that no row has
 _BLOCK = 65_536  # paths at a time
+Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
 _FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a multiplicative hash. convention
 
 
@@ -62,14 +64,13 @@ class Shape:
 
     parent: int | None  # the place of its parent's table
     max_rows: int  # of one parent
-    order: int | None  # the column whose codes say which records come first
 
 
 @final
 class PathColumn(Private):
-    """A column of paths: codes of a table's rows, or of how many records of it a parent has; those of a sibling."""
+    """A column of paths: codes of a table's rows, of other records beside them, or of how many a parent has."""
 
-    __slots__ = ("chosen", "codes", "missing", "number", "sibling", "table")
+    __slots__ = ("chosen", "codes", "missing", "number", "table", "which")
 
     def __init__(
         self,
@@ -78,13 +79,13 @@ class PathColumn(Private):
         missing: int,
         *,
         number: bool = False,
-        sibling: bool = False,
+        which: Which = "own",
         chosen: NDArray[np.bool_] | None = None,
     ) -> None:
         self.table = table  # its place
         self.codes = codes  # of each of its rows; or of 0, 1, …, max_rows records
         self.missing = missing  # the code where there is no such record, or no parent
-        self.number, self.sibling = number, sibling
+        self.number, self.which = number, which
         self.chosen = chosen  # of each row, whether it is one of those whose number is meant; None: all are
 
 
@@ -92,7 +93,7 @@ class PathColumn(Private):
 class Records(Private):
     """The encoded rows of one table, their keys, and the keys that they refer to."""
 
-    __slots__ = ("codes", "digest", "key", "parent")
+    __slots__ = ("codes", "digest", "key", "order", "parent")
 
     def __init__(
         self,
@@ -100,11 +101,12 @@ class Records(Private):
         parent: Integers,
         key: Integers | None = None,
         digest: NDArray[np.uint64] | None = None,
+        order: NDArray[Any] | None = None,
     ) -> None:
-        self.codes, self.parent = tuple(codes), parent
+        self.codes, self.parent, self.order = tuple(codes), parent, order  # which of a parent's records come first
         self.key, self.digest = key, digest  # of tables that others refer to
 
-    def ranks(self, shape: Shape, seed: PublicSeed) -> NDArray[np.intp]:
+    def ranks(self, seed: PublicSeed) -> NDArray[np.intp]:
         """All rows by parent, each parent's by the declared order, then by a keyed hash of content, then by content.
 
         Rows without a parent come first. Rows that are equal in all of it are the same to whoever counts them, unless
@@ -115,7 +117,7 @@ class Records(Private):
             hashes = (hashes ^ column.astype(np.uint64)) * _FACTOR
             hashes ^= hashes >> _SHIFT
         last = [] if self.digest is None else [self.digest]
-        keys = (*last, hashes, *([] if shape.order is None else [self.codes[shape.order]]), self.parent)
+        keys = (*last, hashes, *([] if self.order is None else [self.order]), self.parent)
         order = np.lexsort(keys)
         before, after = order[:-1], order[1:]
         tied = (self.parent[before] == self.parent[after]) & (hashes[before] == hashes[after])
@@ -127,13 +129,22 @@ class Records(Private):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Nodes:
-    """The records of one table in all persons' trees: row, place of the parent's node, ticks [start, end), sibling."""
+    """The records of one table in all persons' trees: row, the parent's node, ticks [start, end), first and last."""
 
     row: Integers
     parent: Integers
     start: Integers
     end: Integers
-    sibling: Integers  # the node of the next record of the same parent, the first after the last; −1 for an only one
+    first: Integers  # the nodes of the first and the last record of the same parent: those between follow each other
+    last: Integers
+
+    def beside(self, which: Which) -> Integers:
+        """The node of another record of the same parent, −1 where there is none: (n,)."""
+        if which in ("first", "last"):
+            return self.first if which == "first" else self.last
+        own = np.arange(len(self.row))
+        after = np.where(own == self.last, self.first if which == "sibling" else NOBODY, own + 1)
+        return np.where(self.first == self.last, NOBODY, after)
 
 
 @final
@@ -151,7 +162,7 @@ class Bags(Private):
             raise ParameterError(f"Bags: total must be at least 1, got {total!r}.")
         self._tables, self._shapes, self._total = tuple(tables), tuple(shapes), total
         self._numbers: dict[int, Integers] = {}  # of each table, how many records of it each node of its parent has
-        self._nodes = [_root_nodes(tables[0], tables[0].ranks(shapes[0], seed), total)]
+        self._nodes = [_root_nodes(tables[0], tables[0].ranks(seed), total)]
         for place, (records, shape) in enumerate(zip(tables[1:], shapes[1:], strict=True), 1):
             self._nodes.append(self._hang(place, records, shape, seed))
 
@@ -160,7 +171,7 @@ class Bags(Private):
         above = self._nodes[shape.parent or 0]
         key = self._tables[shape.parent or 0].key
         own = np.full(len(above.row), NOBODY) if key is None else key[above.row]
-        ranked = records.ranks(shape, seed)
+        ranked = records.ranks(seed)
         of_key = records.parent[ranked]
         first, last = (np.searchsorted(of_key, own, side=side) for side in ("left", "right"))
         number = np.where(own == NOBODY, 0, np.minimum(last - first, shape.max_rows))
@@ -169,13 +180,13 @@ class Bags(Private):
         begin = np.cumsum(number) - number
         rank = np.arange(len(parent)) - begin[parent]
         among, ticks = number[parent], (above.end - above.start)[parent]
-        after = np.where(rank + 1 == among, begin[parent], np.arange(len(parent)) + 1)
         return _Nodes(
             row=ranked[first[parent] + rank],
             parent=parent,
             start=above.start[parent] + ticks * rank // among,
             end=above.start[parent] + ticks * (rank + 1) // among,
-            sibling=np.where(among > 1, after, NOBODY),
+            first=begin[parent],
+            last=begin[parent] + among - 1,
         )
 
     def paths(self, columns: Sequence[PathColumn]) -> Iterator[Batch]:
@@ -195,8 +206,8 @@ class Bags(Private):
                 number = np.bincount(nodes.parent[column.chosen[nodes.row]], minlength=len(number))
             return _codes(column.codes[number], at[self._shapes[place].parent or 0], column.missing)
         here = at[place]
-        if column.sibling:
-            here = _codes(nodes.sibling, here, NOBODY)
+        if column.which != "own":
+            here = _codes(nodes.beside(column.which), here, NOBODY)
         return _codes(column.codes[nodes.row], here, column.missing)
 
 
@@ -206,7 +217,7 @@ def _root_nodes(root: Records, ranked: NDArray[np.intp], total: int) -> _Nodes:
     first = ranked[(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
     start = total * np.arange(len(first), dtype=np.int64)
     nobody = np.full(len(first), NOBODY)
-    return _Nodes(row=first, parent=nobody, start=start, end=start + total, sibling=nobody)
+    return _Nodes(row=first, parent=nobody, start=start, end=start + total, first=nobody, last=nobody)
 
 
 def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:

@@ -28,11 +28,11 @@ STEPS = 300  # limit: of fitting the law of siblings
 _MARGINS = 10  # convention: times that a table is scaled to its margins
 _LONGER, _SHORTEST = 1.3, 1e-3  # convention: of a step, after one that has helped; and where none helps any more
 SWEEPS = 12  # limit: over all records that may change parents
-_PARENTS = 2_000  # limit: at a time: their posterior over all components is held in memory
+PARENTS = 2_000  # limit: at a time: their posterior over all components is held in memory
 _PARTS, _FEWEST = 256, 16  # convention: as where values swap rows: of all records, swaps judged together; at least
 _TAKEN = 0.3  # convention: as where values swap rows: of the swaps judged together, those that may be made
 _RUN = 64  # convention: neighbouring draws whose random numbers are spread evenly
-_LEAST = 1e-12  # limit: of a probability: none is 0
+LEAST = 1e-12  # limit: of a probability: none is 0
 
 
 # --------------------
@@ -58,14 +58,14 @@ class Types:
             held = np.bincount(group, weights, minlength=count)
             sums = np.zeros_like(centres)
             np.add.at(sums, group, roots * weights[:, None])
-            centres = np.where(held[:, None] > 0.0, sums / np.maximum(held, _LEAST)[:, None], centres)
+            centres = np.where(held[:, None] > 0.0, sums / np.maximum(held, LEAST)[:, None], centres)
         used, group = np.unique(group, return_inverse=True)
         held = np.bincount(group, weights, minlength=len(used))
         columns = []
         for column in place.columns:
             own = np.zeros((len(used), mixture.columns[column].shape[1]))
             np.add.at(own, group, mixture.columns[column] * weights[:, None])
-            columns.append(own / np.maximum(held, _LEAST)[:, None])
+            columns.append(own / np.maximum(held, LEAST)[:, None])
         return cls(group=group.astype(np.int64), columns=tuple(columns))
 
     @property
@@ -76,9 +76,9 @@ class Types:
 
 def posterior(mixture: Mixture, columns: Sequence[int], codes: Integers) -> Floats:
     """The chance of each component, given the atoms of some columns: (columns, n) → (n, M)."""
-    logs = np.tile(np.log(np.maximum(mixture.weights, _LEAST)), (codes.shape[1], 1))
+    logs = np.tile(np.log(np.maximum(mixture.weights, LEAST)), (codes.shape[1], 1))
     for column, own in zip(columns, codes, strict=True):
-        logs += np.log(np.maximum(mixture.columns[column], _LEAST)).T[own]
+        logs += np.log(np.maximum(mixture.columns[column], LEAST)).T[own]
     logs -= logs.max(axis=1, keepdims=True)
     chances: Floats = np.exp(logs)
     chances /= chances.sum(axis=1, keepdims=True)
@@ -100,21 +100,21 @@ def drawn_components(
     begin = np.cumsum(number) - number
     found = np.zeros(int(number.sum()), dtype=np.int64)
     order = np.flatnonzero(number > 0)
-    for part in block_slices(len(order), _PARENTS):
+    for part in block_slices(len(order), PARENTS):
         parents = order[part]
         chances = posterior(mixture, place.before, above[:, parents])
-        first = _pick(chances, _marks(len(parents), generator))
+        first = pick(chances, spread_marks(len(parents), generator))
         found[begin[parents]] = first
         for rank in range(1, int(number[parents].max(initial=0))):
             some = np.flatnonzero(number[parents] > rank)
             own = chances[some]
             if law is not None:
                 own = own * law.tilt[law.types.group[first[some]]][:, law.types.group]
-            found[begin[parents[some]] + rank] = _pick(own, _marks(len(some), generator))
+            found[begin[parents[some]] + rank] = pick(own, spread_marks(len(some), generator))
     return found
 
 
-def _marks(count: int, generator: np.random.Generator) -> Floats:
+def spread_marks(count: int, generator: np.random.Generator) -> Floats:
     """Random numbers in [0, 1), spread evenly among neighbours."""
     runs = -(-count // _RUN)
     strata = np.argsort(generator.random((runs, _RUN)), axis=1)
@@ -122,7 +122,7 @@ def _marks(count: int, generator: np.random.Generator) -> Floats:
     return marks
 
 
-def _pick(chances: Floats, marks: Floats) -> Integers:
+def pick(chances: Floats, marks: Floats) -> Integers:
     """The component at which cumulative chances pass each mark: (n, M), (n,) → (n,)."""
     below = np.cumsum(chances, axis=1)
     passed = (below < (marks * below[:, -1])[:, None]).sum(axis=1)
@@ -160,7 +160,7 @@ def sibling_law(
     of siblings.
     """
     joint, alone = prior, prior.sum(axis=1)
-    independent = np.outer(alone, alone) / max(float(alone.sum()), _LEAST)
+    independent = np.outer(alone, alone) / max(float(alone.sum()), LEAST)
     if not blocks or not alone.sum() > 0.0:
         return SiblingLaw(types=types, joint=joint, tilt=np.ones_like(joint), chi_squared=0.0)
     seen = _Seen.of(blocks, types, place, after, rows)
@@ -177,7 +177,7 @@ def sibling_law(
     return SiblingLaw(
         types=types,
         joint=joint,
-        tilt=joint / np.maximum(np.maximum(prior, independent * 1e-3), _LEAST),
+        tilt=joint / np.maximum(np.maximum(prior, independent * 1e-3), LEAST),
         chi_squared=chi_squared / seen.numbers,
     )
 
@@ -229,7 +229,7 @@ class _Seen:
     def step(self, joint: Floats) -> Floats:
         """How far the logarithm of each pair of types is off, by all cells that it is in: (types, types)."""
         now = self.cells.T @ joint @ self.cells
-        floor = 1.0 / np.sqrt(np.maximum(self.precision, _LEAST))
+        floor = 1.0 / np.sqrt(np.maximum(self.precision, LEAST))
         off = np.where(self.precision > 0.0, (now - self.values) / (now + floor), 0.0)
         columns = max(1.0, float(self.cells.sum(axis=1).max()))
         step: Floats = self.cells @ off @ self.cells.T / columns
@@ -275,12 +275,12 @@ def _with_rest(table: Floats, block: NoisyBlock, rows: float, *, alike: bool) ->
         rest = (rest + rest.T) / 2.0
     numbers = rest.size if not alike else len(rest) * (len(rest) + 1) // 2
     chi_squared = float((rest**2).sum()) / numbers * (rows / block.sigma) ** 2
-    part = max(0.0, 1.0 - (1.0 + CHANCE * math.sqrt(2.0 / numbers)) / max(chi_squared, _LEAST))
+    part = max(0.0, 1.0 - (1.0 + CHANCE * math.sqrt(2.0 / numbers)) / max(chi_squared, LEAST))
     wanted = np.maximum(now + part * rest, 0.0)
     for _ in range(_MARGINS):  # what single records hold is known better
-        wanted *= (now.sum(axis=1) / np.maximum(wanted.sum(axis=1), _LEAST))[:, None]
-        wanted *= now.sum(axis=0) / np.maximum(wanted.sum(axis=0), _LEAST)
-    moved: Floats = table * (wanted / np.maximum(now, _LEAST))[first][:, second]
+        wanted *= (now.sum(axis=1) / np.maximum(wanted.sum(axis=1), LEAST))[:, None]
+        wanted *= now.sum(axis=0) / np.maximum(wanted.sum(axis=0), LEAST)
+    moved: Floats = table * (wanted / np.maximum(now, LEAST))[first][:, second]
     return moved
 
 
@@ -294,7 +294,7 @@ def _balanced(joint: Floats, alone: Floats, rounds: int = 20) -> Floats:
     scale = np.ones(len(alone))
     for _ in range(rounds):
         held = scale * (joint @ scale)
-        scale = scale * np.sqrt(alone / np.maximum(held, _LEAST * alone.sum()))
+        scale = scale * np.sqrt(alone / np.maximum(held, LEAST * alone.sum()))
     balanced: Floats = joint * np.outer(scale, scale)
     return balanced
 
@@ -305,7 +305,7 @@ def sibling_prior(mixture: Mixture, types: Types, place: Place, above: Integers,
     several = np.flatnonzero(number > 1)
     spread = np.zeros((len(mixture.weights), types.count))
     spread[np.arange(len(types.group)), types.group] = 1.0
-    for part in block_slices(len(several), _PARENTS):
+    for part in block_slices(len(several), PARENTS):
         own = posterior(mixture, place.before, above[:, several[part]]) @ spread
         prior += own.T @ own
     return prior / max(1, len(number))
@@ -462,7 +462,7 @@ def drawn_records(
     `above` are the atoms of the columns before it, (columns, parents), `number` how many records each parent has;
     `after` is where the columns of siblings begin, and `never` the atom of each column that no record has.
     """
-    mixture = _without(mixture, place, never)
+    mixture = without(mixture, place, never)
     law = None
     if siblings:
         types = Types.of(mixture, place, generator)
@@ -474,13 +474,13 @@ def drawn_records(
     return _placed(records, mixture, place, above, number, wanted, generator)
 
 
-def _without(mixture: Mixture, place: Place, never: Sequence[int | None]) -> Mixture:
+def without(mixture: Mixture, place: Place, never: Sequence[int | None]) -> Mixture:
     """The mixture of records that are there: none has the atom that stands for no record."""
     columns = list(mixture.columns)
     for column, atom in zip(place.columns, never, strict=True):
         if atom is not None:
             own = columns[column].copy()
-            own[:, atom] = _LEAST
+            own[:, atom] = LEAST
             columns[column] = own / own.sum(axis=1, keepdims=True)
     return dataclasses.replace(mixture, columns=tuple(columns))
 
@@ -542,7 +542,7 @@ def _having_records(mixture: Mixture, place: Place, number: Integers) -> Floats:
     """The chance that a parent of each component has records: (M,)."""
     if place.number is None or number.all():
         return np.ones(len(mixture.weights))
-    return np.maximum(1.0 - mixture.columns[place.number][:, 0], _LEAST)
+    return np.maximum(1.0 - mixture.columns[place.number][:, 0], LEAST)
 
 
 def _cells(mixture: Mixture, columns: Sequence[int], atoms: Integers) -> Integers:

@@ -1,4 +1,4 @@
-"""What was counted of persons with records: blocks of paths, and of pairs of records of one parent."""
+"""What was counted of persons with records: blocks of paths, and of pairs and ends of the records of one parent."""
 
 import math
 from collections.abc import Iterator
@@ -23,7 +23,9 @@ class NoisyBags(Measured):
     """Noisy counts of `paths`, as of a table of the flat schema, and then of `siblings`.
 
     A block of siblings is of two columns: one of a record, and one of another record of the same parent; the columns of
-    these others follow all others. The last cell of such a column holds the records that have no sibling.
+    these others follow all others. The last cell of such a column holds the records that have no sibling. Of records
+    in sequence the other one is the next, and the last cell the end; blocks of one column are of the first and the last
+    record of each parent.
     """
 
     paths: NoisyBlocks
@@ -89,8 +91,8 @@ class NoisyBags(Measured):
             raise ParameterError("there are no declared tables.")
         for block in self.siblings:
             block.check(domain.counted)
-            columns = block.block.columns
-            if len(columns) != 2 or not columns[0] < len(domain.sizes) <= columns[1] or block.block.ramps:
+            beside = [column >= len(domain.sizes) for column in block.block.columns]
+            if beside not in ([False, True], [True]) or block.block.ramps:
                 raise ParameterError("a table of siblings is of other columns than a record's and another record's.")
 
     def check_shares(self, total: Loss) -> None:
@@ -114,8 +116,8 @@ class NoisyBags(Measured):
         if self.siblings:
             noise = sorted(block.deviation for block in self.siblings)
             yield (
-                f"{len(noise):,} tables of two records of one parent were measured. The noise of a count has a "
-                f"standard deviation of {noise[0]:.3g} to {noise[-1]:.3g} persons."
+                f"{len(noise):,} tables of two records of one parent, or of the first or last one, were measured. The "
+                f"noise of a count has a standard deviation of {noise[0]:.3g} to {noise[-1]:.3g} persons."
             )
 
     @property

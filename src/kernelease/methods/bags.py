@@ -16,6 +16,7 @@ from kernelease.fit.mixtures.maps import maps_of
 from kernelease.fit.mixtures.mixture import Mixture, bounds_of, kept
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.fit.records import drawn_records
+from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Counts
@@ -23,14 +24,14 @@ from kernelease.measured.looks import laid_columns
 from kernelease.measured.measured import Measured
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
-from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, pair_cells, with_share
+from kernelease.methods.interactions.pairs import MOST_PAIR_NUMBERS, PAIR_POWER, pair_cells, with_share
 from kernelease.methods.interactions.rounds import FITTING, fit_workload
 from kernelease.methods.interactions.singles import Noise, width
 from kernelease.methods.method import Context, Method
 from kernelease.privacy.accounting import Privacy
 from kernelease.progress import SILENT, Progress
 from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import Place, Tables
+from kernelease.relational.schema import Place, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.decode import Decoder, density_slopes, lawful_flags
@@ -120,52 +121,79 @@ def sibling_blocks(
 ) -> tuple[Block, ...]:
     """Of each table of records, every pair of columns of two records; where these are too faint, each with its own.
 
-    Cells hold so many records, by what is known of single columns, that pairs of them can be seen.
+    Cells hold so many records, by what is known of single columns, that pairs of them can be seen. Of records in
+    sequence the other one is the next, and columns of the first and the last record are counted, too.
     """
     if share == 0.0:
         return ()
-    distributions = [one.distribution for one in one_ways(paths)]
-    after, starts = len(tables.flat), {}
-    for number, place in enumerate(tables.places[1:], 1):
-        starts[number] = after
-        after += len(place.columns)
-    each = share * _ROUNDING / len(starts)
+    alone = [one.distribution for one in one_ways(paths)]
+    each = share * _ROUNDING / (len(tables.places) - 1)
     return tuple(
         block
-        for number, start in starts.items()
-        for block in _of_one(columns, tables.places[number], start, distributions, paths.rows, each, noise)
+        for number in range(1, len(tables.places))
+        for block in _of_one(columns, tables, number, alone, paths.rows, each, noise)
     )
 
 
 def _of_one(
     columns: Sequence[Column],
-    place: Place,
-    start: int,
+    tables: Tables,
+    number: int,
     distributions: Sequence[Floats],
     rows: float,
     share: float,
     noise: Noise,
 ) -> tuple[Block, ...]:
-    own = [columns[column] for column in place.columns]
-    alone = [distributions[column] for column in place.columns]
-    every = list(itertools.combinations_with_replacement(range(len(own)), 2))
+    places, (which, *ends) = tables.places[number].columns, tables.tables[number].beside
+    own, alone = [columns[place] for place in places], [distributions[place] for place in places]
+    never = [bool(ends) and not column.nullable for column in tables.tables[number].schema]
+    if ends:
+        every = list(itertools.product(range(len(own)), repeat=2))
+    else:
+        every = list(itertools.combinations_with_replacement(range(len(own)), 2))
     for pairs in (every, [(one, one) for one in range(len(own))]):
-        if noise(share / len(pairs)) > FAINT * rows:
+        most = len(pairs) + len(ends) * len(own)
+        if noise(share / most) > FAINT * rows:
             continue
-        cells = pair_cells(own, alone, rows=rows, share=share, noise=noise, most=len(pairs))
+        cells = pair_cells(own, alone, rows=rows, share=share, noise=noise, most=most)
+        cells = [_null_apart(groups) if apart else groups for groups, apart in zip(cells, never, strict=True)]
         wide = [(one, other) for one, other in pairs if min(width(cells[one]), width(cells[other])) > 1]
         if not wide:
             continue
         blocks = [
             Counts(
-                columns=(place.columns[one], start + other),
-                groups=(cells[one], np.append(cells[other], width(cells[other]))),
-                share=float(width(cells[one]) * width(cells[other])) ** 0.25,
+                columns=(places[one], tables.place_beside(places[other], which)),
+                groups=(cells[one], _with_none(cells[other], never[other])),
+                share=float(width(cells[one]) * width(cells[other])) ** PAIR_POWER,
             )
             for one, other in wide
         ]
+        blocks += [
+            Counts(
+                columns=(tables.place_beside(places[one], end),),
+                groups=(_with_none(cells[one], never[one]),),
+                share=float(width(cells[one])) ** PAIR_POWER,
+            )
+            for end in ends
+            for one in range(len(own))
+            if width(cells[one]) > 1
+        ]
         return with_share(blocks, share)
     return ()
+
+
+def _null_apart(cells: Integers) -> Integers:
+    """The same cells, the last of which has NULL alone: paths that have no record."""
+    others = np.unique(cells[:-1], return_inverse=True)[1]
+    return np.append(others, width(others))
+
+
+def _with_none(cells: Integers, never: bool) -> Integers:
+    """The cells of a column of another record: one more where there is none.
+
+    Where no record is NULL, which has the last cell alone, that cell is free for it.
+    """
+    return np.append(cells, width(cells) - never)
 
 
 # --------------------
@@ -197,7 +225,6 @@ class FittedBags:
         keys: list[Integers] = []
         made: dict[str, pa.Table] = {}
         ancestors: list[dict[int, Integers]] = []  # of each table, the columns before its records'
-        start = len(tables.flat)
         for place, table in zip(tables.places, tables.tables, strict=True):
             if place.parent is None:
                 own, owner = {c: codes[c] for c in (*place.columns, *tables.numbers_of(table.name))}, None
@@ -206,30 +233,60 @@ class FittedBags:
                 above = ancestors[place.parent]
                 number = self._number(tables, place, above, generator)
                 owner = np.repeat(np.arange(len(number)), number)
-                blocks = [b for b in self.measured.siblings if b.block.columns[0] in place.columns]
                 wanted_columns = (*place.columns, *tables.numbers_of(table.name))
                 within = Place(columns=wanted_columns, parent=place.parent, number=place.number, before=place.before)
-                drawn = drawn_records(
-                    mixture,
-                    within,
-                    np.stack([above[c] for c in place.before]),
-                    number,
-                    blocks,
-                    after=start,
-                    rows=paths.rows,
-                    never=[_never(domain, table.name, c) for c in wanted_columns],
-                    generator=generator,
-                )
+                before = np.stack([above[c] for c in place.before])
+                never = [_never(domain, table.name, c) for c in wanted_columns]
+                drawn = self._records(tables, table, within, mixture, before, number, never, generator)
                 own = dict(zip(wanted_columns, drawn, strict=True))
                 size = len(owner)
                 own |= {c: above[c][owner] for c in place.before}
-                start += len(place.columns)
-            ancestors.append(own)
             rows = _decoded(domain.schema_of(table.name), np.stack([own[c] for c in place.columns], axis=1), generator)
+            if table.order is not None and owner is not None:
+                rows, moved = _in_sequence(rows, domain.schema_of(table.name), table.order, owner)
+                own = {c: codes[moved] for c, codes in own.items()}
+            ancestors.append(own)
             parent = None if owner is None or place.parent is None else keys[place.parent][owner]
             keys.append(np.arange(1, size + 1))
             made[table.name] = _with_keys(rows, table.key, keys[-1], table.foreign_key, parent)
         return made
+
+    def _records(
+        self,
+        tables: Tables,
+        table: TableOfRecords,
+        place: Place,
+        mixture: Mixture,
+        above: Integers,
+        number: Integers,
+        never: Sequence[int | None],
+        generator: np.random.Generator,
+    ) -> Integers:
+        """Atoms of a table's records, the parents' in turn."""
+        rows, known = self.measured.paths.rows, dict(enumerate(tables.beside, len(tables.flat)))
+        own = [
+            (block, *known[block.block.columns[-1]])
+            for block in self.measured.siblings
+            if known[block.block.columns[-1]][0] in place.columns
+        ]
+        if table.order is None:
+            after = min((at for at, (column, _) in known.items() if column in place.columns), default=0)
+            blocks = [block for block, _, _ in own]
+            return drawn_records(
+                *(mixture, place, above, number, blocks), after=after, rows=rows, never=never, generator=generator
+            )
+        at = place.columns.index
+        counted = [
+            Counted.of(at(one.block.columns[0]) if which == "next" else None, at(column), one, rows)
+            for one, column, which in own
+            if which in ("next", "first")
+        ]
+        cells = {at(column): one.block.groups[-1][:-1] for one, column, _ in own}
+        sequence = SequenceBlocks(blocks=tuple(counted), cells=cells)
+        order = table.schema.names.index(table.order)
+        return drawn_sequences(
+            *(mixture, place, above, number, sequence), order=order, never=never, generator=generator
+        )
 
     def _number(
         self, tables: Tables, place: Place, above: dict[int, Integers], generator: np.random.Generator
@@ -272,6 +329,22 @@ def _decoded(schema: Schema, codes: Integers, generator: np.random.Generator) ->
     place = np.arange(len(codes))
     place[~lawful] = generator.choice(np.flatnonzero(lawful), int((~lawful).sum()))
     return table.take(pa.array(place)).combine_chunks()
+
+
+def _in_sequence(rows: pa.Table, schema: Schema, order: str, owner: Integers) -> tuple[pa.Table, Integers]:
+    """Each parent's rows in the declared order; and where each of them was.
+
+    Within a cell of the ordering column its values change rows, and rows stay where they are: so steps are kept. Where
+    that breaks a rule, and where something is computed of it, whole rows change places.
+    """
+    ranked = np.lexsort((sequence_keys(schema.column(order), rows.column(order)), owner))
+    if schema.derived or any(column.null_when for column in schema):
+        return rows.take(pa.array(ranked)).combine_chunks(), ranked
+    place, stay = schema.order.index(order), np.arange(len(owner))
+    sorted_values = rows.set_column(place, rows.schema.field(place), rows.column(order).take(pa.array(ranked)))
+    broken = np.isin(owner, owner[~lawful_flags(schema, sorted_values)])
+    chosen = pa.array(np.where(broken, len(owner) + ranked, stay))
+    return pa.concat_tables([sorted_values, rows]).take(chosen).combine_chunks(), np.where(broken, ranked, stay)
 
 
 def _with_keys(

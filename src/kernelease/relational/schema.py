@@ -26,7 +26,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +37,7 @@ from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer
 from kernelease.table.expressions.logic import parse
+from kernelease.table.reading import instants_in, numbers_in
 from kernelease.table.schema import NEIGHBOURS, Schema
 from kernelease.table.toml import locate, toml_key, toml_value
 
@@ -44,6 +45,8 @@ MOST_TABLES = 16  # limit: of one release: each has its own file in a bundle
 DEEPEST = 3  # limit: a root, its records, and their records
 MOST_RECORDS = 1000  # limit: per parent: a person's weight of 720,720 is shared out among all of its paths
 WEIGHT = 720_720  # what a person weighs in all: the least common multiple of 1 … 16. convention
+
+Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
 
 _CELLS = 60  # limit: of a number of records: whoever has hundreds is counted in cells
 
@@ -95,7 +98,8 @@ class TableOfRecords:
 
     `key` is the column of the source that names its rows, and that records of other tables refer to; `foreign_key` the
     column that names the parent's row. Neither is released as it is: synthetic rows have keys of their own. Of more
-    than `max_rows` records of one parent, the first by `order` are kept, or by a keyed hash of their content.
+    than `max_rows` records of one parent, the first by `order` are kept, or by a keyed hash of their content. Records
+    with an `order` are sequences: steps from one to the next are counted.
     """
 
     schema: Schema
@@ -112,9 +116,9 @@ class TableOfRecords:
         return self.schema.name
 
     @property
-    def released_key(self) -> str | None:
-        """The name of the key of released rows."""
-        return self.key
+    def beside(self) -> tuple[Which, ...]:
+        """The records that are counted beside each of its own: any other one; in a sequence, the one that follows."""
+        return ("sibling",) if self.order is None else ("next", "first", "last")
 
     def to_dict(self) -> dict[str, Any]:
         """The table as JSON can hold it."""
@@ -180,19 +184,28 @@ class Tables:
         return tuple(self.flat.names.index(f"{name}.{one}") for one in names)
 
     @property
-    def siblings(self) -> tuple[int, ...]:
-        """The flat columns of records, in the order in which those of another record of the same parent follow them."""
-        return tuple(column for place in self.places[1:] for column in place.columns)
+    def beside(self) -> tuple[tuple[int, Which], ...]:
+        """Columns of other records of the same parent, which follow the flat ones: of which column, which record."""
+        return tuple(
+            (column, which)
+            for place, table in zip(self.places[1:], self.tables[1:], strict=True)
+            for which in table.beside
+            for column in place.columns
+        )
+
+    def place_beside(self, column: int, which: Which) -> int:
+        """The place of such a column among all that are counted."""
+        return len(self.flat) + self.beside.index((column, which))
 
     @property
     def counted(self) -> tuple[int, ...]:
-        """Atoms of each column that is counted: the flat ones, then those of siblings, with one more for none."""
+        """Atoms of each column that is counted: the flat ones, then those of other records, with one more for none."""
         return self.counted_with(self.flat.columns)
 
     def counted_with(self, columns: Sequence[Column]) -> tuple[int, ...]:
         """The same where these are the flat columns, in other cells."""
         sizes = tuple(column.size for column in columns)
-        return (*sizes, *(sizes[column] + 1 for column in self.siblings))
+        return (*sizes, *(sizes[column] + 1 for column, _ in self.beside))
 
     @property
     def unit_in_words(self) -> str:
@@ -266,6 +279,17 @@ class Tables:
             for one in table.aggregates:
                 parts.append(_section(f"{head}.columns.{toml_key(one.name)}", {"aggregate": one.text, "max": one.max}))
         return "\n".join(parts)
+
+
+def sequence_keys(column: Column, cells: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """What sorts records by a column: numbers and instants as they are, else codes; what is missing comes last: (n,).
+
+    >>> sequence_keys(Integer(name="year", min=0, max=9), pa.array(["7", None, "2"])).tolist()
+    [7.0, nan, 2.0]
+    """
+    if column.family == "number":
+        return numbers_in(cells)
+    return instants_in(cells) if column.family == "time" else column.encode(cells)
 
 
 def is_tables(text: str) -> bool:

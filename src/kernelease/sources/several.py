@@ -15,7 +15,7 @@ from kernelease.exact.encode import NarrowColumn, finer_columns
 from kernelease.exact.private import EncodedRows, Private
 from kernelease.exact.rows import PrivateRows, PrivateTable
 from kernelease.measured.looks import ticked
-from kernelease.relational.schema import WEIGHT, Aggregate, TableOfRecords, Tables
+from kernelease.relational.schema import WEIGHT, Aggregate, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared
 from kernelease.sources.partitioned import Partitioned
@@ -112,10 +112,10 @@ class _Persons(Private):
         bags, tables = cast("Bags", self._bags), self._tables
         columns = [self._column(column) for column in flat]
         if self._is_whole(flat):
-            for place in tables.siblings:
+            for place, which in tables.beside:
                 column = flat.columns[place]
                 own = self._column(column)
-                columns.append(PathColumn(own.table, own.codes, column.size, sibling=True))
+                columns.append(PathColumn(own.table, own.codes, column.size, which=which))
         columns += [self._column(column) for column in finer_columns(flat).values()]
         return bags.paths(columns)
 
@@ -157,8 +157,7 @@ class _Persons(Private):
         for place, table, source in zip(self._tables.places, self._tables.tables, self._sources, strict=True):
             columns = [self._tables.flat.columns[column] for column in place.columns]
             self._records.append(_Read.of(source, table, columns, keys))
-            order = None if table.order is None else table.schema.names.index(table.order)
-            shapes.append(Shape(parent=place.parent, max_rows=table.max_rows or 1, order=order))
+            shapes.append(Shape(parent=place.parent, max_rows=table.max_rows or 1))
         records = [one.records for one in self._records]
         self._bags = Bags(records, shapes, total=WEIGHT, seed=self._seed)
 
@@ -187,6 +186,7 @@ class _Read(Private):
         laid = [place for place, column in enumerate(columns) if _needs_numbers(column)]
         codes: list[list[Any]] = [[np.empty(0, dtype=np.uint8)] for _ in columns]
         raw: dict[int, list[Any]] = {place: [np.empty(0)] for place in laid}
+        order: list[Any] = []
         own: list[Any] = [np.empty(0, dtype=np.int64)]
         parent: list[Any] = [np.empty(0, dtype=np.int64)]
         known = keys.setdefault(table.name, Keys())
@@ -195,18 +195,21 @@ class _Read(Private):
                 cells.append(encoder.encode(batch.column(name)))
             for place in laid:
                 raw[place].append(_numbers_in(columns[place], batch.column(names[place])))
+            if table.order is not None:
+                order.append(sequence_keys(columns[names.index(table.order)], batch.column(table.order)))
             if table.key is not None:
                 own.append(known.number(batch.column(table.key), new=True))
             if table.parent is not None and table.foreign_key is not None:
                 parent.append(keys[table.parent].number(batch.column(table.foreign_key), new=False))
         number, refers = np.concatenate(own), np.concatenate(parent)
         joined = [np.concatenate(cells) for cells in codes]
+        come = np.concatenate(order) if order else None
         if table.parent is None:
             records = Records(joined, number, number)
         elif table.key is None:
-            records = Records(joined, refers)
+            records = Records(joined, refers, order=come)
         else:
-            records = Records(joined, refers, number, known.digests(number))
+            records = Records(joined, refers, number, known.digests(number), come)
         return cls(columns, records, {place: _joined(parts) for place, parts in raw.items()})
 
 

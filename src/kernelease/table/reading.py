@@ -278,6 +278,9 @@ def is_instant(kind: pa.DataType) -> bool:
     return bool(pa.types.is_date(kind) or pa.types.is_timestamp(kind))
 
 
+_NEVER = 2**62  # microseconds: later than all instants that can be read
+
+
 def read_instants(array: pa.Array, unit: int, low: int, high: int) -> tuple[Integers, Flags | None]:
     """Every cell in units since 1970-01-01 UTC, rounded down and clamped to [low, high]; and which are no instants.
 
@@ -294,6 +297,28 @@ def read_instants(array: pa.Array, unit: int, low: int, high: int) -> tuple[Inte
         ticks = through_distinct(as_bytes(array), _parse_instants)
         return _rescale(ticks, MICROSECOND, unit, low, high), ticks == _UNPARSABLE
     return np.full(len(array), low, dtype=np.int64), np.ones(len(array), dtype=bool)
+
+
+def instants_in(array: pa.Array | pa.ChunkedArray) -> Integers:
+    """Every cell of an array of any type in microseconds since 1970-01-01 UTC; the latest there is where it is none.
+
+    >>> instants_in(pa.array(["1970-01-01", None, "x"]).dictionary_encode()).tolist()
+    [0, 4611686018427387904, 4611686018427387904]
+    """
+    if isinstance(array, pa.ChunkedArray):
+        return np.concatenate([np.empty(0, dtype=np.int64), *(instants_in(chunk) for chunk in array.chunks)])
+    kind = array.type
+    if isinstance(kind, pa.BaseExtensionType):
+        return instants_in(array.storage)
+    if pa.types.is_run_end_encoded(kind):
+        return instants_in(pc.run_end_decode(array))
+    if pa.types.is_dictionary(kind):
+        known = np.append(instants_in(array.dictionary), _NEVER)
+        return np.asarray(known[np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))])
+    ticks, absent = read_instants(array, MICROSECOND, -_NEVER, _NEVER)
+    if absent is not None:
+        ticks = np.where(absent, _NEVER, ticks)
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), _NEVER, ticks) if array.null_count else ticks
 
 
 def _rescale(ticks: Integers, source: int, unit: int, low: int, high: int) -> Integers:
