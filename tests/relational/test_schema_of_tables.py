@@ -71,7 +71,8 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
     ('constraints = ["age >= 0"]', 'constraints = ["agee >= 0"]', 21, "agee"),
     ("max = 99", "max = -1", 26, "age"),
     ('type = "integer"', 'type = "integre"', 24, "Did you mean integer?"),
-    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 29, "not part of this version"),
+    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 29, "beside a schema file"),
+    ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\nmax_rows = 3\n[tables.visits]\n', 30, "is public"),
     ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 29, "not part of this version"),
     ('type = "boolean"', 'aggregate = "count(people)"', 33, "and max, a whole number"),
     ("count(people, age > 64)", "sum(people, age)", 11, "must be"),
@@ -145,3 +146,65 @@ def test_strangers_aggregates_are_refused(given) -> None:
     document["tables"][0]["aggregates"] = given
     with pytest.raises(SchemaError, match="table 'homes'"):
         Tables.from_dict(document)
+
+
+BOOK = "product,kind,price,fresh\nA,food,1.5,true\nB,food,2,false\nC,tool,10,false\n"
+SHOP = """\
+[unit]
+table = "people"
+[tables.people]
+key = "person"
+[tables.people.columns.sex]
+type = "category"
+values = ["f", "m"]
+[tables.purchases]
+parent = "people"
+foreign_key = "person"
+max_rows = 4
+[tables.purchases.columns.product]
+type = "category"
+codebook = "products"
+nullable = true
+[tables.products]
+public = "products.csv"
+key = "product"
+"""
+
+
+def test_a_code_book_says_what_follows_from_its_keys(tmp_path) -> None:
+    """Its keys are the column's values, its other columns are computed: none of them is read, or measured."""
+    (tmp_path / "products.csv").write_text(BOOK)
+    (tmp_path / "shop.toml").write_text(SHOP)
+    tables = Tables.load(tmp_path / "shop.toml")
+    assert tables.names == ("people", "purchases")
+    assert tables.flat.names == ("people.sex", "people.purchases", "purchases.product")
+    kinds = {one.name: one.type for one in tables.flat.derived}
+    named = ("kind", "price", "fresh")
+    assert kinds == dict(
+        zip((f"purchases.product_{one}" for one in named), ("category", "number", "boolean"), strict=True)
+    )
+    assert Tables.parse(tables.to_toml()) == tables
+    assert same_after_saving(tables)
+    (tmp_path / "shop.toml").write_text(SHOP.replace("nullable = true", 'other = "?"'))
+    assert Tables.load(tmp_path / "shop.toml").flat.structure.columns[0].nullable
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "book", "line", "words"),
+    [
+        ('table = "people"', 'table = "products"', BOOK, 2, "nobody to protect"),
+        ('codebook = "products"\n', 'values = ["A"]\n', BOOK, 16, "no column refers to it"),
+        ('key = "product"', 'key = "kind"', BOOK, 17, "'food' is in the code book more than once"),
+        ('key = "product"', 'key = "code"', BOOK, 18, "it has product, kind, price, fresh"),
+        ('key = "product"', 'max_rows = "product"', BOOK, 18, "is public, and has no 'max_rows'"),
+        ("products.csv", "product.csv", BOOK, 17, "can't be read as CSV"),
+        ('key = "product"', 'key = "product"', "product\n", 17, "needs a header"),
+    ],
+)
+def test_mistakes_with_code_books_are_told_with_their_line(tmp_path, old, new, book, line, words) -> None:
+    (tmp_path / "products.csv").write_text(book)
+    (tmp_path / "shop.toml").write_text(SHOP.replace(old, new))
+    with pytest.raises(SchemaError) as caught:
+        Tables.load(tmp_path / "shop.toml")
+    assert words in str(caught.value)
+    assert str(caught.value).startswith(f"shop.toml, line {line}:"), str(caught.value)

@@ -268,7 +268,9 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
             values = rows[table_name].column(column).combine_chunks()
         place = at[table_name]
         columns.append(values.take(pa.array(np.maximum(place, 0), mask=place < 0)))
-    flat = pa.Table.from_arrays(columns, schema=tables.flat.arrow_schema())
+    declared = tables.flat.arrow_schema()
+    flat = pa.Table.from_arrays(columns, schema=pa.schema([declared.field(name) for name in tables.flat.names]))
+    flat = tables.flat.structure.complete(flat).select(tables.flat.order).cast(declared)
     return flat.append_column(TableDomain(tables.flat).weight_name, pa.array(weight))
 
 

@@ -33,9 +33,11 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.errors import ParameterError, SchemaError, nearest
+from kernelease.relational.books import read_books
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer
+from kernelease.table.derived import Determined
 from kernelease.table.expressions.logic import parse
 from kernelease.table.reading import instants_in, numbers_in
 from kernelease.table.schema import NEIGHBOURS, Schema
@@ -52,7 +54,7 @@ _CELLS = 60  # limit: of a number of records: whoever has hundreds is counted in
 
 _UNIT_KEYS = ("table", "name", "neighbours", "confirmed")
 _TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "constraints", "source", "columns")
-_LATER = ("public", "owner")  # named so that whoever tries them is told
+_LATER = ("owner",)  # named so that whoever tries it is told
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 _COUNT = re.compile(r"\s*count\(\s*([a-z][a-z0-9_]*)\s*(?:,\s*(\S.*?)\s*)?\)\s*", re.DOTALL)
 
@@ -324,6 +326,9 @@ def _from_toml(data: Mapping[str, Any], folder: Path | None) -> Tables:
                 f"[unit]: unknown key {key!r}; known are {', '.join(_UNIT_KEYS)}.{hint}", path=("unit", key)
             )
     root = unit.get("table")
+    bodies, books = read_books(bodies, folder)
+    if root in books:
+        raise SchemaError(f"[unit]: table {root!r} is public: there is nobody to protect.", path=("unit", "table"))
     if not isinstance(root, str) or root not in bodies:
         told = "needs table, the table whose rows are persons" if root is None else f"there is no table {root!r}"
         hint = nearest(root, bodies) if isinstance(root, str) else ""
@@ -429,7 +434,7 @@ def _check_known(name: str, body: Mapping[str, Any]) -> None:
     """Refuse keys that there are not, and those that are not there yet."""
     for key in body:
         if key in _LATER:
-            raise _wrong(name, key, f"{key} is not part of this version. Join what is public to a table beforehand.")
+            raise _wrong(name, key, f"{key} is not part of this version. Leave one of the two keys out.")
         if key not in _TABLE_KEYS:
             raise _wrong(
                 name, key, f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{nearest(key, _TABLE_KEYS)}"
@@ -561,8 +566,25 @@ def _flatten(tables: Tables) -> tuple[Schema, tuple[Place, ...]]:
         for one in table.aggregates:
             numbers[f"{table.name}.{one.name}"] = len(columns)
             columns.append(_number(f"{table.name}.{one.name}", one.max, nullable=table.parent is not None))
-    flat = Schema(tuple(columns), name=tables.name, neighbours=tables.neighbours, confirmed=tables.confirmed)
+    derived = [_derived_in_path(table, one) for table in tables.tables for one in _determined(table.schema)]
+    flat = Schema(
+        tuple(columns),
+        name=tables.name,
+        neighbours=tables.neighbours,
+        confirmed=tables.confirmed,
+        derived=tuple(derived),
+    )
     return flat, tuple(places)
+
+
+def _determined(schema: Schema) -> list[Determined]:
+    """What one measured column of a table determines: it can be asked about where that is."""
+    return [one for one in schema.derived if isinstance(one, Determined) and one.determined_by in schema.names]
+
+
+def _derived_in_path(table: TableOfRecords, one: Determined) -> Determined:
+    by = f"{table.name}.{one.determined_by}"
+    return dataclasses.replace(one, name=f"{table.name}.{one.name}", determined_by=by, null_when=None)
 
 
 def _number(name: str, most: int, *, nullable: bool) -> Column:

@@ -400,12 +400,12 @@ def _read(name: str, body: Any, folder: Path | None) -> Any:
     key = "values" if by is None else "mapping"
     if key in rest:
         raise _error(name, f"codebook has the {key}. Remove one of the two.")
-    lines = _lines(name, body[KEY], folder)
+    lines = book_lines(name, body[KEY], folder)
     mine = _column(name, lines, name)
     if by is None:
         return _listed(name, rest, lines, mine)
     pairs = _told_once(name, _column(name, lines, str(by)), mine)
-    return {**rest, key: {code: _typed(name, rest.get("type"), value) for code, value in pairs.items()}}
+    return {**rest, key: {code: typed_cell(name, rest.get("type"), value) for code, value in pairs.items()}}
 
 
 def _listed(name: str, body: dict[str, Any], lines: list[list[str]], mine: list[str]) -> dict[str, Any]:
@@ -424,7 +424,8 @@ def _told_once(name: str, codes: list[str], values: list[str]) -> dict[str, str]
     return pairs
 
 
-def _lines(name: str, given: object, folder: Path | None) -> list[list[str]]:
+def book_lines(name: str, given: object, folder: Path | None) -> list[list[str]]:
+    """The lines of a code book, its header first, each of as many cells; or a `SchemaError`."""
     if folder is None:
         raise _error(name, "a code book lies beside a schema file: load the schema from its file.")
     if not isinstance(given, str) or Path(given).name != given:
@@ -446,7 +447,7 @@ def _column(name: str, lines: list[list[str]], wanted: str) -> list[str]:
     return [line[place] for line in lines[1:]]
 
 
-def _typed(name: str, tag: object, text: str) -> str | int | float | bool:
+def typed_cell(name: str, tag: object, text: str) -> str | int | float | bool:
     """A cell as its column's type has it; categories are text."""
     try:
         if tag == "integer":
