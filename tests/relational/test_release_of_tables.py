@@ -266,7 +266,7 @@ def test_columns_of_a_code_book_follow_from_released_keys(tmp_path) -> None:
     town = 'type = "category"\nvalues = ["a", "b", "c"]'
     schema = SCHEMA.replace(town, 'type = "category"\ncodebook = "towns"\nnullable = true')
     (tmp_path / "homes.toml").write_text(schema + '[tables.towns]\npublic = "towns.csv"\nkey = "town"\n')
-    data = generated(1000)
+    data = generated(400)
     data["homes"].loc[:9, "town"] = "nowhere"
     options = {"schema": tmp_path / "homes.toml", "privacy": (4.0, 1e-6), "noise": ke.SeededNoise(1), "fast": True}
     release = ke.release(data, **options, out=tmp_path / "out")
@@ -274,6 +274,6 @@ def test_columns_of_a_code_book_follow_from_released_keys(tmp_path) -> None:
     assert homes[["town", "town_state", "town_people"]].dropna().drop_duplicates().shape[0] <= 3
     assert set(homes.dropna().town_state[homes.town == "c"]) == {"south"}
     north = (data["homes"].town.isin(["a", "b"])).mean()
-    assert release.probability("homes.town_state = 'north'").value == pytest.approx(north, abs=0.05)
+    assert release.probability("homes.town_state = 'north'").value == pytest.approx(north, abs=0.1)
     assert set(release.mean("people.age", by="homes.town_state")) >= {"north", "south"}
     assert [one.check for one in ke.verify(tmp_path / "out") if not one.holds] == ["noise"]

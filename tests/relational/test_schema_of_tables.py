@@ -73,7 +73,7 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
     ('type = "integer"', 'type = "integre"', 24, "Did you mean integer?"),
     ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\n[tables.visits]\n', 29, "beside a schema file"),
     ("[tables.visits]\n", '[tables.codes]\npublic = "codes.csv"\nmax_rows = 3\n[tables.visits]\n', 30, "is public"),
-    ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 29, "not part of this version"),
+    ("[tables.visits]\n", '[tables.visits]\nowner = "homes"\n', 29, "which of several parents"),
     ('type = "boolean"', 'aggregate = "count(people)"', 33, "and max, a whole number"),
     ("count(people, age > 64)", "sum(people, age)", 11, "must be"),
     ("count(people, age > 64)", "count(visits)", 11, "whose parent is not 'homes'"),

@@ -8,6 +8,7 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -208,9 +209,31 @@ def key_problems(release: TablesRelease) -> list[str]:
                 problems.append(f"a row of {table.parent} has more than {table.max_rows} rows of {table.name}")
             if len(refers) and (np.diff(refers) < 0).any():
                 problems.append(f"the rows of {table.name} are not in the order of their parents")
+            problems += _reference_problems(release, table)
+            problems += _broken_rules(release, table, refers - 1) if not problems else []
             if len(refers) and table.order is not None and not _rises(rows, table, refers):
                 problems.append(f"the rows of {table.name} are not in the order of {table.order}")
     return problems
+
+
+def _reference_problems(release: "TablesRelease", table: TableOfRecords) -> list[str]:
+    """References to other tables than the parent are to rows that are there; NULL where there is none."""
+    problems = []
+    for column, other in table.references:
+        refers, most = release.tables[table.name].rows.column(column), release.tables[other].rows.num_rows
+        known = pc.is_in(refers, value_set=pa.array(np.arange(1, most + 1)))
+        if not (pc.all(known).as_py() in (True, None) if most else refers.null_count == len(refers)):
+            problems.append(f"a row of {table.name} refers to a row of {other} that is not there")
+    return problems
+
+
+def _broken_rules(release: "TablesRelease", table: TableOfRecords, owner: Integers) -> list[str]:
+    """The rules across tables that a row breaks."""
+    if not (rules := release.schema.rules_of(table.name)):
+        return []
+    rows = {name: one.rows for name, one in release.tables.items()}
+    joined = release.schema.with_rows_above(table.name, rows[table.name], owner, rows)
+    return [f"a row of {table.name} breaks the rule {rule.text}" for rule in rules if not rule.holds(joined).all()]
 
 
 def _rises(rows: pa.Table, table: TableOfRecords, owner: Integers) -> bool:

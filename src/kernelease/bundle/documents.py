@@ -53,6 +53,9 @@ def tables_package(name: str, tables: Tables, rows: Mapping[str, tuple[pa.Schema
         if table.parent is not None:
             reference = {"resource": table.parent, "fields": tables.table(table.parent).key}
             keys["foreignKeys"] = [{"fields": table.foreign_key, "reference": reference}]
+            for column, other in table.references:
+                reference = {"resource": other, "fields": tables.table(other).key}
+                keys["foreignKeys"].append({"fields": column, "reference": reference})
         resources.append(_resource(table.name, rows_file(table.name), schema, data, keys))
     return _package(name, headline, resources)
 
@@ -319,8 +322,9 @@ def _data(certificate: Certificate, domain: Domain) -> Lines:
         f"All of it is in schema.json, whose SHA-256 is {hashlib.sha256(domain_document(domain) or b'').hexdigest()}.",
     )
     tables = [table.schema for table in domain.tables.tables] if isinstance(domain, TablesDomain) else [schema]
-    if any(table.constraints for table in tables):
-        rules = "; ".join(_plain(rule.text) for table in tables for rule in table.constraints)
+    across = domain.tables.rules if isinstance(domain, TablesDomain) else ()
+    if texts := [*(rule.text for table in tables for rule in table.constraints), *across]:
+        rules = "; ".join(map(_plain, texts))
         yield from ("", f"Every synthetic row keeps these rules: {rules}.")
 
 

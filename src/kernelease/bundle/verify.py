@@ -367,14 +367,14 @@ def _rows_of_tables(release: TablesRelease) -> Finding:
     assert isinstance(domain, TablesDomain)
     for table in domain.tables.tables:
         rows = release.tables[table.name].rows
-        keys = [key for key in (table.key, table.foreign_key) if key is not None]
+        keys = [*table.keys]
         schema = domain.schema_of(table.name)
         if rows.column_names != [*keys, *schema.order] or any(
             rows.schema.field(key).type != pa.int64() for key in keys
         ):
             problems.append(f"the columns of {table.name} are not its keys and those of the schema, in its order")
             continue
-        if any(rows.column(key).null_count for key in keys):
+        if any(rows.column(key).null_count for key in (table.key, table.foreign_key) if key is not None):
             problems.append(f"a key of {table.name} is NULL")
             continue
         weighted = rows.drop_columns(keys).append_column("(weight)", pa.array(np.ones(rows.num_rows)))

@@ -87,6 +87,7 @@ class Tilts:
     steps: dict[tuple[int, int], Floats]  # of two columns: (cells, cells)
     first: dict[int, Floats]  # (cells,)
     ends: dict[int, Floats]  # (2, cells): where others follow, and where none does
+    alone: dict[int, Floats]  # (numbers, atoms): so that records of parents with as many are what single ones are
 
     @classmethod
     def of(cls, blocks: SequenceBlocks) -> "Tilts":
@@ -96,6 +97,7 @@ class Tilts:
             steps={(one, other): np.ones((blocks.width(one), blocks.width(other))) for one, other in pairs},
             first={own: np.ones(blocks.width(own)) for own in blocks.cells},
             ends={own: np.ones((2, blocks.width(own))) for own in blocks.cells},
+            alone={},
         )
 
     def of_column(self, column: int, before: dict[int, Integers] | None, last: Integers) -> Floats | None:
@@ -192,9 +194,36 @@ class _Drawing:
             records = self.draw(above[:, some], number[some], tilts, generator)
             drawn = [share * table for table in step_tables(self.blocks, records, number[some])]
             variance = [share * float(table.mean()) / len(some) for table in drawn]  # about that of a share
-            if not tilts.move(self.blocks, drawn, variance, 1.0 / math.sqrt(1.0 + turn)):
+            rate = 1.0 / math.sqrt(1.0 + turn)
+            off = tilts.move(self.blocks, drawn, variance, rate)
+            if not self._balance(tilts, records, number[some], self._kinds(above[:, some]), rate) and not off:
                 break
         return tilts
+
+    def _kinds(self, above: Integers) -> Integers:
+        """The atom of each parent's number of records: (n,)."""
+        kinds: Integers = above[self.place.before.index(self.place.number or 0)]
+        return kinds
+
+    def _balance(self, tilts: Tilts, records: Integers, number: Integers, kinds: Integers, rate: float) -> bool:
+        """Move tilts so that records are as the mixture has single ones, up to chance; whether they were not.
+
+        A later record lies further on in the order: without it the records of those who have many would.
+        """
+        off, weight = False, np.repeat(1.0 / number, number) / len(number)
+        of_number = self.mixture.columns[self.place.number or 0]  # (M, numbers)
+        there = np.bincount(kinds, minlength=of_number.shape[1]) / len(kinds)
+        for column, place in enumerate(self.place.columns):
+            wanted: Floats = (of_number * self.mixture.weights[:, None]).T @ self.mixture.columns[place]
+            wanted *= (there / np.maximum(wanted.sum(axis=1), LEAST))[:, None]
+            drawn = np.zeros_like(wanted)
+            np.add.at(drawn, (np.repeat(kinds, number), records[column]), weight)
+            chance = float(wanted.mean()) / len(number)
+            if float(((drawn - wanted) ** 2).mean()) > chance * (1.0 + CHANCE * math.sqrt(2.0 / wanted.size)):
+                before = tilts.alone.get(column, np.ones_like(wanted))
+                tilts.alone[column] = before * _ratio(wanted, drawn, math.sqrt(chance), rate)
+                off = True
+        return off
 
     def _enough(self) -> int:
         """How many parents are drawn, that chance be below noise."""
@@ -218,7 +247,8 @@ class _Drawing:
                 at = begin[parents[some]] + rank
                 before = found[:, at - 1] if rank else None
                 last = (number[parents[some]] == rank + 1).astype(np.int64)
-                found[:, at] = self._next(chances[some], before, last, tilts, generator)
+                kinds = self._kinds(above[:, parents[some]])
+                found[:, at] = self._next(chances[some], before, last, kinds, tilts, generator)
         return found
 
     def _next(
@@ -226,6 +256,7 @@ class _Drawing:
         own: Floats,
         before: Integers | None,
         last: Integers,
+        kinds: Integers,
         tilts: Tilts,
         generator: np.random.Generator,
     ) -> Integers:
@@ -236,6 +267,8 @@ class _Drawing:
         for column in sorted(range(len(found)), key=lambda one: one != self.order):
             q = self.mixture.columns[self.place.columns[column]]
             where = own @ q
+            if column in tilts.alone:
+                where = where * tilts.alone[column][kinds]
             if (tilt := tilts.of_column(column, known, last)) is not None:
                 where = where * tilt[:, cells[column]]
             if (never := self.never[column]) is not None:

@@ -1,12 +1,13 @@
 """Several tables: noisy counts of persons' paths, as of one flat table, and of two records of one parent."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import ClassVar, final
+from typing import ClassVar, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -221,35 +222,56 @@ class FittedBags:
         wanted = max(1, round(paths.rows)) if count is None else count
         mixture = kept(self.mixture, bounds_of(domain.schema.columns, paths))
         flat = maps_of(paths).applied(draw_rows(mixture, wanted, generator), generator)
-        codes: dict[int, Integers] = dict(enumerate(flat))  # of each flat column, for the rows of its own table
-        keys: list[Integers] = []
-        made: dict[str, pa.Table] = {}
-        ancestors: list[dict[int, Integers]] = []  # of each table, the columns before its records'
+        made: dict[str, _Made] = {}
         for place, table in zip(tables.places, tables.tables, strict=True):
             if place.parent is None:
-                own, owner = {c: codes[c] for c in (*place.columns, *tables.numbers_of(table.name))}, None
-                size = wanted
+                own = {c: flat[c] for c in (*place.columns, *tables.numbers_of(table.name))}
+                rows = _decoded(domain.schema_of(table.name), _stacked(own, place), generator)
+                made[table.name] = _Made(_with_keys(rows, table, None), own, np.arange(wanted))
             else:
-                above = ancestors[place.parent]
-                number = self._number(tables, place, above, generator)
-                owner = np.repeat(np.arange(len(number)), number)
-                wanted_columns = (*place.columns, *tables.numbers_of(table.name))
-                within = Place(columns=wanted_columns, parent=place.parent, number=place.number, before=place.before)
-                before = np.stack([above[c] for c in place.before])
-                never = [_never(domain, table.name, c) for c in wanted_columns]
-                drawn = self._records(tables, table, within, mixture, before, number, never, generator)
-                own = dict(zip(wanted_columns, drawn, strict=True))
-                size = len(owner)
-                own |= {c: above[c][owner] for c in place.before}
-            rows = _decoded(domain.schema_of(table.name), np.stack([own[c] for c in place.columns], axis=1), generator)
-            if table.order is not None and owner is not None:
-                rows, moved = _in_sequence(rows, domain.schema_of(table.name), table.order, owner)
-                own = {c: codes[moved] for c, codes in own.items()}
-            ancestors.append(own)
-            parent = None if owner is None or place.parent is None else keys[place.parent][owner]
-            keys.append(np.arange(1, size + 1))
-            made[table.name] = _with_keys(rows, table.key, keys[-1], table.foreign_key, parent)
-        return made
+                made[table.name] = self._made(domain, place, table, mixture, made, generator)
+        return {table.name: _with_references(made, table, generator) for table in tables.tables}
+
+    def _made(
+        self,
+        domain: TablesDomain,
+        place: Place,
+        table: TableOfRecords,
+        mixture: Mixture,
+        made: Mapping[str, "_Made"],
+        generator: np.random.Generator,
+    ) -> "_Made":
+        """The records of one table, whose parents are made."""
+        tables, above = domain.tables, made[str(table.parent)]
+        number = self._number(tables, place, above.codes, generator)
+        owner = np.repeat(np.arange(len(number)), number)
+        wanted = (*place.columns, *tables.numbers_of(table.name))
+        within = Place(columns=wanted, parent=place.parent, number=place.number, before=place.before)
+        before = np.stack([above.codes[c] for c in place.before])
+        never = [_never(domain, table.name, c) for c in wanted]
+        drawn = self._records(tables, table, within, mixture, before, number, never, generator)
+        own, schema = dict(zip(wanted, drawn, strict=True)), domain.schema_of(table.name)
+        rows = _decoded(schema, _stacked(own, place), generator)
+        rules, rows_above = tables.rules_of(table.name), {name: one.rows for name, one in made.items()}
+
+        def lawful(rows: pa.Table, owner: Integers) -> NDArray[np.bool_]:
+            """Whether rows keep all rules, those across tables with the rows that they belong to."""
+            flags = lawful_flags(schema, rows)
+            joined = tables.with_rows_above(table.name, rows, owner, rows_above) if rules else rows
+            for rule in rules:
+                flags &= rule.holds(joined)
+            return flags
+
+        if rules:
+            named = {tables.flat.names.index(n) for rule in rules for n in rule.columns if n in tables.flat.names}
+            kin = [above.codes[c][owner] for c in sorted(named & {*place.before})]
+            rows, moved, stay = _within_rules(rows, _stacked(own, place), schema, lawful, owner, _alike(kin), generator)
+            own, owner = {c: codes[moved] for c, codes in own.items()}, owner[stay]
+        if table.order is not None:
+            rows, moved = _in_sequence(rows, schema, table.order, owner, lawful)
+            own = {c: codes[moved] for c, codes in own.items()}
+        own |= {c: above.codes[c][owner] for c in place.before}
+        return _Made(_with_keys(rows, table, owner + 1), own, above.roots[owner])
 
     def _records(
         self,
@@ -331,7 +353,9 @@ def _decoded(schema: Schema, codes: Integers, generator: np.random.Generator) ->
     return table.take(pa.array(place)).combine_chunks()
 
 
-def _in_sequence(rows: pa.Table, schema: Schema, order: str, owner: Integers) -> tuple[pa.Table, Integers]:
+def _in_sequence(
+    rows: pa.Table, schema: Schema, order: str, owner: Integers, lawful: "Lawful"
+) -> tuple[pa.Table, Integers]:
     """Each parent's rows in the declared order; and where each of them was.
 
     Within a cell of the ordering column its values change rows, and rows stay where they are: so steps are kept. Where
@@ -342,17 +366,97 @@ def _in_sequence(rows: pa.Table, schema: Schema, order: str, owner: Integers) ->
         return rows.take(pa.array(ranked)).combine_chunks(), ranked
     place, stay = schema.order.index(order), np.arange(len(owner))
     sorted_values = rows.set_column(place, rows.schema.field(place), rows.column(order).take(pa.array(ranked)))
-    broken = np.isin(owner, owner[~lawful_flags(schema, sorted_values)])
+    broken = np.isin(owner, owner[~lawful(sorted_values, owner)])
     chosen = pa.array(np.where(broken, len(owner) + ranked, stay))
     return pa.concat_tables([sorted_values, rows]).take(chosen).combine_chunks(), np.where(broken, ranked, stay)
 
 
-def _with_keys(
-    rows: pa.Table, key: str | None, own: Integers, foreign_key: str | None, parent: Integers | None
-) -> pa.Table:
+@final
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """A table that is made: its rows with their keys, atoms of its columns and of those above, and whose it is."""
+
+    rows: pa.Table
+    codes: dict[int, Integers]
+    roots: Integers  # the place of the root's row of each
+
+
+def _stacked(codes: Mapping[int, Integers], place: Place) -> Integers:
+    """The atoms of a table's own columns: (n, columns)."""
+    return np.stack([codes[c] for c in place.columns], axis=1)
+
+
+Lawful: TypeAlias = Callable[[pa.Table, Integers], NDArray[np.bool_]]
+
+
+def _alike(columns: Sequence[Integers]) -> Integers:
+    """Numbers of rows that are alike in all of some columns: (n,)."""
+    together = np.stack(columns) if columns else np.zeros((1, 0), dtype=np.int64)
+    return np.unique(together, axis=1, return_inverse=True)[1].reshape(-1)
+
+
+def _another(alike: Integers, places: Integers, generator: np.random.Generator) -> Integers:
+    """For each of some places, a place that is alike."""
+    ranked = np.argsort(alike, kind="stable")
+    first, last = (np.searchsorted(alike[ranked], alike[places], side=side) for side in ("left", "right"))
+    chosen: Integers = ranked[first + (generator.random(len(places)) * (last - first)).astype(np.int64)]
+    return chosen
+
+
+def _within_rules(
+    rows: pa.Table,
+    codes: Integers,
+    schema: Schema,
+    lawful: Lawful,
+    owner: Integers,
+    alike: Integers,
+    generator: np.random.Generator,
+) -> tuple[pa.Table, Integers, Integers]:
+    """Rows that keep the rules across tables; which record each of them was, and which places are left.
+
+    Where one breaks a rule its values are drawn anew within their cells, then another record takes its place: one whose
+    parents are `alike` in what the rules name, or any. What finds no place beside its parent is left out.
+    """
+    moved = np.arange(len(owner))
+    decoder = Decoder(schema)
+    for turn in range(3 * _AGAIN):
+        broken = np.flatnonzero(~lawful(rows, owner))
+        if not len(broken):
+            break
+        source = broken if turn < _AGAIN else _another(alike if turn < 2 * _AGAIN else 0 * alike, broken, generator)
+        again = decoder.decode(codes[source], generator)
+        good = lawful(again, owner[broken])
+        place = np.arange(len(owner))
+        place[broken[good]] = len(owner) + np.flatnonzero(good)
+        moved[broken[good]] = source[good]
+        rows = pa.concat_tables([rows, again]).take(pa.array(place)).combine_chunks()
+    stay = np.flatnonzero(lawful(rows, owner))
+    return rows.take(pa.array(stay)).combine_chunks(), moved[stay], stay
+
+
+def _with_keys(rows: pa.Table, table: TableOfRecords, parent: Integers | None) -> pa.Table:
     """Keys first: they count from 1, and every reference is to a row that is there."""
-    if foreign_key is not None and parent is not None:
-        rows = rows.add_column(0, pa.field(foreign_key, pa.int64(), False), pa.array(parent))
-    if key is not None:
-        rows = rows.add_column(0, pa.field(key, pa.int64(), False), pa.array(own))
+    if table.foreign_key is not None and parent is not None:
+        rows = rows.add_column(0, pa.field(table.foreign_key, pa.int64(), False), pa.array(parent))
+    if table.key is not None:
+        own = pa.array(np.arange(1, rows.num_rows + 1))
+        rows = rows.add_column(0, pa.field(table.key, pa.int64(), False), own)
+    return rows
+
+
+def _with_references(made: Mapping[str, _Made], table: TableOfRecords, generator: np.random.Generator) -> pa.Table:
+    """The rows of a table, with references to other tables: to a row of the same person where there is one.
+
+    Nothing was measured of them. Where the other table has no row at all they are NULL.
+    """
+    rows, roots = made[table.name].rows, made[table.name].roots
+    for number, (column, other) in enumerate(table.references):
+        theirs = made[other].roots
+        ranked = np.argsort(theirs, kind="stable")
+        first, last = (np.searchsorted(theirs[ranked], roots, side=side) for side in ("left", "right"))
+        among = np.where(last > first, last - first, len(theirs))
+        place = np.where(last > first, first, 0) + (generator.random(len(roots)) * among).astype(np.int64)
+        chosen = pa.array(ranked[place] + 1) if len(theirs) else pa.nulls(len(roots), pa.int64())
+        at = len(table.keys) - len(table.references) + number
+        rows = rows.add_column(at, pa.field(column, pa.int64(), True), chosen)
     return rows

@@ -28,19 +28,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, final
 
-import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.errors import ParameterError, SchemaError, nearest
+from kernelease.errors import SchemaError, nearest
+from kernelease.relational.aggregates import Aggregate, read_aggregates, uncountable
 from kernelease.relational.books import read_books
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer
 from kernelease.table.derived import Determined
-from kernelease.table.expressions.logic import parse
 from kernelease.table.reading import instants_in, numbers_in
-from kernelease.table.schema import NEIGHBOURS, Schema
+from kernelease.table.schema import NEIGHBOURS, Rule, Schema
 from kernelease.table.toml import locate, toml_key, toml_value
 
 MOST_TABLES = 16  # limit: of one release: each has its own file in a bundle
@@ -52,45 +51,9 @@ Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the 
 
 _CELLS = 60  # limit: of a number of records: whoever has hundreds is counted in cells
 
-_UNIT_KEYS = ("table", "name", "neighbours", "confirmed")
-_TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "constraints", "source", "columns")
-_LATER = ("owner",)  # named so that whoever tries it is told
+_UNIT_KEYS = ("table", "name", "neighbours", "confirmed", "rules")
+_TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "owner", "constraints", "source", "columns")
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-_COUNT = re.compile(r"\s*count\(\s*([a-z][a-z0-9_]*)\s*(?:,\s*(\S.*?)\s*)?\)\s*", re.DOTALL)
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Aggregate:
-    """How many records of another table a row has that meet a condition; what is above `max` counts as `max`.
-
-    >>> Aggregate(name="elders", table="persons", condition="age >= 65", max=5).text
-    'count(persons, age >= 65)'
-    """
-
-    name: str
-    table: str
-    condition: str | None
-    max: int
-
-    @property
-    def text(self) -> str:
-        """As a schema declares it."""
-        return f"count({self.table}{'' if self.condition is None else f', {self.condition}'})"
-
-    def columns(self, schema: Schema) -> tuple[str, ...]:
-        """The columns of records in its condition."""
-        return () if self.condition is None else parse(self.condition, schema.columns).columns
-
-    def holds(self, records: pa.Table, schema: Schema) -> NDArray[np.bool_]:
-        """Whether each record is counted: (n,). What is not known does not count."""
-        if self.condition is None:
-            return np.ones(records.num_rows, dtype=np.bool_)
-        return parse(self.condition, schema.columns).holds(records)
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON can hold it."""
-        return {"name": self.name, "aggregate": self.text, "max": self.max}
 
 
 @final
@@ -101,7 +64,9 @@ class TableOfRecords:
     `key` is the column of the source that names its rows, and that records of other tables refer to; `foreign_key` the
     column that names the parent's row. Neither is released as it is: synthetic rows have keys of their own. Of more
     than `max_rows` records of one parent, the first by `order` are kept, or by a keyed hash of their content. Records
-    with an `order` are sequences: steps from one to the next are counted.
+    with an `order` are sequences: steps from one to the next are counted. Of a table with several parents one owns its
+    rows; `references` are the columns that name rows of the others. Nothing of these is read: released rows refer to
+    rows that are there.
     """
 
     schema: Schema
@@ -111,11 +76,28 @@ class TableOfRecords:
     max_rows: int | None = None
     order: str | None = None
     aggregates: tuple[Aggregate, ...] = ()
+    references: tuple[tuple[str, str], ...] = ()  # columns, and the tables that they refer to
 
     @property
     def name(self) -> str:
         """Of the table."""
         return self.schema.name
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """The columns of released rows that come before all others: its key, and those that refer to other tables."""
+        own = [key for key in (self.key, self.foreign_key) if key is not None]
+        return (*own, *(column for column, _ in self.references))
+
+    @property
+    def hanging(self) -> dict[str, Any]:
+        """Where it hangs, as a schema file says it."""
+        body = {key: value for key, value in self.to_dict().items() if key in _TABLE_KEYS[:5]}
+        if self.references:
+            columns, others = zip(*self.references, strict=True)
+            body |= {"parent": [self.parent, *others], "foreign_key": [self.foreign_key, *columns]}
+            body["owner"] = self.parent
+        return body
 
     @property
     def beside(self) -> tuple[Which, ...]:
@@ -125,7 +107,11 @@ class TableOfRecords:
     def to_dict(self) -> dict[str, Any]:
         """The table as JSON can hold it."""
         hangs = {key: getattr(self, key) for key in ("key", "parent", "foreign_key", "max_rows", "order")}
-        declared = {"aggregates": [one.to_dict() for one in self.aggregates]} if self.aggregates else {}
+        declared: dict[str, Any] = {}
+        if self.aggregates:
+            declared["aggregates"] = [one.to_dict() for one in self.aggregates]
+        if self.references:
+            declared["references"] = dict(self.references)
         kept = {key: value for key, value in hangs.items() if value is not None}
         return {**kept, **declared, "table": self.schema.to_dict()}
 
@@ -154,6 +140,7 @@ class Tables:
     name: str
     neighbours: str = "replace-one"
     confirmed: bool | None = None
+    rules: tuple[str, ...] = ()  # across tables: every row keeps them, with the rows that it belongs to
     flat: Schema = dataclasses.field(init=False, repr=False, compare=False)
     places: tuple[Place, ...] = dataclasses.field(init=False, repr=False, compare=False)
 
@@ -178,6 +165,29 @@ class Tables:
             if table.name == name:
                 return table
         raise SchemaError(f"There is no table {name!r}.{nearest(name, self.names)}")
+
+    def line(self, name: str) -> tuple[str, ...]:
+        """A table, its parent, and so on up to the root."""
+        above = self.table(name).parent
+        return (name,) if above is None else (name, *self.line(above))
+
+    def rules_of(self, name: str) -> tuple[Rule, ...]:
+        """The rules across tables that a row of this table keeps, with the rows above it."""
+        rules = (Rule.parse(text, (*self.flat.columns, *self.flat.structure.columns)) for text in self.rules)
+        return tuple(rule for rule in rules if _deepest(self, rule) == name)
+
+    def with_rows_above(self, name: str, rows: pa.Table, owner: NDArray[Any], made: Mapping[str, pa.Table]) -> pa.Table:
+        """Rows of a table with those that they belong to, in columns of flat names; `owner` are places in its parent.
+
+        `made` has the rows of the tables above, whose keys count from 1.
+        """
+        columns = {f"{name}.{own}": rows.column(own) for own in self.table(name).schema.order}
+        for above in self.line(name)[1:]:
+            table, place = self.table(above), pa.array(owner)
+            columns |= {f"{above}.{own}": made[above].column(own).take(place) for own in table.schema.order}
+            if table.foreign_key is not None:
+                owner = made[above].column(table.foreign_key).to_numpy()[owner] - 1
+        return pa.table(columns)
 
     def numbers_of(self, name: str) -> tuple[int, ...]:
         """The flat columns with the numbers of records that rows of a table have, all of them or by a condition."""
@@ -250,11 +260,15 @@ class Tables:
         for body in data["tables"]:
             if not isinstance(body, Mapping) or "table" not in body:
                 raise SchemaError("Each table of a schema must be an object with its columns.")
-            hangs = {key: value for key, value in body.items() if key not in ("table", "aggregates")}
+            hangs = {key: value for key, value in body.items() if key not in ("table", "aggregates", "references")}
             if odd := [key for key in hangs if key not in _TABLE_KEYS[:5]]:
                 raise SchemaError(f"A table of a schema has no {str(odd[0])[:40]!r}.")
             schema = Schema.from_dict(body["table"])
-            tables.append(TableOfRecords(schema=schema, aggregates=_aggregates(schema.name, body), **hangs))
+            references = body.get("references", {})
+            if not isinstance(references, Mapping):
+                raise SchemaError("References of a table of a schema must be an object.")
+            aggregates, others = read_aggregates(schema.name, body), tuple(references.items())
+            tables.append(TableOfRecords(schema=schema, aggregates=aggregates, references=others, **hangs))
         rest = {key: value for key, value in data.items() if key != "tables"}
         if odd := [key for key in rest if key not in _UNIT_KEYS[1:]]:
             raise SchemaError(f"A schema of tables has no {str(odd[0])[:40]!r}.")
@@ -262,17 +276,19 @@ class Tables:
 
     def to_dict(self) -> dict[str, Any]:
         """The schema as JSON can hold it."""
-        confirmed = {} if self.confirmed is None else {"confirmed": self.confirmed}
+        confirmed: dict[str, Any] = {} if self.confirmed is None else {"confirmed": self.confirmed}
+        confirmed |= {"rules": list(self.rules)} if self.rules else {}
         tables = [table.to_dict() for table in self.tables]
         return {"name": self.name, "neighbours": self.neighbours, **confirmed, "tables": tables}
 
     def to_toml(self) -> str:
         """The schema as a TOML file that `parse` reads back."""
         unit = {"table": self.root.name, "name": self.name, "neighbours": self.neighbours}
-        parts = [_section("unit", unit | ({} if self.confirmed is None else {"confirmed": self.confirmed}))]
+        ruled = {"rules": list(self.rules)} if self.rules else {}
+        parts = [_section("unit", unit | ruled | ({} if self.confirmed is None else {"confirmed": self.confirmed}))]
         for table in self.tables:
             head = f"tables.{toml_key(table.name)}"
-            body = {key: value for key, value in table.to_dict().items() if key not in ("table", "aggregates")}
+            body = table.hanging
             rules = [rule.text for rule in table.schema.constraints]
             parts.append(_section(head, body | ({"constraints": rules} if rules else {})))
             lines = table.schema.to_toml().split("\n")
@@ -354,34 +370,35 @@ def _table(name: str, body: object, neighbours: str, folder: Path | None) -> Tab
     if isinstance(columns, dict):
         counted = [{"name": key, **own} for key, own in columns.items() if isinstance(own, dict) and "aggregate" in own]
         parts["columns"] = {key: own for key, own in columns.items() if key not in [one["name"] for one in counted]}
-    aggregates = _aggregates(name, {"aggregates": counted})
+    aggregates = read_aggregates(name, {"aggregates": counted})
     try:
         schema = Schema._from_toml(parts, folder)  # a table of a schema is read as a schema is
     except SchemaError as error:
         path = error.path[1:] if error.path[:1] == ("table",) else error.path
         raise SchemaError(f"table {name!r}: {error}", path=("tables", name, *path)) from None
     hangs = {key: body.get(key) for key in _TABLE_KEYS[:5]}
-    return TableOfRecords(schema=schema, aggregates=aggregates, **hangs)
+    references = _references(name, hangs, body.get("owner"))
+    return TableOfRecords(schema=schema, aggregates=aggregates, references=references, **hangs)
 
 
-def _aggregates(name: str, body: Mapping[str, Any]) -> tuple[Aggregate, ...]:
-    """The declared aggregates of a table, or a `SchemaError`; other tables are looked at later."""
-    given = body.get("aggregates", [])
-    if not isinstance(given, list):
-        raise _wrong(name, "aggregates", "must be a list.")
-    found = []
-    for one in given:
-        path = ("tables", name, "columns", str(one.get("name")) if isinstance(one, Mapping) else "?")
-        if not isinstance(one, Mapping) or set(one) != {"name", "aggregate", "max"} or type(one["max"]) is not int:
-            told = 'an aggregate has aggregate = "count(TABLE, condition)" and max, a whole number, and nothing else.'
-            raise SchemaError(f"table {name!r}: column {path[-1]!r}: {told}", path=path)
-        read = _COUNT.fullmatch(one["aggregate"]) if isinstance(one["aggregate"], str) else None
-        if read is None or not isinstance(one["name"], str):
-            told = 'aggregate must be "count(TABLE)" or "count(TABLE, condition)"; other aggregates are made of rows.'
-            raise SchemaError(f"table {name!r}: column {path[-1]!r}: {told}", path=path)
-        table, condition = read.groups()
-        found.append(Aggregate(name=one["name"], table=table, condition=condition, max=one["max"]))
-    return tuple(found)
+def _references(name: str, hangs: dict[str, Any], owner: object) -> tuple[tuple[str, str], ...]:
+    """Of several parents, those that are not the owner, by their columns; `hangs` keeps the owner alone."""
+    parents, columns = hangs["parent"], hangs["foreign_key"]
+    if not isinstance(parents, list):
+        if owner is not None:
+            told = 'owner says which of several parents a row belongs to: parent = ["people", "cars"]. Leave it out.'
+            raise _wrong(name, "owner", told)
+        return ()
+    if not isinstance(columns, list) or len(columns) != len(parents) or len(parents) < 2:
+        raise _wrong(name, "foreign_key", "needs a foreign_key for each parent, in a list, and at least two of them.")
+    if parents.count(owner) != 1:
+        told = (
+            f"owner must be one of its parents, {', '.join(map(str, parents))}: its rows are protected with that one."
+        )
+        raise _wrong(name, "owner" if owner is not None else "parent", told)
+    place = parents.index(owner)
+    hangs |= {"parent": parents[place], "foreign_key": columns[place]}
+    return tuple((str(c), str(p)) for i, (c, p) in enumerate(zip(columns, parents, strict=True)) if i != place)
 
 
 def _check_aggregates(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None:
@@ -399,42 +416,16 @@ def _check_aggregates(table: TableOfRecords, tables: Sequence[TableOfRecords]) -
                 f"max must be from 1 to the max_rows of {one.table!r}, {children[one.table].max_rows}; got {one.max}."
             )
         else:
-            told = _uncountable(one, children[one.table].schema)
+            told = uncountable(one, children[one.table].schema)
         if told is not None:
             path = ("tables", table.name, "columns", one.name)
             raise SchemaError(f"table {table.name!r}: column {one.name!r}: {told}", path=path)
         taken.add(one.name)
 
 
-def _uncountable(one: Aggregate, schema: Schema) -> str | None:
-    """Why a condition can't be told of codes, in words; None: it can."""
-    try:
-        names = one.columns(schema)
-    except ParameterError as error:
-        return f"{one.text}: {error}"
-    if one.condition is not None and not names:
-        return f"{one.text}: the condition names no column of {one.table!r}."
-    for name in names:
-        if not _is_exact(schema.column(name)):
-            return (
-                f"{one.text}: {name!r} is counted in cells, and not value by value. Conditions are about categories, "
-                "booleans, and integers of a short range without cells."
-            )
-    return None
-
-
-def _is_exact(column: Column) -> bool:
-    """Whether each value has a code of its own."""
-    if isinstance(column, Integer):
-        return column.size - int(column.nullable) == column.levels.number
-    return column.tag in ("category", "boolean")
-
-
 def _check_known(name: str, body: Mapping[str, Any]) -> None:
-    """Refuse keys that there are not, and those that are not there yet."""
+    """Refuse keys that there are not."""
     for key in body:
-        if key in _LATER:
-            raise _wrong(name, key, f"{key} is not part of this version. Leave one of the two keys out.")
         if key not in _TABLE_KEYS:
             raise _wrong(
                 name, key, f"unknown key {key!r}; known are {', '.join(_TABLE_KEYS)}.{nearest(key, _TABLE_KEYS)}"
@@ -473,7 +464,35 @@ def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[s
         seen[table.name] = table
     for table in tables:
         _check_aggregates(table, tables)
-    return Tables(tables=tuple(tables), name=name, **settings)
+    return _ruled(tables, name, settings)
+
+
+def _ruled(tables: Sequence[TableOfRecords], name: str, settings: Mapping[str, Any]) -> Tables:
+    """All of it, with rules that can be read."""
+    rules = settings.get("rules", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise SchemaError(f"[unit]: rules must be a list of strings, got {rules!r}.", path=("unit", "rules"))
+    made = Tables(tables=tuple(tables), name=name, **{**settings, "rules": tuple(rules)})
+    try:
+        for table in tables:
+            made.rules_of(table.name)
+    except SchemaError as error:
+        raise SchemaError(f"[unit]: {error}", path=("unit", "rules")) from None
+    return made
+
+
+def _deepest(tables: Tables, rule: Rule) -> str:
+    """The table whose rows keep a rule, with those above them; or a `SchemaError`."""
+    released = {f"{table.name}.{own}" for table in tables.tables for own in table.schema.order}
+    if odd := [name for name in rule.columns if name not in released]:
+        raise SchemaError(f"rule {rule.text!r}: {odd[0]!r} is a number of records, which no row has.")
+    named = {name.split(".", maxsplit=1)[0] for name in rule.columns}
+    if len(named) < 2:
+        raise SchemaError(f"rule {rule.text!r}: is about one table: put it into the constraints of that.")
+    for name in tables.names:
+        if name in named and named <= {*tables.line(name)}:
+            return name
+    raise SchemaError(f"rule {rule.text!r}: {' and '.join(sorted(named))} are not in one line from parent to child.")
 
 
 def _check_root(table: TableOfRecords) -> None:
@@ -510,14 +529,16 @@ def _check_records(table: TableOfRecords, seen: Mapping[str, TableOfRecords], ta
 
 
 def _check_keys(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None:
-    referred = any(other.parent == table.name for other in tables)
+    referred = any(table.name in (other.parent, *dict(other.references).values()) for other in tables)
     if referred and (not isinstance(table.key, str) or not table.key):
         raise _wrong(table.name, "key", "needs key, the column that the rows of other tables refer to.")
     if table.key is not None and not isinstance(table.key, str):
         raise _wrong(table.name, "key", f"key must be the name of a column, got {table.key!r}.")
     if table.key is not None and table.key == table.foreign_key:
         raise _wrong(table.name, "key", "key and foreign_key are one column: a row can't be its own parent.")
+    _check_references(table, [one.name for one in tables])
     keys = [("key", table.key), ("foreign_key", table.foreign_key)]
+    keys += [("foreign_key", column) for column, _ in table.references]
     for what, key in keys:
         if key is not None and (key in table.schema.order or key in (c.source_name for c in table.schema)):
             told = f"{key!r} identifies persons or their records and can't be released. Remove the column."
@@ -531,6 +552,14 @@ def _check_keys(table: TableOfRecords, tables: Sequence[TableOfRecords]) -> None
             )
     if table.schema.confirmed is not None or table.schema.unit is not None:
         raise _wrong(table.name, None, "unit and confirmed belong in [unit].")
+
+
+def _check_references(table: TableOfRecords, known: Sequence[str]) -> None:
+    for own, other in table.references:
+        if other not in known:
+            raise _wrong(table.name, "parent", f"there is no table {other!r}.{nearest(other, known)}")
+        if [*table.keys].count(own) != 1:
+            raise _wrong(table.name, "foreign_key", f"{own!r} names rows of two tables, or is its own key.")
 
 
 def _wrong(table: str, key: str | None, message: str) -> SchemaError:
