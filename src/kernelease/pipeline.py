@@ -11,6 +11,8 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
+from kernelease.answers.promises import promised_widths
+from kernelease.answers.release import Release
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of, schema_of
 from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
@@ -29,9 +31,10 @@ from kernelease.machine import cores
 from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.bags import Bags
 from kernelease.methods.class_gaussians import ClassGaussians
-from kernelease.methods.interactions.interactions import Interactions, with_analyses
-from kernelease.methods.interactions.plan import Plan
+from kernelease.methods.interactions.interactions import Interactions, count_noise, with_analyses
+from kernelease.methods.interactions.plan import Plan, Promise
 from kernelease.methods.interactions.plan import plan as plan_table
+from kernelease.methods.interactions.rounds import Reserve
 from kernelease.methods.method import Context, Method
 from kernelease.methods.paper import Subspace
 from kernelease.noises import SeededNoise
@@ -48,6 +51,7 @@ from kernelease.sources.several import private_tables
 from kernelease.table.decode import decode_lawfully
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, vector_domain
+from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written
 
@@ -84,6 +88,9 @@ def method_for(domain: Domain, dimension: int) -> Method:
 
 PUBLIC_POINTS = 1024  # public rows that a release may use, at most: its measurements then stay near 10 MB
 
+
+REHEARSED = 100_000  # limit: rows of a rehearsal of analyses
+REHEARSALS = 5  # convention: a median over so many
 
 Result = TypeVar("Result")
 Options = ParamSpec("Options")
@@ -325,16 +332,84 @@ def plan(
     rows: int,
     target: str | None = None,
     analyses: Sequence[str] = (),
+    like: pa.Table | None = None,
 ) -> Plan:
     """What a release of so many rows would be like: noise, attackers, time, memory, size. No data are touched.
 
-    Of each promised analysis it says how far off its answers would be.
+    Of each promised analysis it says how far off its answers would be, by rehearsing them. `like` are PUBLIC rows that
+    look as private ones may, best simulated ones and as many: rows of a small pilot that are drawn again and again are
+    rougher than others, and widths come out larger. Without them every value is as frequent as any other.
     """
     check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
     promised.warn_if_weak(rows)
-    method = Interactions(target=target, analyses=tuple(analyses))
-    return plan_table(schema_of(schema), privacy=promised, rows=rows, method=method)
+    declared = schema_of(schema)
+    method = Interactions(target=target, analyses=(*analyses, *declared.analyses))
+    expected = plan_table(declared, privacy=promised, rows=rows, method=method)
+    return dataclasses.replace(expected, promises=_promises(declared, method, expected, like))
+
+
+def _promises(schema: Schema, method: Interactions, expected: Plan, like: pa.Table | None) -> tuple[Promise, ...]:
+    """What noise makes of each analysis, in rehearsals. More than so many rows are as many fewer with more noise."""
+    if not method.analyses:
+        return ()
+    alone, size = _row_by_row(schema), min(expected.rows, REHEARSED)
+    privacy = _as_noisy(expected, method.reserve(schema.columns), size)
+    rehearsals = []
+    for seed in range(REHEARSALS):
+        rows = _even(alone, size, seed) if like is None else _drawn(like, alone, size, seed)
+        measured = measure(rows, schema=alone, privacy=privacy, method=method, seed=seed, noise=SeededNoise(seed))
+        weights = pa.array(np.full(size, 1.0 / size))
+        table = rows.append_column(measured.domain.weight_name, weights)
+        rehearsals.append(Release(table=table, measurements=measured))
+    return tuple(
+        Promise(
+            analysis=text,
+            half_widths=promised_widths(rehearsals, Analysis.parse(text)),
+            rows=expected.rows,
+            epsilon=expected.privacy.epsilon,
+        )
+        for text in method.analyses
+    )
+
+
+def _as_noisy(expected: Plan, reserve: Reserve, size: int) -> Privacy:
+    """The promise under which counts of `size` rows are as noisy, as shares, as those of the plan's rows."""
+
+    def share(epsilon: float, rows: int) -> float:
+        privacy = dataclasses.replace(expected.privacy, epsilon=epsilon)
+        return count_noise(privacy, reserve.total(privacy))(1.0) / rows
+
+    low = high = expected.privacy.epsilon
+    if size == expected.rows:
+        return expected.privacy
+    wanted = share(low, expected.rows)
+    while share(high, size) > wanted:
+        low, high = high, 2.0 * high
+    for _ in range(20):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if share(middle, size) > wanted else (low, middle)
+    return dataclasses.replace(expected.privacy, epsilon=high)
+
+
+def _even(schema: Schema, size: int, seed: int) -> pa.Table:
+    """Rows in which every declared value is as frequent as any other, as far as rules allow: of nobody."""
+    generator = PublicSeed(seed).generator("rehearsal")
+    codes = np.column_stack([generator.integers(0, column.size, size) for column in schema.columns])
+    rows, lawful = decode_lawfully(schema, codes, generator)
+    if not lawful.any():
+        raise ParameterError("plan: no drawn row keeps the declared constraints. Give public rows that do: like=…")
+    return rows.take(pa.array(np.resize(np.flatnonzero(lawful), size)))
+
+
+def _drawn(public: pa.Table, schema: Schema, size: int, seed: int) -> pa.Table:
+    """Rows of a public table; with replacement, where it has too few."""
+    schema.check_source(public.schema.names)
+    if public.num_rows == 0:
+        raise ParameterError("The public table is empty: there is nothing to rehearse on.")
+    generator, few = PublicSeed(seed).generator("rehearsal"), public.num_rows < size
+    drawn = generator.integers(0, public.num_rows, size) if few else generator.permutation(public.num_rows)[:size]
+    return public.select(list(schema.names)).take(pa.array(drawn))
 
 
 def weighting(public: Any, *, schema: Schema, published: bool = False, seed: int = 0) -> Subspace:
@@ -369,12 +444,7 @@ def rehearse(
     The noise comes from a seed, and the release is thrown away.
     """
     encoder = Encoder(schema)
-    schema.check_source(public.schema.names)
-    if public.num_rows == 0:
-        raise ParameterError("The public table is empty: there is nothing to rehearse on.")
-    drawn = PublicSeed(seed).generator("rehearsal").integers(0, public.num_rows, rows)
-    sample = public.select(list(schema.names)).take(pa.array(drawn))
-    noise = SeededNoise(seed)
+    sample, noise = _drawn(public, schema, rows, seed), SeededNoise(seed)
     result = release(sample, schema=_row_by_row(schema), privacy=privacy, seed=seed, noise=noise, progress=progress)
     return marginal_errors(encoder.encode(sample), encoder.encode(result.rows), schema.sizes)
 

@@ -69,20 +69,20 @@ def plan(
         rehearsal_parts,
         rehearsal_tables,
     )
-    from kernelease.methods.interactions.plan import plan as plan_release
+    from kernelease.pipeline import plan as plan_release
     from kernelease.pipeline import rehearse
     from kernelease.report import sheet
     from kernelease.sources.opening import read_public
 
-    expected = plan_release(declared, privacy=privacy, rows=rows)
-    privacy.warn_if_weak(rows)
+    public = None if simulate is None else read_public(simulate)
+    expected = plan_release(declared, privacy=privacy, rows=rows, like=public)
     screen = Screen(json=as_json, quiet=quiet)
     fields, tables = plan_fields(expected), plan_tables(expected, all_pairs)
     parts = plan_parts(expected)
-    if simulate is not None:
+    if public is not None:
         with screen.progress() as progress:
             size = min(rows, MOST_REHEARSED)
-            errors = rehearse(read_public(simulate), schema=declared, privacy=privacy, rows=size, progress=progress)
+            errors = rehearse(public, schema=declared, privacy=privacy, rows=size, progress=progress)
         fields["rehearsal"] = rehearsal_fields(declared, errors, size)
         tables += rehearsal_tables(declared, errors, size)
         parts += rehearsal_parts(declared, errors, size)

@@ -1,5 +1,6 @@
 """Promised analyses: what they need is measured in every release, and everybody can see why."""
 
+import math
 import warnings
 from dataclasses import replace
 
@@ -8,9 +9,12 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease import pipeline
+from kernelease.answers.promises import GROUP, promised_answers, promised_widths
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.methods.retracing import retraced
+from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 
 SCHEMA = """
@@ -105,10 +109,67 @@ def test_schemas_keep_them_and_refuse_what_they_can_not():
         ke.Interactions(analyses=("income per year",))
 
 
+def test_numbers_may_be_promised():
+    """Their grids are looked at in tables of some columns, which know of no analyses."""
+    schema = SCHEMA.replace('[columns.age]\ntype = "integer"', '[columns.age]\ntype = "number"')
+    measured = ke.measure(trial(), schema=Schema.parse(schema), privacy=(1.0, 1e-6), noise=ke.SeededNoise(0))
+    assert (0, 1, 2, 3) in {part.block.columns for part in measured.measured.blocks}
+
+
+def test_an_analysis_may_say_which_model_it_is():
+    assert Analysis.parse("poisson visits ~ age").kind == "poisson"
+    assert Analysis.parse("visits ~ age").kind is None
+    assert Analysis.parse('"poisson visits" ~ age').columns == ("poisson visits", "age")
+    assert Analysis.parse("difference in age by arm, site").columns == ("age", "arm", "site")
+    with pytest.raises(ParameterError, match="difference in income by sex"):
+        Analysis.parse("difference in age")
+    with pytest.raises(ParameterError, match="at most 4"):
+        Analysis.parse("logistic ill ~ a + b + c + d")
+    with pytest.raises(ParameterError, match="at most 4"):
+        Analysis.parse("mean age by a, b, c, d")
+
+
+def plan_of(rows, **options):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that noise is seeded
+        return ke.plan(Schema.parse(SCHEMA), privacy=(1.0, 1e-6), rows=rows, **options)
+
+
+@pytest.mark.slow
 def test_a_plan_says_how_far_off_they_are():
-    plan = ke.plan(Schema.parse(SCHEMA), privacy=(1.0, 1e-6), rows=3000, analyses=["mean age by site"])
-    assert [one.analysis for one in plan.promises] == ["mean age by site", "ill ~ age + arm * period"]
-    more = ke.plan(Schema.parse(SCHEMA), privacy=(1.0, 1e-6), rows=30_000, analyses=["mean age by site"])
-    assert more.promises[0].half_width < 0.5 * plan.promises[0].half_width
-    assert plan.promises[0].rows_for(plan.promises[0].half_width / 2) == 6000
+    analyses = ["mean age by site", "difference in age by arm", "share site by arm", "mean age"]
+    plan = plan_of(3000, analyses=analyses, like=trial(seed=5))
+    assert [one.analysis for one in plan.promises] == [*analyses, "ill ~ age + arm * period"]
+    model = plan.promises[-1]
+    assert list(model.half_widths) == ["age", "arm[placebo]", "period[after]", "arm[placebo]:period[after]"]
+    assert model.rows_for("age", model.half_widths["age"] / 2) == 6000
+    assert model.epsilon_for("age", model.half_widths["age"] / 2) == pytest.approx(2.0)
+    with pytest.raises(ParameterError, match="and no 'sex'"):
+        model.rows_for("sex", 1.0)
     assert any("ill ~ age" in line for line in plan.advice)
+    found = promised_answers(released(3), Analysis.parse(model.analysis))
+    low, high = found["age"].interval(0.95)
+    assert 0.5 < (high - low) / 2 / model.half_widths["age"] < 2.0  # noise and like are seeded: 1.0 within a quarter
+
+
+@pytest.mark.slow
+def test_many_rows_are_rehearsed_as_fewer_with_more_noise(monkeypatch):
+    monkeypatch.setattr(pipeline, "REHEARSALS", 2)
+    whole = plan_of(6000).promises[0].half_widths
+    monkeypatch.setattr(pipeline, "REHEARSED", 2000)
+    fewer = plan_of(6000).promises[0].half_widths
+    assert all(0.5 < fewer[term] / whole[term] < 2.0 for term in whole)
+
+
+def test_what_would_be_refused_is_infinite():
+    release = released(0)
+    assert promised_widths([release], Analysis.parse("mean arm by a, b")) == {GROUP: math.inf}
+    assert promised_widths([release], Analysis.parse("poisson site ~ age")) == {"site": math.inf}
+
+
+def test_plans_need_rows_that_the_rules_allow():
+    impossible = Schema.parse(SCHEMA.replace('name = "trial"', 'name = "trial"\nconstraints = ["age > 200"]'))
+    with pytest.raises(ParameterError, match="no drawn row keeps"):
+        pipeline._even(impossible, 10, 0)
+    with pytest.raises(ParameterError, match="empty"):
+        plan_of(3000, like=trial().slice(0, 0))

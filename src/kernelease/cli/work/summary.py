@@ -305,7 +305,7 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
         "advice": list(expected.advice),
-        "analyses": [{"analysis": one.analysis, "half_width": one.half_width} for one in expected.promises],
+        "analyses": [{"analysis": one.analysis, "half_widths": dict(one.half_widths)} for one in expected.promises],
         "notices": list(expected.notices),
         "pairs": expected.pairs,
         "pairs_chosen": expected.chosen,

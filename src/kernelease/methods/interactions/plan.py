@@ -20,7 +20,6 @@ from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
 from kernelease.methods.interactions.rounds import Reserve, Workload, fitted_cells
-from kernelease.methods.interactions.sets import WHOLE, promised_share
 from kernelease.methods.interactions.singles import (
     SIZE,
     Noise,
@@ -36,11 +35,8 @@ from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
 from kernelease.spool import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
-from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 
-Z = 1.96  # convention: of a 95 % interval
-TELLING = 0.1  # convention: standard deviations, of a half width that a study is planned for
 ONE_PERCENT = 0.01  # convention: the share that advice is given for
 FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told of
 
@@ -146,61 +142,36 @@ class Plan:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Promise:
-    """How far off an analysis would be by the noise: half the length of its 95 % interval, in standard deviations.
+    """How far off the answers of an analysis would be by noise: half the lengths of their 95 % intervals.
 
-    Of a mean or share by group, in those of the column, for a group of average size. Of a coefficient, in those of the
-    response for one of the variable. Rows are taken to be spread evenly: a rare group, or a skewed number, has more.
+    They are those of a rehearsal on rows that nobody's are, in units of each coefficient or mean; of groups, the
+    median. A rare group, or a number that is more skewed than the rows of the rehearsal, has more.
     """
 
     analysis: str
-    half_width: float
+    half_widths: Mapping[str, float]  # by coefficient; infinite where there would be no interval
     rows: int
     epsilon: float
 
-    def rows_for(self, half_width: float) -> int:
-        """How many rows it would take for such a half width, at the same promise."""
-        return math.ceil(self.rows * self.half_width / half_width)
+    def rows_for(self, term: str, half_width: float) -> int:
+        """About how many rows it would take for such a half width, at the same promise: noise falls as 1/rows."""
+        return math.ceil(self.rows * self._of(term) / half_width)
 
-    def epsilon_for(self, half_width: float) -> float:
+    def epsilon_for(self, term: str, half_width: float) -> float:
         """About which ε it would take, with as many rows: noise falls as 1/ε."""
-        return self.epsilon * self.half_width / half_width
+        return self.epsilon * self._of(term) / half_width
+
+    def _of(self, term: str) -> float:
+        if term not in self.half_widths:
+            raise ParameterError(f"Promise: {self.analysis!r} has {', '.join(self.half_widths)}, and no {term!r}.")
+        return self.half_widths[term]
 
     @property
     def told(self) -> str:
         """In a sentence."""
-        needed = f"{self.rows_for(TELLING):,} rows, or epsilon = {self.epsilon_for(TELLING):.2g}"
-        more = f"; for ± {TELLING:g} it would take {needed}" if self.half_width > TELLING else ""
-        return f"{self.analysis}: about ± {self.half_width:.2g} standard deviations by noise{more}."
-
-
-def _promises(schema: Schema, method: Interactions, privacy: Privacy, rows: int, total: Loss) -> tuple[Promise, ...]:
-    """What noise makes of each analysis, if every column were uniform."""
-    columns = grouped(schema.columns)
-    sets, noise = method.promised(columns), count_noise(privacy, total)
-    if not sets:
-        return ()
-    share = promised_share(sets) / len(sets)
-    found = []
-    for text in method.analyses:
-        analysis = Analysis.parse(text)
-        widths = {
-            name: _width(columns[schema.names.index(name)], share, rows, noise, analysis) for name in analysis.columns
-        }
-        response = widths[analysis.columns[0]]
-        groups = 1 if "~" in text else math.prod(widths.values()) // response
-        cells = math.prod(widths.values()) // groups
-        half = Z * noise(share) * math.sqrt(cells) * groups / rows
-        found.append(Promise(analysis=text, half_width=half, rows=rows, epsilon=privacy.epsilon))
-    return tuple(found)
-
-
-def _width(column: Column, share: float, rows: int, noise: Noise, analysis: Analysis) -> int:
-    """How many cells a column has in a promised set, if its values are spread evenly."""
-    if column.size <= WHOLE:
-        return int(column.size)
-    together = max(map(len, analysis.sets))
-    least = min(1.0, noise(share) / rows) ** (1.0 / together)
-    return int(max(2, min(column.size, math.floor(1.0 / least))))
+        widths = ", ".join(f"{term} ± {half:.2g}" for term, half in self.half_widths.items())
+        half = f"{2 * self.rows:,} rows, or epsilon = {2 * self.epsilon:.2g}"
+        return f"{self.analysis}: by noise about {widths}; half of it takes {half}."
 
 
 def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
@@ -247,7 +218,6 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         settings=tuple(settings),
         notices=planned_notices(schema, promised, rows, chosen, pairs=measured, floor=alone),
         one="row" if schema.unit is None else "person",
-        promises=_promises(schema, chosen, promised, rows, total),
     )
 
 

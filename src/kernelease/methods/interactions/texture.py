@@ -459,7 +459,7 @@ class Looks:
         if not looks or self._again is None:
             return []
         columns = tuple(look.of(self._schema.columns[look.column]) for look in looks)
-        schema = dataclasses.replace(self._schema, columns=columns, derived=(), order=(), constraints=())
+        schema = dataclasses.replace(self._schema, columns=columns, derived=(), order=(), constraints=(), analyses=())
         blocks = [
             Counts(columns=(place,), groups=(np.arange(column.size),), share=look.share)
             for place, (look, column) in enumerate(zip(looks, columns, strict=True))

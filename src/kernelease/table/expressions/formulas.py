@@ -188,7 +188,9 @@ def _split(text: str, sign: str) -> Iterator[str]:
 
 
 MOST_TOGETHER = 4  # limit: columns that are ever counted together
-_AVERAGE = re.compile(r"\s*(mean|share|probability)\s+(?:of\s+)?(.+?)(?:\s+by\s+(.+))?\s*", re.DOTALL)
+MODELS = ("regression", "logistic", "poisson")
+_MODEL = re.compile(rf"\s*(?:({'|'.join(MODELS)})\s+)?(.*~.*)", re.DOTALL)
+_AVERAGE = re.compile(r"\s*(mean|share|probability|difference)\s+(?:(?:of|in)\s+)?(.+?)(?:\s+by\s+(.+))?\s*", re.DOTALL)
 
 
 @final
@@ -196,35 +198,52 @@ _AVERAGE = re.compile(r"\s*(mean|share|probability)\s+(?:of\s+)?(.+?)(?:\s+by\s+
 class Analysis:
     """What will be asked: a model, `ill ~ age + arm * period`, or an average by group, `mean income by region, sex`.
 
+    A model may say which it is, `poisson visits ~ age`. `difference in income by arm` are means of groups less that of
+    the first.
+
     >>> Analysis.parse("mean income by region, sex").sets, Analysis.parse("ill ~ age + arm").sets
     ((('income', 'region', 'sex'),), (('ill', 'age', 'arm'),))
+    >>> one = Analysis.parse("poisson visits ~ age")
+    >>> one.kind, one.formula, one.columns
+    ('poisson', 'visits ~ age', ('visits', 'age'))
     """
 
     text: str
     columns: tuple[str, ...]
     sets: tuple[tuple[str, ...], ...]  # the columns that must be measured together
+    kind: str | None = None  # of a model: which, where it is said; else what is averaged
+    formula: str | None = None  # of a model
 
     @classmethod
     def parse(cls, text: str) -> "Analysis":
         """An analysis from its text, or a `ParameterError`."""
-        if "~" in text:
-            formula = ModelFormula.parse(text)
-            if len(formula.columns) <= MOST_TOGETHER:
-                return cls(text, formula.columns, (formula.columns,))
-            if formula.plain:  # least squares needs pairs only
-                return cls(text, formula.columns, tuple(combinations(formula.columns, 2)))
-            columns: tuple[str, ...] = formula.columns
-        else:
-            match = _AVERAGE.fullmatch(text)
-            if match is None:
-                raise ParameterError(
-                    f"analysis: can't read {text!r}. Write a model, ill ~ age + sex, or mean income by region, sex."
-                )
-            groups = [] if match[3] is None else [_name(part) for part in match[3].split(",")]
-            columns = tuple(dict.fromkeys([_name(match[2]), *groups]))
-            if len(columns) <= MOST_TOGETHER:
-                return cls(text, columns, (columns,))
-        raise ParameterError(
-            f"analysis: {text!r} needs {len(columns)} columns together; at most {MOST_TOGETHER} are ever counted so. "
-            "Take fewer, or a model without products: least squares needs pairs only."
-        )
+        if (model := _MODEL.fullmatch(text)) is not None:
+            return cls._model(text, *model.groups())
+        match = _AVERAGE.fullmatch(text)
+        if match is None or (match[1] == "difference" and match[3] is None):
+            raise ParameterError(
+                f"analysis: can't read {text!r}. Write a model, ill ~ age + sex or poisson visits ~ age, "
+                "mean income by region, sex, or difference in income by sex."
+            )
+        groups = [] if match[3] is None else [_name(part) for part in match[3].split(",")]
+        columns = tuple(dict.fromkeys([_name(match[2]), *groups]))
+        if len(columns) > MOST_TOGETHER:
+            raise _too_many(text, columns)
+        return cls(text, columns, (columns,), match[1])
+
+    @classmethod
+    def _model(cls, text: str, kind: str | None, written: str) -> "Analysis":
+        formula = ModelFormula.parse(written)
+        columns = formula.columns
+        if len(columns) <= MOST_TOGETHER:
+            return cls(text, columns, (columns,), kind, written.strip())
+        if formula.plain and kind in (None, "regression"):  # least squares needs pairs only
+            return cls(text, columns, tuple(combinations(columns, 2)), "regression", written.strip())
+        raise _too_many(text, columns)
+
+
+def _too_many(text: str, columns: tuple[str, ...]) -> ParameterError:
+    return ParameterError(
+        f"analysis: {text!r} needs {len(columns)} columns together; at most {MOST_TOGETHER} are ever counted so. "
+        "Take fewer, or a model without products: least squares needs pairs only."
+    )

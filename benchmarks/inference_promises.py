@@ -1,0 +1,180 @@
+"""Promised analyses: answered in how many releases, and how wide beside what `plan` said before.
+
+    python benchmarks/inference_promises.py [--repeats 40]
+
+Each repeat draws a table of a trial and releases it with the promises of its schema. The plan is made twice, from the
+schema alone, as if every value were as frequent as any other, and like rows that the planner simulates from the same
+law, fresh ones and as many. Asked are all coefficients and groups; a width is half an interval, and its ratio is that
+to the planned one.
+"""
+
+import argparse
+import json
+import math
+import sys
+import warnings
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from scipy.special import expit
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
+
+import kernelease as ke
+from kernelease.answers.promises import GROUP, promised_answers
+from kernelease.table import Schema
+from kernelease.table.expressions.formulas import Analysis
+
+OUT = Path(__file__).resolve().parent / "out" / "promises.jsonl"
+SETTINGS = ((5_000, 1.0), (30_000, 1.0))
+DELTA = 1e-6
+METHOD = ke.Interactions(solver=ke.fit.MixtureSolver().rough())
+SCHEMA = Schema.parse(
+    """
+    [table]
+    name = "trial"
+    [analyses]
+    income = "income ~ age + arm"
+    ill = "ill ~ age + arm * period"
+    visits = "poisson visits ~ age + arm"
+    means = "mean income by region, arm"
+    effect = "difference in income by arm"
+    [columns.age]
+    type = "integer"
+    min = 18
+    max = 90
+    [columns.arm]
+    type = "category"
+    values = ["drug", "placebo"]
+    [columns.period]
+    type = "category"
+    values = ["before", "after"]
+    [columns.ill]
+    type = "boolean"
+    [columns.region]
+    type = "category"
+    values = ["north", "middle", "south"]
+    [columns.income]
+    type = "number"
+    min = 0.0
+    max = 100.0
+    [columns.visits]
+    type = "integer"
+    min = 0
+    max = 15
+    """
+)
+
+
+def trial(rows: int, generator: np.random.Generator) -> pa.Table:
+    """A trial with an effect after its begin, incomes that rise with age, and visits."""
+    age, drug, after = generator.integers(18, 91, rows), generator.random(rows) < 0.5, generator.random(rows) < 0.5
+    ill = generator.random(rows) < expit(-1.0 + 0.02 * (age - 54) - 0.5 * (drug & after))
+    income = np.clip(50.0 + 0.3 * (age - 54) + 4.0 * drug + generator.normal(0.0, 18.0, rows), 0.0, 100.0)
+    visits = np.minimum(generator.poisson(np.exp(0.8 + 0.01 * (age - 54) - 0.3 * drug)), 15)
+    return pa.table(
+        {
+            "age": age,
+            "arm": np.where(drug, "drug", "placebo"),
+            "period": np.where(after, "after", "before"),
+            "ill": ill,
+            "region": np.array(["north", "middle", "south"])[generator.integers(0, 3, rows)],
+            "income": income,
+            "visits": visits,
+        }
+    )
+
+
+def asked(rows: int, epsilon: float, repeat: int) -> dict[str, Any]:
+    """Half widths of one release by analysis and term, and whether each says little; None where it was refused."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, and noise seeded
+        release = ke.release(
+            trial(rows, np.random.default_rng([rows, repeat])),
+            schema=SCHEMA,
+            privacy=ke.Privacy(epsilon=epsilon, delta=DELTA),
+            method=METHOD,
+            seed=repeat,
+            noise=ke.SeededNoise(10_000 + repeat),
+        )
+    found: dict[str, Any] = {}
+    for text in SCHEMA.analyses:
+        try:
+            answers = promised_answers(release, Analysis.parse(text))
+        except ke.KerneleaseError:
+            found[text] = None
+            continue
+        halves = {name: 0.5 * (one.interval(0.95)[1] - one.interval(0.95)[0]) for name, one in answers.items()}
+        found[text] = [[str(name), half, bool(answers[name].says_little)] for name, half in halves.items()]
+    return {"setting": [rows, epsilon], "repeat": repeat, "answers": found}
+
+
+def planned(rows: int, epsilon: float, like: pa.Table | None) -> dict[str, dict[str, float]]:
+    """What a plan says of each analysis."""
+    plan = ke.plan(SCHEMA, privacy=ke.Privacy(epsilon=epsilon, delta=DELTA), rows=rows, like=like)
+    return {one.analysis: dict(one.half_widths) for one in plan.promises}
+
+
+def report(lines: Iterable[dict[str, Any]]) -> str:
+    """A table for each setting: answered, the median of the width over its plan, and how many are within a quarter."""
+    every = list(lines)
+    text = []
+    for rows, epsilon in SETTINGS:
+        own = [one["answers"] for one in every if one["setting"] == [rows, epsilon]]
+        if not own:
+            continue
+        even, simulated = (planned(rows, epsilon, like) for like in (None, trial(rows, np.random.default_rng(10**6))))
+        text += [
+            f"**{rows:,} rows, ε = {epsilon:g}**, {len(own)} releases:",
+            "",
+            "| analysis | answered | says little | width / planned, even | / planned, simulated | within 25 % |",
+            "| --- | --- | --- | --- | --- | --- |",
+        ]
+        for name in SCHEMA.analyses:
+            answers = [one[name] for one in own]
+            text += [_line(name, term, answers, even[name][term], simulated[name][term]) for term in simulated[name]]
+        text.append("")
+    return "\n".join(text)
+
+
+def _line(name: str, term: str, releases: list[Any], even: float, simulated: float) -> str:
+    told = [[one for one in found if term in (GROUP, one[0])] for found in releases if found is not None]
+    halves = np.array([np.median([half for _, half, _ in found]) for found in told])
+    answered = sum(bool(np.isfinite(half)) for half in halves)
+    little = np.mean([flag for found in told for _, _, flag in found])
+    near = np.mean(np.abs(halves / simulated - 1.0) <= 0.25)
+    cells = [
+        f"{name}: {term}",
+        f"{answered} of {len(releases)}",
+        f"{little:.0%}",
+        f"{np.median(halves) / even:.2f}" if math.isfinite(even) else "-",
+        f"{np.median(halves) / simulated:.2f}" if math.isfinite(simulated) else "-",
+        f"{near:.0%}",
+    ]
+    return "| " + " | ".join(cells) + " |"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=40, help="releases of each setting")
+    parser.add_argument("--results", type=Path, default=OUT, help="file of lines, which is added to")
+    options = parser.parse_args()
+    options.results.parent.mkdir(parents=True, exist_ok=True)
+    known = options.results.read_text(encoding="utf-8").splitlines() if options.results.exists() else []
+    lines = [json.loads(line) for line in known]
+    done = {(*one["setting"], one["repeat"]) for one in lines}
+    with options.results.open("a", encoding="utf-8") as file:
+        for repeat in range(options.repeats):
+            for rows, epsilon in SETTINGS:
+                if (rows, epsilon, repeat) not in done:
+                    lines.append(asked(rows, epsilon, repeat))
+                    file.write(json.dumps(lines[-1]) + "\n")
+                    file.flush()
+    print(report(lines))
+
+
+if __name__ == "__main__":
+    main()
