@@ -18,7 +18,7 @@ import sys
 import time
 import warnings
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
 from pathlib import Path
@@ -64,10 +64,15 @@ class Setup:
     settings: Sequence[tuple[int, float]] = SETTINGS
     targets: Sequence[str] = ("table", "population")
     method: ke.Interactions = field(default=METHOD)
+    exact: Mapping[str, list[float]] = field(
+        default_factory=dict
+    )  # what is true of the law where many rows do not tell
 
 
 SETUPS = {
-    "predictors": Setup(lambda: predictors.SCHEMA, predictors.predictors, predictors.PREDICTORS),
+    "predictors": Setup(
+        lambda: predictors.SCHEMA, predictors.predictors, predictors.PREDICTORS, exact=predictors.EXACT
+    ),
     "adult": Setup(
         predictors.adult_schema,
         lambda rows, generator: predictors.adult(),
@@ -87,7 +92,7 @@ def law(name: str, folder: Path = OUT) -> dict[str, list[float]]:
     known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     if left := [one for one in SETUPS[name].questions if one.words not in known]:
         rows = arrays(SETUPS[name].draw(LAW, np.random.default_rng(10**6)))
-        known |= {one.words: list(map(float, one.truth(rows))) for one in left}
+        known |= {one.words: list(map(float, one.truth(rows))) for one in left} | SETUPS[name].exact
         folder.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(known), encoding="utf-8")
     return known

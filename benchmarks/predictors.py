@@ -270,5 +270,8 @@ OF_ADULT = (
     Names("skewed", "fnlwgt", "high", "hours_per_week", (120_500.5, 240_300.5)),
     Names("spiked", "capital_gain", "high", "hours_per_week", (2_500.5, 7_500.5)),
 )
+EXACT = {
+    "quantile 0.9, spiked": [0.0]
+}  # P(0) is 0.9 in the law: of rows drawn from it, the quantile is 0 or far from it
 PREDICTORS = [question for names in GENERATED for question in questions(names)]
 ADULT = [question for names in OF_ADULT for question in questions(names)]

@@ -59,7 +59,18 @@ def variance(evidence: "Evidence", name: str) -> Estimate:
         about=f"variance of {name}",
         source=ProductSource(evidence=evidence, terms=terms) if whole else None,
     )
-    return replace(estimate, scale=2.0 * found.value)
+    return _judged_variance(evidence, name, estimate)
+
+
+def _judged_variance(evidence: "Evidence", name: str, found: Estimate) -> Estimate:
+    """Whether a variance says something: by its error beside the variance of the synthetic rows.
+
+    Beside its own value, only answers that noise made too large would say something, and few of those would hold.
+    """
+    scale = evidence.deviation(name) ** 2
+    if not scale > 0.0:
+        return replace(found, scale=2.0 * found.value)
+    return replace(found, vague=critical_value(CONFIDENCE) * found.standard_error > scale)
 
 
 def _variance_by_cells(evidence: "Evidence", term: Term, marginal: Marginal) -> Estimate:
@@ -86,7 +97,7 @@ def _variance_by_cells(evidence: "Evidence", term: Term, marginal: Marginal) -> 
         about=f"variance of {column.name}",
     )
     source = marginal_source(evidence, marginal, gradient @ np.stack(functions), sampling=sampling)
-    return replace(found, source=source, scale=2.0 * found.value)
+    return _judged_variance(evidence, column.name, replace(found, source=source))
 
 
 def _sampling_of_deviation(evidence: "Evidence", term: Term, marginal: Marginal, gradient: Floats) -> float:
@@ -270,7 +281,8 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
     measured = evidence.marginals(evidence.positions((first, second)))
     if not measured:
         return _unmeasured(evidence, ordered, about)
-    return _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
+    found = _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
+    return replace(found, vague=any(variance(evidence, c.name).vague for c in ordered if c.tag != "boolean"))
 
 
 @final
