@@ -281,8 +281,7 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
     measured = evidence.marginals(evidence.positions((first, second)))
     if not measured:
         return _unmeasured(evidence, ordered, about)
-    found = _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
-    return replace(found, vague=any(variance(evidence, c.name).vague for c in ordered if c.tag != "boolean"))
+    return _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
 
 
 @final
