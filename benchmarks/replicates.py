@@ -1,75 +1,187 @@
-"""Whether intervals from replicate data sets cover: tables of 2,000 rows drawn from a known law, ε = 1.
+"""Whether intervals from replicates hold what is true of the law, for eight kinds of statistics over three predictors.
 
-    python benchmarks/replicates.py [--repeats 40]
+    python benchmarks/replicates.py [--repeats 20]
 
-Each repeat draws a table, releases it, makes 8 replicate data sets and asks whether the 90 % interval of each statistic
-holds the law's own value. Beside it the naive interval, which takes the synthetic rows for real ones.
+The tables and releases are those of benchmarks/inference.py, the fits rough. Each statistic is computed on weighted
+rows, pooled over 20 replicates, and asked to hold the law's value at 95 %. Naive beside it: the same statistic of the
+synthetic rows as if they were a sample, with the error of as many draws from them. Statistics of several columns are
+refused where noise hides how far one of them is spread.
 """
 
-import math
+import argparse
+import json
 import sys
+import warnings
+from collections import defaultdict
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import numpy as np
-import pyarrow as pa
-import typer
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
+from scipy.special import expit, stdtrit
+
 import kernelease as ke
-from benchmarks.checks import table
-from benchmarks.simulated import SCHEMA, people
+from benchmarks import inference, predictors
+from benchmarks.questions import Arrays, arrays
 
-ROWS = 2_000
-REPLICATES = 8
-NORMAL = 1.6449  # of a 90 % interval
-METHOD = ke.Interactions(solver=ke.fit.MixtureSolver(components=100), triples=0)
-COLUMNS = SCHEMA.columns[0], SCHEMA.columns[2], SCHEMA.columns[3]
-STATISTICS = ("mean age", "share in the west", "share of smokers", "share over 60", "covariance of age and smoking")
+COUNT = 20
+OUT = Path(__file__).resolve().parent / "out"
+SETTINGS = ((5_000, 1.0), (30_000, 1.0), (30_000, 5.0))
+Statistic = Callable[[Arrays, np.ndarray], float]
 
 
-def statistics(rows: pa.Table) -> tuple[np.ndarray, np.ndarray]:
-    """Values, and their standard errors if the rows were a sample."""
-    age = rows.column("age").to_numpy().astype(np.float64)
-    west = np.array(rows.column("ward")) == "west"
-    smoker = np.array(rows.column("smoker").to_pylist(), dtype=np.float64)
-    product = (age - age.mean()) * (smoker - smoker.mean())
-    parts = np.stack([age, west, smoker, age > 60, product])
-    return parts.mean(axis=1), parts.std(axis=1) / math.sqrt(len(age))
+def mean(x: np.ndarray, w: np.ndarray) -> float:
+    """Σ w x / Σ w."""
+    return float(x @ w / w.sum())
 
 
-def main(repeats: Annotated[int, typer.Option(help="Tables.", min=5)] = 40) -> None:
-    """Print the table."""
-    truth, _ = statistics(people(np.random.default_rng(10**6), 1_000_000))
-    schema = ke.Schema(COLUMNS)
-    covered, naive, errors, misses = (np.zeros(len(STATISTICS)) for _ in range(4))
-    for seed in range(repeats):
-        release = ke.release(
-            people(np.random.default_rng(seed), ROWS).select(schema.names),
-            schema=schema,
-            privacy=ke.Privacy(epsilon=1.0, delta=1e-6),
-            method=METHOD,
-            noise=ke.SeededNoise(seed),
-        )
-        samples = release.forms.samples(REPLICATES, method=METHOD, seed=1000 * seed)
-        value, deviation = statistics(release.rows)
-        others = np.array([statistics(one)[0] for one in samples])
-        estimates = [samples.combine(v, list(column)) for v, column in zip(value, others.T, strict=True)]
-        ends = np.array([estimate.interval(0.9) for estimate in estimates])
-        covered += (ends[:, 0] <= truth) & (truth <= ends[:, 1])
-        naive += np.abs(value - truth) <= NORMAL * deviation
-        errors += np.array([estimate.standard_error for estimate in estimates])
-        misses += (value - truth) ** 2
-    rows = [
-        (name, float(c), float(n), float(e), float(m))
-        for name, c, n, e, m in zip(
-            STATISTICS, covered / repeats, naive / repeats, errors / repeats, np.sqrt(misses / repeats), strict=True
-        )
-    ]
-    header = ("statistic", "covered", "naive", "mean standard error", "true error")
-    print(table(f"90 % intervals from {REPLICATES} replicates ({repeats} tables)", header, rows))
+def median(x: np.ndarray, w: np.ndarray) -> float:
+    """The least number that half the weight does not exceed."""
+    order = np.argsort(x, kind="stable")
+    below = np.cumsum(w[order])
+    return float(x[order][np.searchsorted(below, 0.5 * below[-1])])
+
+
+def covariance(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    """About the weighted means."""
+    return mean((x - mean(x, w)) * (y - mean(y, w)), w)
+
+
+def odds(x: np.ndarray, y: np.ndarray, w: np.ndarray) -> float:
+    """The slope of a logistic model, by Newton's method."""
+    size = x.std() or 1.0
+    design, found = np.stack([np.ones_like(x), x / size], axis=1), np.zeros(2)
+    for _ in range(50):
+        p = expit(design @ found)
+        step = np.linalg.solve((design * (w * p * (1.0 - p))[:, None]).T @ design, design.T @ (w * (y - p)))
+        found = found + step * min(1.0, 2.0 / np.abs(design @ step).max())
+        if np.abs(step).max() < 1e-11:
+            break
+    return float(found[1] / size)
+
+
+def statistics(x: str, cut: float) -> dict[str, tuple[tuple[str, ...], Statistic]]:
+    """Eight kinds over one predictor, each with the columns that it needs together."""
+
+    def of(t: Arrays, name: str = "visits") -> np.ndarray:
+        return np.asarray(t[name], dtype=np.float64)
+
+    def difference(t: Arrays, w: np.ndarray) -> float:
+        male = t["sex"] == "M"
+        return mean(t[x][male], w[male]) - mean(t[x][~male], w[~male])
+
+    def correlation(t: Arrays, w: np.ndarray) -> float:
+        return covariance(t[x], of(t), w) / float(np.sqrt(covariance(t[x], t[x], w) * covariance(of(t), of(t), w)))
+
+    return {
+        "mean": ((x,), lambda t, w: mean(t[x], w)),
+        "median": ((x,), lambda t, w: median(t[x], w)),
+        "deviation": ((x,), lambda t, w: float(np.sqrt(covariance(t[x], t[x], w)))),
+        "share": ((x,), lambda t, w: mean((t[x] <= cut).astype(float), w)),
+        "correlation": ((x, "visits"), correlation),
+        "slope": ((x, "visits"), lambda t, w: covariance(t[x], of(t), w) / covariance(t[x], t[x], w)),
+        "logistic": ((x, "ill"), lambda t, w: odds(t[x], of(t, "ill"), w)),
+        "group difference": ((x, "sex"), difference),
+    }
+
+
+EVERY = {
+    f"{kind}, {names.kind}": found
+    for names in predictors.GENERATED
+    for kind, found in statistics(names.x, names.cuts[1]).items()
+}
+
+
+def law() -> dict[str, float]:
+    """What is true of the law, by many rows of it."""
+    path = OUT / "law-replicates.json"
+    if not path.exists():
+        rows = arrays(predictors.predictors(inference.LAW, np.random.default_rng(10**6)))
+        path.write_text(json.dumps({name: one(rows, np.ones(inference.LAW)) for name, (_, one) in EVERY.items()}))
+    known: dict[str, float] = json.loads(path.read_text(encoding="utf-8"))
+    return known
+
+
+def asked(unit: inference.Unit) -> dict[str, Any]:
+    """Of each statistic: whether the pooled interval holds, and the naive one; None where it is refused."""
+    release, truth = inference.release_of(unit, OUT / "releases"), law()
+    sets = release.replicates(COUNT)
+    rows, found = arrays(sets.rows), {}
+    own = arrays(release.rows)
+    generator = np.random.default_rng(unit[3])
+    drawn = generator.multinomial(unit[1], np.full(len(release.weights), 1.0 / len(release.weights)), COUNT)
+    for name, (columns, one) in EVERY.items():
+        naive = _naive(one, own, drawn.astype(float), truth[name])
+        try:
+            pooled = sets.pool([one(rows, w) for w in sets.weights], columns=columns)
+        except ke.KerneleaseError:
+            found[name] = [None, naive, 0.0, 0.0]
+            continue
+        low, high = pooled.interval(0.95)
+        held = None if not np.isfinite(high - low) else bool(low <= truth[name] <= high)
+        found[name] = [held, naive, float(pooled) - truth[name], 0.5 * (high - low)]
+    return {"unit": list(unit), "answers": found}
+
+
+def _naive(statistic: Statistic, rows: Arrays, drawn: np.ndarray, truth: float) -> bool:
+    """Whether the interval of somebody holds who takes the rows for a sample; not if all rows are alike."""
+    try:
+        value = statistic(rows, np.ones(drawn.shape[1]))
+        error = float(np.std([statistic(rows, weights) for weights in drawn]))
+    except (ZeroDivisionError, np.linalg.LinAlgError):
+        return False
+    return bool(abs(value - truth) <= stdtrit(COUNT, 0.975) * error)
+
+
+def report(lines: Iterable[dict[str, Any]]) -> str:
+    """How many of 100 hold, half a length over 1.96 errors, what is refused, and naive."""
+    settings = defaultdict(list)
+    for line in lines:
+        settings[line["unit"][1], line["unit"][2]].append(line["answers"])
+    head = ["", *(f"{rows:,}, ε = {epsilon:g}" for rows, epsilon in sorted(settings))]
+    body = [["releases", *(str(len(settings[one])) for one in sorted(settings))]]
+    kinds = [*(f"**all, {names.kind}**" for names in predictors.GENERATED), *EVERY]
+    for kind in kinds:
+        names = [name for name in EVERY if name == kind or kind.strip("*") == f"all, {name.rpartition(', ')[2]}"]
+        body.append([kind, *(_cell([one[name] for one in settings[s] for name in names]) for s in sorted(settings))])
+    return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body])
+
+
+def _cell(answers: list[Any]) -> str:
+    told = np.array([one for one in answers if one[0] is not None], dtype=float)
+    naive = f"{100 * np.mean([one[1] for one in answers]):.0f}"
+    refused = 1.0 - len(told) / len(answers)
+    little = f" ({refused:.0%})" if refused > 0.0 else ""
+    if len(told) < 3:
+        return f"-{little}, naive {naive}"
+    held = told[:, 0].mean()
+    return f"{100 * held:.1f} ± {100 * np.sqrt(held * (1 - held) / len(told)):.1f}{little}, naive {naive}"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=20, help="releases of each setting")
+    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
+    parser.add_argument("--settings", type=int, nargs="*", default=[0, 1, 2], help="of the three: 5,000/1, 30,000/1, 5")
+    parser.add_argument("--results", type=Path, default=OUT / "replicates.jsonl", help="file of lines, added to")
+    options = parser.parse_args()
+    OUT.mkdir(parents=True, exist_ok=True)
+    lines = list(inference.read(options.results))
+    done = {tuple(line["unit"]) for line in lines}
+    repeats = range(options.first, options.first + options.repeats)
+    with options.results.open("a", encoding="utf-8") as file:
+        for unit in [("predictors", *SETTINGS[place], repeat) for repeat in repeats for place in options.settings]:
+            if unit not in done:
+                lines.append(asked(unit))
+                file.write(json.dumps(lines[-1]) + "\n")
+                file.flush()
+    print(report(lines))
 
 
 if __name__ == "__main__":
-    typer.run(main)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, and noise seeded
+        main()

@@ -49,6 +49,7 @@ NAMES = [
     "measure",
     "methods",
     "plan",
+    "pool",
     "privacy",
     "private_independence_test",
     "private_two_sample_test",

@@ -13,6 +13,7 @@ from kernelease.fronts import front_door
 if TYPE_CHECKING:
     from kernelease import analysis, errors, features, fit, kernels, methods, privacy, table
     from kernelease.analysis.estimate import Estimate
+    from kernelease.answers.calibration import pool
     from kernelease.answers.release import Release
     from kernelease.bundle.saving import load, save
     from kernelease.bundle.verify import verify
@@ -62,6 +63,7 @@ __all__ = [
     "measure",
     "methods",
     "plan",
+    "pool",
     "privacy",
     "private_independence_test",
     "private_two_sample_test",
@@ -77,6 +79,7 @@ if not TYPE_CHECKING:
         {  # where each name is defined or, of packages that have a front door, offered; a package is its own home
             "analysis": "analysis",
             "analysis.estimate": "Estimate",
+            "answers.calibration": "pool",
             "answers.release": "Release",
             "bundle.saving": "load save",
             "bundle.verify": "verify",

@@ -132,9 +132,13 @@ class Samples:
         return stacked
 
     def _names(self) -> list[str]:
-        """Names of the columns of replicate weights: numbered, after a word that no column of the table begins with."""
-        word = free_name("replicate", (re.sub("_[0-9]+$", "", name) for name in self.rows.column_names))
-        return [f"{word}_{number}" for number in range(1, len(self.replicates) + 1)]
+        return replicate_names(self.rows.column_names, len(self.replicates))
+
+
+def replicate_names(columns: Sequence[str], count: int) -> list[str]:
+    """Names of the columns of replicate weights: numbered, after a word that no column of the table begins with."""
+    word = free_name("replicate", (re.sub("_[0-9]+$", "", name) for name in columns))
+    return [f"{word}_{number}" for number in range(1, count + 1)]
 
 
 def table_samples(

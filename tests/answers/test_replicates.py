@@ -1,0 +1,161 @@
+"""Replicates: weights that vary as a release is uncertain, and one answer out of the results on all of them."""
+
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import kernelease as ke
+from kernelease.answers import calibration
+from kernelease.errors import CapacityError, ParameterError
+
+SCHEMA = ke.Schema.parse(
+    """
+    [columns.age]
+    type = "integer"
+    min = 0
+    max = 99
+    [columns.smoker]
+    type = "boolean"
+    [columns.ward]
+    type = "category"
+    values = ["north", "south", "west"]
+    [columns.paid]
+    type = "number"
+    min = 0.0
+    max = 1000000.0
+    """
+)
+ROWS = 2_000
+
+
+def people(seed):
+    generator = np.random.default_rng(seed)
+    age = generator.integers(10, 90, ROWS)
+    return pa.table(
+        {
+            "age": age,
+            "smoker": generator.random(ROWS) < 0.1 + 0.005 * age,
+            "ward": np.array(["north", "south", "west"])[generator.integers(0, 3, ROWS)],
+            "paid": generator.exponential(1_000.0, ROWS),
+        }
+    )
+
+
+def made(seed):
+    return ke.release(
+        people(seed),
+        schema=SCHEMA,
+        privacy=(2.0, 1e-6),
+        method=ke.Interactions(solver=ke.fit.MixtureSolver().rough()),
+        noise=ke.SeededNoise(seed),
+    )
+
+
+@pytest.fixture(scope="module")
+def release():
+    return made(0)
+
+
+@pytest.fixture(scope="module")
+def sets(release):
+    return release.replicates(10, of="table")
+
+
+def weighted_mean(name):
+    return lambda t: float(
+        np.average(np.array(t.column(name).to_pylist(), dtype=float), weights=t["weight"].to_numpy())
+    )
+
+
+def test_data_sets_are_the_same_rows_with_weights_from_0_on(sets):
+    assert len(sets) == 12
+    assert sets[0].column_names == [*SCHEMA.names, "weight"]
+    assert sets.weights.min() >= 0.0
+    assert sets.weights.sum(axis=1) == pytest.approx(np.ones(12))
+    assert 0.0 < sets.step <= 1.0
+
+
+def test_a_share_is_that_of_the_best_estimate_and_as_uncertain(release, sets):
+    """The update is the best linear guess, so that of a share with little noise it is the unbiased answer nearly.
+
+    Noise is seeded; a tenth of a standard error is what a prior of twice the noise may pull.
+    """
+    found, own = sets.estimate(weighted_mean("smoker")), release.mean("smoker")
+    assert abs(float(found) - float(own)) < 1.0 * own.standard_error
+    assert 0.3 < found.standard_error / own.standard_error < 2.0
+    assert found.target is ke.analysis.Target.TABLE
+
+
+def test_a_population_is_less_certain(release, sets):
+    table, population = sets, release.replicates(10)
+    errors = [one.estimate(weighted_mean("age")).standard_error for one in (table, population)]
+    sampled = np.std(people(0).column("age").to_numpy()) / math.sqrt(ROWS)
+    assert errors[1] > 0.5 * sampled
+    assert population.target is ke.analysis.Target.POPULATION
+
+
+def test_the_update_agrees_with_its_equations(release):
+    """K = V Aᵀ (A V Aᵀ + I)⁻¹ from dense matrices, another way: (V⁻¹ + AᵀA)⁻¹ Aᵀ."""
+    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
+    support = calibration._Support.of(release, few, np.random.default_rng(0))
+    update = calibration._Update(support, few)
+    dense = np.stack([update._numbers(one) for one in np.eye(len(support.weights))], axis=1)
+    missing = np.concatenate([one.values for one in update.parts]) - dense @ support.weights
+    precision = np.diag(1.0 / update.variance) + dense.T @ dense
+    assert update.best == pytest.approx(np.linalg.solve(precision, dense.T @ missing), rel=1e-5, abs=1e-5)
+
+
+def test_results_of_other_tools(sets):
+    values = np.arange(12.0)
+    (one,) = {float(sets.pool(list(values)))}
+    assert one == pytest.approx(0.0 + 1.0 / sets.step)
+    frames = [{"a": value, "b": 2.0 * value} for value in values]
+    pooled = ke.pool(frames, sets, about="slopes")
+    assert float(pooled["b"]) == pytest.approx(2.0 * float(pooled["a"]))
+    series = [SimpleNamespace(params=SimpleNamespace(to_dict=lambda own=own: own)) for own in frames]
+    assert float(sets.pool(series)["a"]) == float(pooled["a"])
+    learned = [SimpleNamespace(coef_=np.array([[v, 2 * v]]), intercept_=np.array([v])) for v in values]
+    assert list(sets.pool(learned)) == ["intercept", "coefficient 0", "coefficient 1"]
+    assert list(sets.pool([np.array([v, v]) for v in values])) == ["0", "1"]
+
+
+def test_what_can_not_be_covered_is_refused(release, sets, monkeypatch):
+    with pytest.raises(ParameterError, match="12 results"):
+        sets.pool([1.0])
+    with pytest.raises(ParameterError, match="not finite"):
+        sets.pool([math.nan] * 12)
+    with pytest.raises(ParameterError, match="were not measured together"):
+        sets.pool([1.0] * 12, columns=SCHEMA.names)
+    monkeypatch.setattr(calibration, "DOUBT", 0.0)
+    with pytest.raises(ParameterError, match="hides how far 'age'"):
+        sets.pool([1.0] * 12, columns=("age", "smoker"))
+    with pytest.raises(ParameterError, match="at least 2"):
+        release.replicates(1)
+    monkeypatch.setattr(calibration, "MOST_NUMBERS", 3)
+    with pytest.raises(CapacityError, match="noisy numbers"):
+        release.replicates(2)
+
+
+def test_vectors_have_samples():
+    rows, method = np.eye(2)[[0, 1, 1]], ke.SmallDatabase(domain=np.eye(2), size=2)
+    kernel = ke.kernels.Gaussian(lengthscale=1.0)
+    points = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0, delta=0.0))
+    with pytest.raises(ParameterError, match=r"release\.forms\.samples"):
+        points.replicates(2)
+
+
+def test_a_result_that_never_moves_says_so(sets):
+    same = sets.pool([1.0] * 12)
+    assert same.says_little
+    assert "no replicate differs" in same.remark
+
+
+def test_survey_software_has_a_column_for_each(sets):
+    table = sets.survey()
+    assert table.column_names[4:7] == ["fit", "weight", "replicate_1"]
+    values = np.array([float(np.average(table["age"].to_numpy(), weights=w)) for w in sets.weights])
+    by_hand = math.sqrt(float(np.sum((values[2:] - values[1]) ** 2)) / (10 * sets.step**2))
+    assert sets.estimate(weighted_mean("age")).standard_error == pytest.approx(by_hand)
