@@ -173,7 +173,9 @@ def main() -> None:
                     lines.append(asked(rows, epsilon, repeat))
                     file.write(json.dumps(lines[-1]) + "\n")
                     file.flush()
-    print(report(lines))
+    told = report(lines)
+    options.results.with_suffix(".md").write_text(told, encoding="utf-8")
+    print(told)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ from scipy import stats
 
 import kernelease as ke
 from benchmarks.simulated import people
-from kernelease.analysis.estimate import Target
 
 SCHEMA = ke.Schema.parse("""
     [columns.age]
@@ -223,35 +222,6 @@ def test_counts_need_no_refit(release):
 # Several data sets.
 
 
-@pytest.mark.slow
-def test_samples_of_a_table(release):
-    samples = release.forms.samples(8, method=METHOD)
-    assert len(samples) == 8
-    assert samples[0].column_names == release.table.column_names
-    share = samples.estimate(lambda table: np.mean(np.array(table.column("ward")) == "north"), "north")
-    truth = np.mean(np.array(TABLE.column("ward")) == "north")
-    # The error of a share of .4 in 2,000 rows is .011 by sampling, and some more by noise and fit.
-    assert 0.008 < share.standard_error < 0.05
-    assert share.interval(0.999)[0] < truth < share.interval(0.999)[1]
-    of_table = release.forms.samples(8, method=METHOD, of="table")
-    assert of_table.target is Target.TABLE
-
-
-@pytest.mark.slow
-def test_replicate_weights_of_a_table(release):
-    samples = release.forms.samples(3, method=METHOD, rows=300)
-    stacked = samples.replicate_weights()
-    assert stacked.column_names == [*release.table.column_names, "replicate_1", "replicate_2", "replicate_3"]
-    assert stacked.num_rows == release.table.num_rows + 900
-    weights = np.column_stack([stacked.column(name).to_numpy() for name in stacked.column_names[3:]])
-    assert weights.sum(axis=0) == pytest.approx(np.ones(4))
-    assert np.all((weights > 0.0).sum(axis=1) == 1)
-    smoker = np.array(stacked.column("smoker").to_pylist(), dtype=np.float64)
-    by_weights = [float(weights[:, index] @ smoker) for index in range(4)]
-    own = samples.estimate(lambda table: np.mean(table.column("smoker").to_pylist()))
-    assert own.standard_error == pytest.approx(np.sqrt(np.mean((np.array(by_weights[1:]) - by_weights[0]) ** 2)))
-
-
 def test_replicate_weights_of_points(points):
     samples = points.forms.samples(20)
     table = samples.replicate_weights()
@@ -265,6 +235,8 @@ def test_replicate_weights_of_points(points):
 
 
 def test_samples_refuse(points, release):
+    with pytest.raises(ke.errors.ParameterError, match=r"release\.replicates"):
+        release.forms.samples(2)
     with pytest.raises(ke.errors.ParameterError, match="at least 2"):
         points.forms.samples(1)
     with pytest.raises(ke.errors.ParameterError, match="3 finite values"):

@@ -71,16 +71,3 @@ def test_a_mixture_that_strays_is_brought_back_unless_that_is_forgotten(
         _forgotten(monkeypatch)
     measured = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1))
     assert (max(apart(measured.fit()).values()) > LIMIT) is forgets
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("forgets", [False, True])
-def test_so_are_the_data_sets_of_samples(monkeypatch: pytest.MonkeyPatch, forgets: bool) -> None:
-    """Each has the noise of the release and its own, so that it may be twice as far off."""
-    release = ke.measure(TABLE, schema=SCHEMA, privacy=PRIVACY, seed=1, noise=ke.SeededNoise(1)).fit()
-    _strayed(monkeypatch)
-    if forgets:
-        _forgotten(monkeypatch)
-    sets = release.forms.samples(2, of="table", method=ke.Interactions(solver=MixtureSolver().quick()))
-    farthest = max(apart(dataclasses.replace(release, table=table))["mean of wage"] for table in sets)
-    assert (farthest > 2.0 * LIMIT) is forgets

@@ -81,7 +81,7 @@ def test_data_sets_are_the_same_rows_with_weights_from_0_on(sets):
 def test_a_share_is_that_of_the_best_estimate_and_as_uncertain(release, sets):
     """The update is the best linear guess, so that of a share with little noise it is the unbiased answer nearly.
 
-    Noise is seeded; a tenth of a standard error is what a prior of twice the noise may pull.
+    Noise is seeded; a prior of four times the noise pulls by little.
     """
     found, own = sets.estimate(weighted_mean("smoker")), release.mean("smoker")
     assert abs(float(found) - float(own)) < 1.0 * own.standard_error

@@ -131,26 +131,19 @@ def test_weights_under_a_name_of_the_table_are_refused(weighted: ke.Release, tmp
 
 
 def test_replicates(made: ke.Release, weighted: ke.Release) -> None:
-    for samples in (made.forms.samples(2, method=METHOD, rows=100), weighted.forms.samples(2)):
-        assert samples.weight_name == NAME
-        assert all(each.column_names[-1] == NAME for each in samples)
-        survey = samples.replicate_weights()
-        assert survey.column_names == [*SCHEMA.order, NAME, "replicate_1", "replicate_2"]
+    samples, sets = weighted.forms.samples(2), made.replicates(2)
+    assert samples.weight_name == sets.weight_name == NAME
+    assert all(each.column_names[-1] == NAME for each in (*samples, *sets))
+    for survey, before in ((samples.replicate_weights(), []), (sets.survey(), ["fit"])):
+        assert survey.column_names == [*SCHEMA.order, *before, NAME, "replicate_1", "replicate_2"]
         assert survey.column("replicate_2").to_numpy().sum() == pytest.approx(1.0)
 
 
 def test_replicate_weights_take_names_that_are_free() -> None:
     rows = pa.table({"Replicate_7": ["a"], "row_replicate_2": ["b"], "weight": [1.0]})
-    for same_rows in (True, False):
-        samples = Samples(
-            rows=rows,
-            weight_name="weight",
-            replicates=(rows, rows),
-            target=Target.TABLE,
-            same_rows=same_rows,
-        )
-        names = samples.replicate_weights().column_names
-        assert names == [*rows.column_names, "row_replicate_2_1", "row_replicate_2_2"]
+    samples = Samples(rows=rows, weight_name="weight", replicates=(rows, rows), target=Target.TABLE)
+    names = samples.replicate_weights().column_names
+    assert names == [*rows.column_names, "row_replicate_2_1", "row_replicate_2_2"]
 
 
 def test_a_synthesizer_keeps_the_column() -> None:

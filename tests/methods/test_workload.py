@@ -44,18 +44,6 @@ def test_a_release_names_each_stage_once_and_says_before_what_is_ahead(neighbour
     assert heard.steps == 10
 
 
-def test_replicates_are_numbered():
-    result = ke.release(
-        people(300), schema=Schema.parse(SCHEMA), privacy=(2.0, 1e-6), method=METHOD, noise=SeededNoise(0)
-    )
-    heard = Heard()
-    result.forms.samples(2, method=METHOD, progress=heard)
-    named = [name for name, _ in itertools.groupby(heard.stages)]
-    assert named == [f"data set {number} of 2: {name}" for number in (1, 2) for name in (FITTING, DRAWING)]
-    assert list(heard.expected[0]) == named
-    assert list(heard.expected[1]) == named[2:]
-
-
 def test_more_to_do_takes_longer():
     solver = MixtureSolver()
     few, many = (Workload(rows=rows, columns=9, blocks=(), signal=100.0, solver=solver) for rows in (1e3, 1e6))

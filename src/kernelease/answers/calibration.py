@@ -6,8 +6,8 @@ where the fit says little as where it says much. The noisy numbers y = A w + e, 
     w = w₀ + K (y − A w₀),   K = V Aᵀ (A V Aᵀ + I)⁻¹   (all numbers over their noise)
 
 the best linear guess, and what is left of its uncertainty is drawn exactly: with δ ~ N(0, V) and fresh noise e, the
-replicate is w + δ − K (A δ + e). κ makes what was measured uncertain by twice its noise before it is looked at. So a
-dependence that noise hid from the fit is not taken for none, and what was not measured varies with V alone.
+replicate is w + δ − K (A δ + e). κ makes what was measured uncertain by four times its noise before it is looked at.
+So a dependence that noise hid from the fit is not taken for none, and what was not measured varies with V alone.
 
 Such weights have either sign, and few tools take these. A statistic θ is therefore asked at w₀ and at a small step from
 it, w₀ + s·(w − w₀), where no weight is below 0. θ(w₀) + (θ(step) − θ(w₀))/s is then one step of Newton's from the fit:
@@ -37,12 +37,13 @@ from kernelease.privacy.accounting import Law
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Celled
 from kernelease.table.decode import decode_lawfully
+from kernelease.table.domain import free_name
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:
     from kernelease.answers.release import Release
 
-DOUBT = 4.0  # convention: variances of the noise by which what was measured is uncertain before: twice its error
+DOUBT = 16.0  # convention: variances of the noise by which what was measured is uncertain before: four of its errors
 MOST_NUMBERS = 8192  # limit: noisy numbers whose equations are solved at once: half a gigabyte
 FIT, OWN = 0, 1  # the first data sets: the fit, and the release's best guess
 
@@ -134,7 +135,7 @@ class Replicates:
 
         The variance is the sum of squared distances from the step's result, over R·step², R the number of replicates.
         """
-        table = self.rows.append_column("fit", pa.array(self.weights[FIT]))
+        table = self.rows.append_column(free_name("fit", self.rows.column_names), pa.array(self.weights[FIT]))
         table = table.append_column(self.weight_name, pa.array(self.weights[OWN]))
         names = replicate_names(self.rows.column_names, len(self) - 2)
         for name, weights in zip(names, self.weights[OWN + 1 :], strict=True):

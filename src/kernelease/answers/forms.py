@@ -17,11 +17,8 @@ from kernelease.errors import ParameterError
 from kernelease.fit.points import herd
 from kernelease.fit.solver import Outcome, Solution, SyntheticSet
 from kernelease.fit.weights import Constraint, Simplex, WeightSolver
-from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.methods.method import Method
 from kernelease.progress import Progress, shown
-from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
 from kernelease.table.columns.numeric import Integer, Number
@@ -214,33 +211,25 @@ class Forms:
         count: int = 5,
         *,
         of: Target | str = Target.POPULATION,
-        rows: int | None = None,
-        method: Method | None = None,
         seed: int = 0,
         progress: Progress | None = None,
     ) -> "Samples":
-        """Several data sets that differ as the release differs from the truth, with a rule to combine their results.
+        """Several sets of weights of a release of vectors, that differ as it differs from the truth.
 
-        Each is a fit of its own, which takes as long as the release's. `method` is the one that the release was made
-        with, where that was not the default; `rows` is how many rows each gets. `progress` None: a bar where somebody
-        may watch, on a terminal or in a notebook.
+        Counted tables have `release.replicates`. `progress` None: a bar where somebody may watch.
         """
-        from kernelease.answers.replicates import point_samples, table_samples
+        from kernelease.answers.replicates import point_samples
 
         if count < 2:
             raise ParameterError(f"samples: count must be at least 2, got {count!r}.")
         release, view, aim = self._release, reading(self._release), choice(Target, of, "of")
         if isinstance(view, NoReading):
             raise ParameterError("samples: this release holds no noisy measurements to fit again.")
+        if isinstance(view, CountsReading):
+            raise ParameterError("samples: are of vectors. This release counted columns: ask release.replicates(20).")
         with shown(progress) as watching:
-            if not isinstance(view, CountsReading):
-                noisy = view.embedding("samples")
-                return point_samples(release, view.points(), noisy, count, target=aim, seed=seed, progress=watching)
-            chosen = release.measurements.method if method is None else method
-            refit = _Refit(release, chosen, release.table.num_rows if rows is None else rows)
-            return table_samples(
-                release, view.points(), view.blocks, refit, count, target=aim, seed=seed, progress=watching
-            )
+            noisy = view.embedding("samples")
+            return point_samples(release, view.points(), noisy, count, target=aim, seed=seed, progress=watching)
 
     def _fit_of(self, what: str) -> tuple[NoisyEmbedding, Solution]:
         solution = self._release._solution
@@ -254,20 +243,3 @@ class Forms:
         domain = self._release.measurements.laid
         table = domain.weighted(synthetic.points, synthetic.weights, np.random.default_rng(0))
         return replace(self._release, table=table, settings=None, _solution=made)
-
-
-@final
-@dataclass(frozen=True, slots=True)
-class _Refit:
-    """Rows made of other noisy counts of the same table, by a method."""
-
-    release: "Release"
-    method: Method
-    rows: int
-
-    def __call__(
-        self, noisy: NoisyBlocks, public: PublicSeed, generator: np.random.Generator, progress: Progress
-    ) -> pa.Table:
-        result = self.method.fit(noisy, public, progress)
-        progress.stage("drawing rows")
-        return result.table(self.release.measurements.laid, self.rows, generator)

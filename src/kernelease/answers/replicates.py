@@ -1,16 +1,12 @@
-"""Several synthetic data sets from one release, at no privacy cost, that carry its uncertainty into any tool.
+"""Weights of a release of vectors that vary as it is uncertain, at no privacy cost.
 
-They are a parametric bootstrap of the whole release: take the synthetic rows for the truth, draw a table of N rows from
-them (for the population; the rows as they are for the table itself), add fresh noise of the released size to its counts
-or features, and fit again. How far a statistic of such a set lies from that of the synthetic rows, on average, is how
-far the release lies from the truth: by sampling, by noise, and by the fit.
-
-This is valid where the synthetic rows are near the truth and the fit moves little by little with its noisy input: for
-means and shares, not for a dependence that noise hides. The fit pulls that toward none, and the bootstrap, which takes
-the fit for the truth, sees only a part of that bias. What was never measured is outside of it too.
+They are a parametric bootstrap: take the weighted points for the truth, draw N rows from them (for the population; the
+points as they are for the table itself), add fresh noise of the released size to their features, and fit the weights
+again. How far a statistic of such a set lies from that of the points, on average, is how far the release lies from the
+truth: by sampling, by noise, and by the fit. What was never measured is outside of it. Counted tables have replicates
+that do not rest on a fit (`kernelease.answers.calibration`).
 """
 
-import dataclasses
 import math
 import re
 import warnings
@@ -25,13 +21,11 @@ from scipy.special import stdtrit
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import ConfidenceLimits, Interval
 from kernelease.answers.reading import Released
-from kernelease.arrays import Floats, Integers, Rows
+from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
-from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import free_name
@@ -68,7 +62,6 @@ class Samples:
     weight_name: str  # the column of each that holds its weights
     replicates: tuple[pa.Table, ...]
     target: Target
-    same_rows: bool  # whether only the weights differ
 
     def __len__(self) -> int:
         return len(self.replicates)
@@ -109,27 +102,13 @@ class Samples:
         """One table for survey software: the rows, their weights, and a column of weights for each replicate.
 
         The variance of a statistic is the mean over replicates of its squared distance from that of the main weights:
-        balanced repeated replication with a scale of 1/R, which R's survey package, Stata and SAS read. Where each
-        replicate has rows of its own, they weigh nothing elsewhere. Their columns are replicate_1, replicate_2, …, or
-        row_replicate_1, … where the table has such columns itself.
+        balanced repeated replication with a scale of 1/R, which R's survey package, Stata and SAS read. Their columns
+        are replicate_1, replicate_2, …, or row_replicate_1, … where the table has such columns itself.
         """
-        return self._side_by_side() if self.same_rows else self._one_below_another()
-
-    def _side_by_side(self) -> pa.Table:
         table = self.rows
         for name, replicate in zip(self._names(), self.replicates, strict=True):
             table = table.append_column(name, replicate.column(self.weight_name))
         return table
-
-    def _one_below_another(self) -> pa.Table:
-        tables = [self.rows, *self.replicates]
-        stacked = pa.concat_tables([table.drop_columns([self.weight_name]) for table in tables])
-        ends = np.cumsum([table.num_rows for table in tables])
-        for name, table, end in zip([self.weight_name, *self._names()], tables, ends, strict=True):
-            weights = np.zeros(stacked.num_rows)
-            weights[end - table.num_rows : end] = table.column(self.weight_name).to_numpy()
-            stacked = stacked.append_column(name, pa.array(weights))
-        return stacked
 
     def _names(self) -> list[str]:
         return replicate_names(self.rows.column_names, len(self.replicates))
@@ -139,31 +118,6 @@ def replicate_names(columns: Sequence[str], count: int) -> list[str]:
     """Names of the columns of replicate weights: numbered, after a word that no column of the table begins with."""
     word = free_name("replicate", (re.sub("_[0-9]+$", "", name) for name in columns))
     return [f"{word}_{number}" for number in range(1, count + 1)]
-
-
-def table_samples(
-    release: Released,
-    codes: Integers,
-    blocks: NoisyBlocks,
-    fitted: Callable[[NoisyBlocks, PublicSeed, np.random.Generator, Progress], pa.Table],
-    count: int,
-    *,
-    target: Target,
-    seed: int,
-    progress: Progress = SILENT,
-) -> Samples:
-    """Samples of a release of noisy counts: bootstrap a table, count it, add noise, fit, and draw rows.
-
-    `codes` are the atoms of its rows, (n, columns); `fitted` makes rows of noisy counts.
-    """
-    weights, replicates = release.weights, []
-    for index in range(count):
-        public = PublicSeed(seed + index)
-        generator = public.generator("replicate")
-        shares = _bootstrap(weights, blocks.rows, target, generator)
-        noisy, watching = _add_noise(blocks, codes, shares, generator), Repeated(progress, "data set", index + 1, count)
-        replicates.append(fitted(noisy, public, generator, watching))
-    return _samples(release, replicates, target, same_rows=False)
 
 
 def point_samples(
@@ -192,14 +146,12 @@ def point_samples(
         noisy = design @ shares + _noise(embedding.measurement.law, embedding.sigma, len(design), generator)
         fitted = solver.solve(design, noisy, weights / weights.sum()).weights
         replicates.append(release.rows.append_column(release.measurements.domain.weight_name, pa.array(fitted)))
-    return _samples(release, replicates, target, same_rows=True)
+    return _samples(release, replicates, target)
 
 
-def _samples(release: Released, replicates: Sequence[pa.Table], target: Target, *, same_rows: bool) -> Samples:
+def _samples(release: Released, replicates: Sequence[pa.Table], target: Target) -> Samples:
     name = release.measurements.domain.weight_name
-    return Samples(
-        rows=release.table, weight_name=name, replicates=tuple(replicates), target=target, same_rows=same_rows
-    )
+    return Samples(rows=release.table, weight_name=name, replicates=tuple(replicates), target=target)
 
 
 def _bootstrap(weights: Floats, rows: float, target: Target, generator: np.random.Generator) -> Floats:
@@ -210,36 +162,6 @@ def _bootstrap(weights: Floats, rows: float, target: Target, generator: np.rando
     size = max(1, round(rows))
     drawn: Floats = generator.multinomial(size, shares) / size
     return drawn
-
-
-def _add_noise(blocks: NoisyBlocks, codes: Integers, shares: Floats, generator: np.random.Generator) -> NoisyBlocks:
-    fresh = tuple(_add_block_noise(block, codes, shares * blocks.rows, generator) for block in blocks.blocks)
-    moments = tuple(_shake(moment, generator) for moment in blocks.moments)
-    result = dataclasses.replace(blocks, blocks=fresh, moments=moments)
-    if blocks.neighbours is Neighbours.ADD_REMOVE:
-        return dataclasses.replace(result, rows=estimated_rows(fresh))
-    return result
-
-
-def _add_block_noise(block: NoisyBlock, codes: Integers, heights: Floats, generator: np.random.Generator) -> NoisyBlock:
-    """The counts of weighted rows, with noise of the block's law and size, on its grid."""
-    cells = [groups[codes[:, column]] for column, groups in zip(block.block.columns, block.block.groups, strict=True)]
-    counts: Floats = np.bincount(
-        np.ravel_multi_index(cells, block.block.grid), heights, minlength=math.prod(block.block.grid)
-    ).astype(np.float64)
-    counts = block.block.seen(counts.reshape(block.block.grid)).ravel()
-    noisy = (counts + _noise(block.measurement.law, block.sigma, len(counts), generator)) * block.whole
-    bits = block.measurement.bits
-    integers = np.array([int(math.ldexp(value, bits)) for value in noisy.tolist()], dtype=object)
-    return dataclasses.replace(block, measurement=dataclasses.replace(block.measurement, integers=integers))
-
-
-def _shake(moment: NoisyBlock, generator: np.random.Generator) -> NoisyBlock:
-    """A moment with its noise once more: synthetic rows follow it, so that they need not be weighed again."""
-    noise = _noise(moment.measurement.law, moment.measurement.standard_deviation, moment.block.cells, generator)
-    added = [int(math.ldexp(value, moment.measurement.bits)) for value in noise.tolist()]
-    integers = moment.measurement.integers + np.array(added, dtype=object)
-    return dataclasses.replace(moment, measurement=dataclasses.replace(moment.measurement, integers=integers))
 
 
 def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator) -> Floats:
