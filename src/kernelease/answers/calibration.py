@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
-from scipy.linalg import cho_factor, cho_solve
-from scipy.sparse import csr_matrix, diags, vstack
+from scipy.sparse import csr_matrix, vstack
 
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.groups import Groups, Label
@@ -31,7 +30,7 @@ from kernelease.analysis.spread import variance
 from kernelease.answers.reading import CountsReading, atom_codes, evidence_of, reading
 from kernelease.answers.replicates import StudentLimits, replicate_names
 from kernelease.arrays import Floats, Integers
-from kernelease.errors import CapacityError, ParameterError
+from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlock
 from kernelease.privacy.accounting import Law
 from kernelease.seeds import PublicSeed
@@ -44,7 +43,8 @@ if TYPE_CHECKING:
     from kernelease.answers.release import Release
 
 DOUBT = 16.0  # convention: variances of the noise by which what was measured is uncertain before: four of its errors
-MOST_NUMBERS = 8192  # limit: noisy numbers whose equations are solved at once: half a gigabyte
+ACCURATE = 1e-3  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
+MOST_STEPS = 500  # limit: of solving them; what is left by then is small beside the noise
 FIT, OWN = 0, 1  # the first data sets: the fit, and the release's best guess
 
 
@@ -180,8 +180,8 @@ def replicates_of(release: "Release", count: int, *, target: Target, seed: int) 
         raise ParameterError("replicates: needs a release of counted columns; of vectors, ask release.forms.samples.")
     random = PublicSeed(seed)
     support = _Support.of(release, view, random.generator("support"))
-    update = _Update(support, view)
-    changes = [update.best, *(update.draw(target, random.generator(f"replicate {k}")) for k in range(count))]
+    generators = [random.generator(f"replicate {number}") for number in range(count)]
+    changes = _Update(support, view).changes(target, generators)
     lowest = min(float((change / support.weights).min()) for change in changes)
     step = min(1.0, -1.0 / lowest) if lowest < 0.0 else 1.0
     weights = np.maximum(0.0, np.stack([support.weights, *(support.weights + step * one for one in changes)]))
@@ -245,52 +245,78 @@ class _Update:
     """The best linear guess of the weights by all noisy numbers, and draws of what it leaves uncertain."""
 
     def __init__(self, support: _Support, view: CountsReading) -> None:
-        self.support, told = support, view.blocks.without_details
-        self.rows = view.blocks.rows
+        self.support, self.rows, told = support, view.blocks.rows, view.blocks.without_details
         fine = _finer_codes(view.schema, support)
         self.parts = [_Part.of(one, support.codes, fine) for one in (*told.blocks, *told.moments)]
-        numbers = sum(one.size for one in self.parts)
-        if numbers > MOST_NUMBERS:
-            raise CapacityError(
-                f"replicates: this release has {numbers:,} noisy numbers, and {MOST_NUMBERS:,} can be solved for. "
-                "Its own answers have no such limit: release.mean, regression and so on."
-            )
-        every = vstack([one.sums for one in self.parts]).tocsr()
-        scale = DOUBT * numbers / float((every.power(2) @ support.weights).sum())
+        self._ends = np.cumsum([0, *(one.size for one in self.parts)])
+        self._sums = vstack([one.sums for one in self.parts]).tocsr()
+        heights = np.asarray(self._sums.power(2) @ support.weights)
+        scale = DOUBT * len(heights) / float(heights.sum())
         self.variance: Floats = np.where(support.doubt > 0.0, DOUBT * support.doubt, scale * support.weights)
-        spread = self._seen(self._seen((every @ diags(self.variance) @ every.T).toarray()).T)
-        self._factor = cho_factor(spread + np.eye(numbers), lower=True, overwrite_a=True, check_finite=False)
-        measured = np.concatenate([one.values for one in self.parts])
-        self.best: Floats = self._gain(measured - self._numbers(support.weights))
 
-    def draw(self, target: Target, generator: np.random.Generator) -> Floats:
-        """The change of weights in one replicate; for a population, with its own draw of the table's rows."""
-        weights, deviation = self.support.weights, np.sqrt(self.variance)
-        change = deviation * generator.standard_normal(len(weights))
-        change -= self.variance * (change.sum() / self.variance.sum())  # the number of rows is known
-        noise = np.concatenate([one.noise(generator) for one in self.parts])
-        drawn = self.best + change - self._gain(self._numbers(change) + noise)
+    def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
+        """The change of weights to the best guess, and to a replicate for each generator."""
+        draws = [self._draw(generator) for generator in generators]
+        measured = np.concatenate([one.values for one in self.parts])
+        missing = [measured - self._numbers(self.support.weights), *(-self._numbers(d) - e for d, e in draws)]
+        best, *gains = self._gain(np.stack(missing, axis=1)).T
+        return [
+            best,
+            *(best + d + g + self._sample(target, r) for (d, _), g, r in zip(draws, gains, generators, strict=True)),
+        ]
+
+    def _draw(self, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """δ, which leaves the number of rows, and fresh noise."""
+        change = np.sqrt(self.variance) * generator.standard_normal(len(self.variance))
+        change -= self.variance * (change.sum() / self.variance.sum())
+        return change, np.concatenate([one.noise(generator) for one in self.parts])
+
+    def _sample(self, target: Target, generator: np.random.Generator) -> Floats:
+        """How a table of as many rows differs from the population it is drawn from."""
+        weights = self.support.weights
         if target is Target.TABLE:
-            return drawn
+            return np.zeros(len(weights))
         sample = generator.multinomial(max(1, round(self.rows)), weights / weights.sum())
-        return np.asarray(drawn + sample * (weights.sum() / sample.sum()) - weights)
+        return np.asarray(sample * (weights.sum() / sample.sum()) - weights)
 
     def _numbers(self, weights: Floats) -> Floats:
-        """A w: what would be measured of weighted rows, over the noise."""
-        return self._seen(np.concatenate([one.sums @ weights for one in self.parts])[:, None]).ravel()
+        """A w: what would be measured of weighted rows, over the noise; (rows,) or (rows, k)."""
+        return self._seen(self._sums @ weights)
 
     def _gain(self, missing: Floats) -> Floats:
-        """K of some numbers."""
-        solved = self._seen(cho_solve(self._factor, missing, check_finite=False)[:, None]).ravel()
-        ends = np.cumsum([0, *(one.size for one in self.parts)])
-        back = [one.sums.T @ solved[low:high] for one, low, high in zip(self.parts, ends, ends[1:], strict=False)]
-        return np.asarray(self.variance * np.sum(back, axis=0))
+        """K of some numbers: (numbers, k) → (rows, k)."""
+
+        def spread(numbers: Floats) -> Floats:
+            return np.asarray(self.variance[:, None] * (self._sums.T @ self._seen(numbers)))
+
+        return spread(conjugate_gradients(lambda one: one + self._numbers(spread(one)), missing))
 
     def _seen(self, tables: Floats) -> Floats:
-        """What blocks say of tables of sums, one below another: (numbers, k) → (numbers, k); its own transpose."""
-        ends = np.cumsum([0, *(one.size for one in self.parts)])
-        bounds = zip(self.parts, ends, ends[1:], strict=False)
+        """What blocks say of tables of sums, one below another; its own transpose."""
+        bounds = zip(self.parts, self._ends, self._ends[1:], strict=False)
         return np.concatenate([one.seen(tables[low:high]) for one, low, high in bounds])
+
+
+def conjugate_gradients(apply: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """X with apply(X) = right, column by column, for a symmetric and positive linear map: (n, k) → (n, k).
+
+    >>> matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> (matrix @ conjugate_gradients(lambda x: matrix @ x, np.array([[1.0], [5.0]]))).round(3).ravel().tolist()
+    [1.0, 5.0]
+    """
+    found, left = np.zeros_like(right), right.copy()
+    direction, square = left.copy(), (left * left).sum(axis=0)
+    wanted = ACCURATE**2 * np.maximum(square, 1e-300)
+    for _ in range(MOST_STEPS):
+        if np.all(square <= wanted):
+            break
+        moved = apply(direction)
+        length = square / np.maximum((direction * moved).sum(axis=0), 1e-300)
+        found += length * direction
+        left -= length * moved
+        before, square = square, (left * left).sum(axis=0)
+        direction = left + square / np.maximum(before, 1e-300) * direction
+    return found
 
 
 @final
@@ -320,11 +346,12 @@ class _Part:
         return int(self.sums.shape[0])
 
     def seen(self, tables: Floats) -> Floats:
-        """What it says of tables: all, or for contrasts all but their means. (cells, k) → (cells, k)."""
+        """What it says of tables: all, or for contrasts all but their means. (cells,) or (cells, k), alike."""
         block = self.noisy.block
         if block.weighted or block.adds_up:
             return tables
-        return np.stack([block.seen(one.reshape(block.grid)).ravel() for one in tables.T], axis=1)
+        columns = tables.reshape(self.size, -1).T
+        return np.stack([block.seen(one.reshape(block.grid)).ravel() for one in columns], axis=1).reshape(tables.shape)
 
     def noise(self, generator: np.random.Generator) -> Floats:
         """Fresh noise of size 1, less what says nothing."""
@@ -334,7 +361,7 @@ class _Part:
             if law is Law.LAPLACE
             else generator.standard_normal(self.size)
         )
-        return self.seen(drawn[:, None]).ravel()
+        return self.seen(drawn)
 
 
 def _finer_codes(schema: Schema, support: _Support) -> Integers:
