@@ -48,6 +48,22 @@ def test_intervals_hold_the_truth() -> None:
     assert held / (3 * RUNS) > 0.95 - 4.0 * math.sqrt(0.95 * 0.05 / (3 * RUNS))
 
 
+def test_whether_it_says_something_does_not_hang_on_its_own_noise() -> None:
+    """Its error is judged beside the spread of rows. Beside its own value, only values that are too large would do."""
+    measured = _told(3).measured
+    rows = {"rows": TABLE, "weights": np.full(TABLE.num_rows, 1.0)}
+    known = variance(Evidence(schema=SCHEMA, measured=measured, **rows), "age")
+    assert not known.vague
+    assert not known.says_little
+    narrow = TABLE.set_column(TABLE.column_names.index("age"), "age", pa.array(np.full(TABLE.num_rows, 30)))
+    crowded = Evidence(schema=SCHEMA, measured=measured, rows=narrow, weights=rows["weights"])
+    assert math.isfinite(variance(crowded, "age").scale)  # rows without spread are no scale
+    nearly = np.full(TABLE.num_rows, 30)
+    nearly[:2] = 31
+    almost = TABLE.set_column(TABLE.column_names.index("age"), "age", pa.array(nearly))
+    assert variance(Evidence(schema=SCHEMA, measured=measured, rows=almost, weights=rows["weights"]), "age").vague
+
+
 @pytest.mark.slow
 def test_groups_and_conditions() -> None:
     release = _told(2, 8.0).fit()
