@@ -38,18 +38,19 @@ EVENTS = (  # what people write: round numbers that cut cells, dates without quo
     *("moved >= '2022-03-03' and sex = 'male'", "if sex = 'female' then employed = false"),
     *("not (sex == 'male' or hours is null)", "age > 30 and age <= 45"),
 )
+OF_ONE_COLUMN = EVENTS[:20]
 AMONG = ("sex = 'male'", "hours > 37.5", "age between 25 and 41", "moved < '2019-07-01'")
 QUESTIONS = (  # what, about, where, by
     *(("probability", event, "", "") for event in EVENTS),
     *(("count", "", event, "") for event in EVENTS),
     *(
         ("probability", event, among, "")
-        for event in ("hours > 40", "age > 52", "moved >= '2020-01-01'", "employed = true", "education = 'university'")
+        for event in ("age > 52", "employed = true", "education = 'university'", *OF_ONE_COLUMN)
         for among in AMONG
     ),
     *(
         ("probability", event, "", by)
-        for event in ("hours > 40", "age > 52", "employed = true", "moved is null", "moved < '2018-01-01'")
+        for event in ("age > 52", "employed = true", "moved is null", "moved < '2018-01-01'", *OF_ONE_COLUMN[:16])
         for by in ("sex", "education")
     ),
     *(("count", "", "", by) for by in ("", "age", "sex", "education", "hours", "moved", "employed")),
@@ -155,9 +156,9 @@ def test_every_panel_opens_and_asks_for_nothing(page: Path, reader: Reader) -> N
         assert [name for name in names if not name.startswith("data:")] == []
 
 
-def test_a_hundred_questions_are_answered_as_python_answers_them(page: Path, people, reader: Reader) -> None:
+def test_two_hundred_questions_are_answered_as_python_answers_them(page: Path, people, reader: Reader) -> None:
     """Each by its address, which is the link that the page gives; the line of Python is the one to copy."""
-    assert len(QUESTIONS) >= 100
+    assert len(QUESTIONS) >= 200
     with reader.opened(page, "ask") as shown:
         for question in QUESTIONS:
             _ask(shown, *question)
