@@ -108,7 +108,7 @@ def law() -> dict[str, float]:
 def asked(unit: inference.Unit) -> dict[str, Any]:
     """Of each statistic: whether the pooled interval holds, and the naive one; None where it is refused."""
     release, truth = inference.release_of(unit, OUT / "releases"), law()
-    sets = release.replicates(COUNT)
+    sets = release.forms.replicates(COUNT)
     rows, found = arrays(sets.rows), {}
     own = arrays(release.rows)
     generator = np.random.default_rng(unit[3])

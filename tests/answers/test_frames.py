@@ -235,7 +235,7 @@ def test_replicate_weights_of_points(points):
 
 
 def test_samples_refuse(points, release):
-    with pytest.raises(ke.errors.ParameterError, match=r"release\.replicates"):
+    with pytest.raises(ke.errors.ParameterError, match=r"release\.forms\.replicates"):
         release.forms.samples(2)
     with pytest.raises(ke.errors.ParameterError, match="at least 2"):
         points.forms.samples(1)

@@ -61,7 +61,7 @@ def release():
 
 @pytest.fixture(scope="module")
 def sets(release):
-    return release.replicates(10, of="table")
+    return release.forms.replicates(10, of="table")
 
 
 def weighted_mean(name):
@@ -90,7 +90,7 @@ def test_a_share_is_that_of_the_best_estimate_and_as_uncertain(release, sets):
 
 
 def test_a_population_is_less_certain(release, sets):
-    table, population = sets, release.replicates(10)
+    table, population = sets, release.forms.replicates(10)
     errors = [one.estimate(weighted_mean("age")).standard_error for one in (table, population)]
     sampled = np.std(people(0).column("age").to_numpy()) / math.sqrt(ROWS)
     assert errors[1] > 0.5 * sampled
@@ -136,7 +136,7 @@ def test_what_can_not_be_covered_is_refused(release, sets, monkeypatch):
     with pytest.raises(ParameterError, match="hides how far 'age'"):
         sets.pool([1.0] * 12, columns=("age", "smoker"))
     with pytest.raises(ParameterError, match="at least 2"):
-        release.replicates(1)
+        release.forms.replicates(1)
 
 
 def test_vectors_have_samples():
@@ -144,7 +144,7 @@ def test_vectors_have_samples():
     kernel = ke.kernels.Gaussian(lengthscale=1.0)
     points = ke.release(rows, kernel=kernel, method=method, privacy=ke.Privacy(epsilon=1.0, delta=0.0))
     with pytest.raises(ParameterError, match=r"release\.forms\.samples"):
-        points.replicates(2)
+        points.forms.replicates(2)
 
 
 def test_a_result_that_never_moves_says_so(sets):

@@ -131,7 +131,7 @@ def test_weights_under_a_name_of_the_table_are_refused(weighted: ke.Release, tmp
 
 
 def test_replicates(made: ke.Release, weighted: ke.Release) -> None:
-    samples, sets = weighted.forms.samples(2), made.replicates(2)
+    samples, sets = weighted.forms.samples(2), made.forms.replicates(2)
     assert samples.weight_name == sets.weight_name == NAME
     assert all(each.column_names[-1] == NAME for each in (*samples, *sets))
     for survey, before in ((samples.replicate_weights(), []), (sets.survey(), ["fit"])):

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
+    from kernelease.answers.calibration import Replicates
     from kernelease.answers.comparisons import Comparisons
     from kernelease.answers.forms import Forms, Supervised
     from kernelease.answers.habits import Description
@@ -17,6 +18,7 @@ else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
+            "calibration": "Replicates",
             "comparisons": "Comparisons",
             "forms": "Forms Supervised",
             "habits": "Description",
@@ -37,6 +39,7 @@ __all__ = [
     "Questions",
     "RatioEstimate",
     "Release",
+    "Replicates",
     "Samples",
     "Supervised",
     "VectorEstimate",

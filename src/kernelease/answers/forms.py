@@ -25,6 +25,7 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:
+    from kernelease.answers.calibration import Replicates
     from kernelease.answers.release import Release
     from kernelease.answers.replicates import Samples
 
@@ -206,6 +207,13 @@ class Forms:
         return Supervised.of(release.rows, release.weights, release.schema, target)
 
     @in_words
+    def replicates(self, count: int = 20, *, of: Target | str = Target.POPULATION, seed: int = 0) -> "Replicates":
+        """Data sets of a counted table for any tool: weights that vary as it is uncertain. `ke.pool` joins results."""
+        from kernelease.answers.calibration import replicates_of
+
+        return replicates_of(self._release, count, target=choice(Target, of, "of"), seed=seed)
+
+    @in_words
     def samples(
         self,
         count: int = 5,
@@ -216,7 +224,7 @@ class Forms:
     ) -> "Samples":
         """Several sets of weights of a release of vectors, that differ as it differs from the truth.
 
-        Counted tables have `release.replicates`. `progress` None: a bar where somebody may watch.
+        Counted tables have `replicates`. `progress` None: a bar where somebody may watch.
         """
         from kernelease.answers.replicates import point_samples
 
@@ -226,7 +234,9 @@ class Forms:
         if isinstance(view, NoReading):
             raise ParameterError("samples: this release holds no noisy measurements to fit again.")
         if isinstance(view, CountsReading):
-            raise ParameterError("samples: are of vectors. This release counted columns: ask release.replicates(20).")
+            raise ParameterError(
+                "samples: are of vectors. This release counted columns: ask release.forms.replicates(20)."
+            )
         with shown(progress) as watching:
             noisy = view.embedding("samples")
             return point_samples(release, view.points(), noisy, count, target=aim, seed=seed, progress=watching)

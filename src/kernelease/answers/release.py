@@ -14,13 +14,12 @@ from kernelease.analysis.estimate import Estimate, Target, plain_number
 from kernelease.analysis.evidence import Answers, Evidence, answers
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.spread import standard_deviation
-from kernelease.answers.calibration import Replicates, replicates_of
 from kernelease.answers.comparisons import Comparisons
 from kernelease.answers.forms import Forms
 from kernelease.answers.frames import Frames
 from kernelease.answers.habits import Description, describe
 from kernelease.answers.questions import Among, Questions, ShortForms
-from kernelease.answers.reading import choice, evidence_of
+from kernelease.answers.reading import evidence_of
 from kernelease.arrays import Floats, Rows, as_rows
 from kernelease.certificate import Certificate, Measurements
 from kernelease.errors import ParameterError
@@ -124,10 +123,6 @@ class Release(Frames, ShortForms):
     def forms(self) -> Forms:
         """The rows in other forms: of equal weight, bounded weights, features and labels, several data sets."""
         return Forms(self)
-
-    def replicates(self, count: int = 20, *, of: Target | str = Target.POPULATION, seed: int = 0) -> Replicates:
-        """Data sets for any tool, whose weights vary as this release is uncertain; their `pool` makes one answer."""
-        return replicates_of(self, count, target=choice(Target, of, "of"), seed=seed)
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
