@@ -116,6 +116,8 @@ bench-texture: .venv/.bench  ## spikes, grids, maps, ranges and a classifier, on
 	$(BIN)/python benchmarks/texture.py --write $(OPTIONS)
 
 bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
+	$(BIN)/python benchmarks/inference_promises.py
+	$(BIN)/python benchmarks/replicates.py
 	$(BIN)/python benchmarks/inference.py --page $(OPTIONS)
 	$(BIN)/python benchmarks/inference_tests.py
 	$(BIN)/python benchmarks/power.py
