@@ -7,7 +7,7 @@ import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, SubspaceLikelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import Growing, LevenbergMarquardt
+from kernelease.fit.gaussians.sliding_frank_wolfe import ANYWHERE, Growing, LevenbergMarquardt, Whereabouts
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
@@ -108,3 +108,24 @@ def test_widths_that_nothing_is_known_about_are_like_the_others(likeness: float)
         fitted = LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=likeness).fit(likelihood, start).gaussians
         ratios.append(abs(float(np.log(fitted.widths[-1] / fitted.widths[0]))))
     assert (np.mean(ratios) < 0.3) == (likeness < 1.0)
+
+
+@pytest.mark.parametrize("whereabouts", [ANYWHERE, Whereabouts(middle=np.zeros(2), spread=np.full(2, 4.0))])
+def test_centres_that_no_feature_sees_come_home(whereabouts: Whereabouts) -> None:
+    """A Gaussian far from all points of a subspace is seen by nothing: only what is known before can place it."""
+    far = TRUTH.joined(np.array([[60.0, -80.0]]), 0.5).weighted(np.append(0.95 * TRUTH.weights, 0.05))
+    seen = _joint(1e-2, truth=far).parts[1]
+    optimiser = LevenbergMarquardt(lengthscale=1.0, widest=4.0, steps=400, whereabouts=whereabouts)
+    fitted = optimiser.fit(seen, far).gaussians
+    farthest = float(np.linalg.norm(fitted.centres, axis=1).max())
+    assert (farthest > 99.0) if whereabouts is ANYWHERE else (farthest < 20.0)  # five spreads
+
+
+def test_expected_centres_move_visible_gaussians_by_less_than_the_noise() -> None:
+    likelihood = _joint(1e-2)
+    home = Whereabouts.of(5.0 * np.random.default_rng(0).standard_normal((500, 2)))
+    free, kept = (
+        LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=0.7, whereabouts=each).fit(likelihood, TRUTH).gaussians
+        for each in (ANYWHERE, home)
+    )
+    assert np.abs(free.centres - kept.centres).max() < 0.02

@@ -307,6 +307,15 @@ def test_less_budget_gives_stage_one_a_larger_share() -> None:
     assert shares[2] == 0.15
 
 
+def test_more_columns_hide_light_gaussians_in_higher_peaks_of_noise() -> None:
+    """A search climbs noise in every column: what stands out of it in 7 columns may not in 20."""
+    privacy, rounds = ke.Privacy(epsilon=0.1, delta=1e-6), []
+    for dimension in (7, 20):
+        draws = ke.fit.NormalPoints(dimension=dimension, scale=5.0).draw(200, np.random.default_rng(0))
+        rounds.append(plan_stages(ke.kernels.Gaussian(lengthscale=1.0), privacy, 25_000, draws).rounds)
+    assert rounds == [1, 2]
+
+
 def test_auto_takes_adaptive_and_refuses_kernels_that_need_points() -> None:
     assert isinstance(method_for(VectorDomain(KERNEL), 2), Adaptive)
     with pytest.raises(ke.errors.ParameterError, match="needs a method with public points"):

@@ -14,7 +14,13 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
 from kernelease.fit.gaussians.averages import Averages
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import SIGNIFICANCE, Growing, LevenbergMarquardt, SlidingFrankWolfe
+from kernelease.fit.gaussians.sliding_frank_wolfe import (
+    SIGNIFICANCE,
+    Growing,
+    LevenbergMarquardt,
+    SlidingFrankWolfe,
+    Whereabouts,
+)
 from kernelease.fit.solver import Outcome, PointSource, PublishedRows, Solution, SyntheticSet
 from kernelease.fit.tilting import Tilted, Tilting, matched
 from kernelease.kernels.kernel import Kernel
@@ -38,7 +44,7 @@ from kernelease.seeds import PublicSeed
 # How the budget is divided, how much is measured, in how many rounds: from public quantities alone.
 #
 # Stage one looks for mass. With a share a of the budget its noise is σ₁ = 2/(N·μ·√a) in each coordinate, and a
-# Gaussian of weight w stands out where w > 4σ₁. What it misses, stage two may still find, since it can look at many
+# Gaussian of weight w stands out where w > √(16 + d)·σ₁. What it misses, stage two may still find: it can look at many
 # places at once: at the weak peaks of stage one, at points of the public law, and, having seen those, at places
 # nearby. That is why
 #
@@ -147,7 +153,7 @@ def plan_stages(
     apart = _typical_distance(kernel, draws)
     octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(apart, 1.0) / 2.0))))
     cells = (1.0 + apart) ** dimension
-    hidden = _least_visible(privacy, rows, MORE_FEATURES if features is None else features)
+    hidden = _least_visible(privacy, rows, MORE_FEATURES if features is None else features, dimension)
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
     gaussians = isinstance(kernel, Gaussian)
     blind = hidden is None or hidden > WORTH_SEEING * math.sqrt(chosen)
@@ -193,11 +199,14 @@ def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
     return float(np.median(np.linalg.norm(scaled[:half] - scaled[half : 2 * half], axis=1)))
 
 
-def _least_visible(privacy: Privacy, rows: int | None, features: int) -> float | None:
-    """The weight of a Gaussian that stage one would show, if it had the whole budget; None where N is private."""
+def _least_visible(privacy: Privacy, rows: int | None, features: int, dimension: int) -> float | None:
+    """The weight of a Gaussian that stage one would show, if it had the whole budget; None where N is private.
+
+    It has to stand above the highest peak of noise that a search finds: the best start, climbed in d directions.
+    """
     if rows is None or privacy.pure:
         return None
-    return SIGNIFICANCE * 2.0 / (rows * privacy.total(features).mu)
+    return math.hypot(SIGNIFICANCE, math.sqrt(dimension)) * 2.0 / (rows * privacy.total(features).mu)
 
 
 def _share(visible: float | None, cells: float) -> tuple[float, str]:
@@ -250,6 +259,16 @@ class Explorer:
     source: PointSource
     stages: Stages
     generator: np.random.Generator
+    whereabouts: Whereabouts  # in lengthscales
+
+    @classmethod
+    def of(
+        cls, kernel: ShiftInvariant, source: PointSource, stages: Stages, generator: np.random.Generator
+    ) -> "Explorer":
+        """One that expects mass where the public law has it."""
+        draws = finite_numbers(source.draw(_PUBLIC_DRAWS, generator)) / np.asarray(kernel.lengthscale)
+        whereabouts = Whereabouts.of(draws)
+        return cls(kernel=kernel, source=source, stages=stages, generator=generator, whereabouts=whereabouts)
 
     @property
     def scale(self) -> Floats:
@@ -272,14 +291,17 @@ class Explorer:
 
     def first_gaussians(self, waves: Likelihood) -> Gaussians:
         """What stands out of the noise of stage one, coarse to fine."""
-        return SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths).gaussians(
-            waves, self._draw, self.generator
-        )
+        solver = SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths)
+        return solver.gaussians(waves, self._draw, self.generator)
 
     def grown(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
         optimiser = LevenbergMarquardt(
-            lengthscale=1.0, widest=2.0 * max(self.stages.widths), likeness=_LIKENESS, steps=25
+            lengthscale=1.0,
+            widest=2.0 * max(self.stages.widths),
+            likeness=_LIKENESS,
+            steps=25,
+            whereabouts=self.whereabouts,
         )
         return Growing(optimiser=optimiser, search=self.stages.search).grow(likelihood, places, start).gaussians
 
@@ -520,9 +542,8 @@ class Adaptive(Method):
         budget = context.open_budget(largest + 2, "Adaptive, two stages")
         coarse = exact.privatise(budget, noise=context.noise, share=stages.share, label="stage one: Fourier features")
 
-        explorer = Explorer(
-            kernel=kernel, source=source, stages=stages, generator=context.seed.generator("adaptive: cloud")
-        )
+        generator = context.seed.generator("adaptive: cloud")
+        explorer = Explorer.of(kernel, source, stages, generator)
         seen: Likelihood = explorer.waves(coarse)
         gaussians = explorer.first_gaussians(seen)
         cloud = explorer.cloud(seen, gaussians, first=True)

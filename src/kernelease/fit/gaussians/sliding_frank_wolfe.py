@@ -98,8 +98,33 @@ _GAIN = 0.05  # of χ²: steps that gain less are not worth taking. convention: 
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Whereabouts:
+    """Where centres are expected, before anything is measured: a normal law with a mean and a spread in each column.
+
+    A Gaussian far from all that is measured is seen by no feature: without this it may drift anywhere, and take weight
+    along that is missing elsewhere. An infinite spread expects nothing.
+    """
+
+    middle: Floats  # (d,)
+    spread: Floats  # (d,)
+
+    @classmethod
+    def of(cls, draws: Floats) -> "Whereabouts":
+        """Those of draws of a public law: (m, d)."""
+        return cls(middle=draws.mean(axis=0), spread=np.maximum(draws.std(axis=0), np.finfo(float).tiny))
+
+    def away(self, centres: Floats) -> Floats:
+        """How many spreads centres are from the middle: (K, d) → (K, d)."""
+        return np.asarray((centres - self.middle) / self.spread, dtype=np.float64)
+
+
+ANYWHERE = Whereabouts(middle=np.zeros(1), spread=np.full(1, math.inf))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FittedGaussians:
-    """Gaussians, and their misfit: ‖target − Σ w_k·f_k‖² plus what unlike widths cost."""
+    """Gaussians, and their misfit: ‖target − Σ w_k·f_k‖² plus what unlike widths and far centres cost."""
 
     gaussians: Gaussians
     misfit: float
@@ -111,12 +136,14 @@ class LevenbergMarquardt:
     """Steps of damped least squares in log-weights, log-variances and centres, all unconstrained.
 
     `likeness` is how far log-variances are expected to be from their mean: widths that the data say little about are
-    then like those of the others (infinite: no such pull). `lengthscale` is the kernel's, `widest` bounds the widths.
+    then like those of the others (infinite: no such pull). `lengthscale` is the kernel's, `widest` bounds the widths,
+    and centres are expected at `whereabouts`.
     """
 
     lengthscale: float
     widest: float
     likeness: float = math.inf
+    whereabouts: Whereabouts = ANYWHERE
     steps: int = 40
 
     def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
@@ -147,7 +174,8 @@ class LevenbergMarquardt:
     def _misfit(self, likelihood: Likelihood, state: "_State") -> float:
         residual = likelihood.residual(state.gaussians)
         unlike = self._unlike(state) @ state.variances
-        return float(residual @ residual + unlike @ unlike)
+        away = self.whereabouts.away(state.centres)
+        return float(residual @ residual + unlike @ unlike + (away**2).sum())
 
     def _unlike(self, state: "_State") -> Floats:
         """The matrix that takes log-variances to their distance from the weighted mean, over `likeness`: (K, K)."""
@@ -170,6 +198,9 @@ class LevenbergMarquardt:
         unlike = self._unlike(state)
         normal[spread, spread] += unlike.T @ unlike
         slope[spread] -= unlike.T @ (unlike @ state.variances)
+        pull = np.broadcast_to(1.0 / self.whereabouts.spread, state.centres.shape)
+        normal[2 * count :, 2 * count :] += np.diag((pull**2).T.ravel())
+        slope[2 * count :] -= (pull * self.whereabouts.away(state.centres)).T.ravel()
         return normal, slope
 
     def _moved(self, state: "_State", step: Floats) -> "_State":
@@ -274,20 +305,20 @@ class SlidingFrankWolfe(PointSolver):
 
     def gaussians(self, likelihood: Likelihood, draw: Draw, generator: np.random.Generator) -> Gaussians:
         """Gaussians that stand out of the noise, from public draws."""
-        found = Gaussians.none(draw(1).shape[1])
+        first = draw(self.draws)
+        found, whereabouts = Gaussians.none(first.shape[1]), Whereabouts.of(first)
         for width in self.widths:
             for _ in range(self.rounds):
                 peaks = self.missing(likelihood, found, draw, generator, width=width)
                 if len(peaks) == 0:
                     break
                 found = reweighted(likelihood, found.joined(peaks, width * self.lengthscale))
-                found = self._slid(likelihood, found, self.steps)
+                found = self._slid(likelihood, found, self.steps, whereabouts)
         if len(found) == 0:  # nothing stands out of the noise: one wide Gaussian says so
-            first = draw(self.draws)
             found = Gaussians(
                 centres=first.mean(axis=0, keepdims=True), widths=np.array([first.std()]), weights=np.ones(1)
             )
-        return self._slid(likelihood, found, self.final_steps)
+        return self._slid(likelihood, found, self.final_steps, whereabouts)
 
     def missing(
         self,
@@ -322,13 +353,12 @@ class SlidingFrankWolfe(PointSolver):
         standing_out: Floats = peaks[gains > (self.significance if significance is None else significance)]
         return standing_out
 
-    def _slid(self, likelihood: Likelihood, gaussians: Gaussians, steps: int) -> Gaussians:
+    def _slid(self, likelihood: Likelihood, gaussians: Gaussians, steps: int, whereabouts: Whereabouts) -> Gaussians:
         widest = self.lengthscale * max(1.0, 2.0 * max(self.widths))
-        return (
-            LevenbergMarquardt(lengthscale=self.lengthscale, widest=widest, steps=steps)
-            .fit(likelihood, gaussians)
-            .gaussians
+        optimiser = LevenbergMarquardt(
+            lengthscale=self.lengthscale, widest=widest, steps=steps, whereabouts=whereabouts
         )
+        return optimiser.fit(likelihood, gaussians).gaussians
 
 
 def likelihood_of(noisy: NoisyEmbedding, target: Floats) -> FourierLikelihood:
