@@ -129,6 +129,29 @@ def cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
     return cosines * square - sines * r, sines * square + cosines * r
 
 
+def waves(points: Floats, frequencies: Floats) -> Floats:
+    """Cosines and sines of ω·z, side by side: (m, d), (F, d) → (m, 2F)."""
+    turns, each = np.ascontiguousarray(frequencies.T) / math.tau, max(1, CELLS // len(frequencies))
+    result = np.empty((len(points), 2 * len(frequencies)))
+    for start in range(0, len(points), each):
+        block = slice(start, start + each)
+        result[block] = np.concatenate(cosines_and_sines(points[block] @ turns), axis=1)
+    return result
+
+
+def sums_of_waves(points: Floats, frequencies: Floats, amounts: Floats) -> tuple[Floats, Floats]:
+    """Σ a·cos ω·z + b·sin ω·z, and its gradient by z: (m, d), (F, d), (2F,) → (m,), (m, d)."""
+    turns, each = np.ascontiguousarray(frequencies.T) / math.tau, max(1, CELLS // len(frequencies))
+    a, b = amounts.reshape(2, -1)
+    values, gradients = np.empty(len(points)), np.empty(points.shape)
+    for start in range(0, len(points), each):
+        block = slice(start, start + each)
+        cosines, sines = cosines_and_sines(points[block] @ turns)
+        values[block] = cosines @ a + sines @ b
+        gradients[block] = (b * cosines - a * sines) @ frequencies
+    return values, gradients
+
+
 # --------------------
 # The feature map.
 
@@ -293,9 +316,7 @@ class Fourier(FeatureMap):
 
     def evaluate(self, points: Rows) -> Floats:
         """φ of public points: (m, d) → (m, J)."""
-        result = np.empty((len(points), self.dimension))
-        for block, cosines, sines in self._waves(points):
-            result[block] = np.concatenate([cosines, sines], axis=1)
+        result = waves(clamped_points(points, self.resolution, "Fourier"), self.frequencies)
         result *= self.amplitude
         return result
 
@@ -309,19 +330,8 @@ class Fourier(FeatureMap):
             raise ParameterError(
                 f"Fourier: coefficients must have shape ({self.dimension},), got {np.shape(coefficients)}."
             )
-        a, b = (coefficients * self.amplitude).reshape(2, -1)
-        values, gradients = np.empty(len(points)), np.empty((len(points), len(self.resolution)))
-        for block, cosines, sines in self._waves(points):
-            values[block] = cosines @ a + sines @ b
-            gradients[block] = (b * cosines - a * sines) @ self.frequencies
-        return values, gradients
-
-    def _waves(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of public points, and the cosines and sines of their phases: (m, F) each."""
-        z = clamped_points(points, self.resolution, "Fourier")
-        per_turn = np.ascontiguousarray(self.frequencies.T) / math.tau
-        for block in block_slices(len(z), max(1, CELLS // len(self.frequencies))):
-            yield block, *cosines_and_sines(z[block] @ per_turn)
+        within = clamped_points(points, self.resolution, "Fourier")
+        return sums_of_waves(within, self.frequencies, coefficients * self.amplitude)
 
 
 def _pairs(features: int, dimension: int) -> int:

@@ -3,7 +3,6 @@
 All vectors are *whitened*: divided by the standard deviation of the noise, so that −2 log L = ‖residual‖² is a χ².
 """
 
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -14,7 +13,7 @@ from scipy.linalg.blas import dtrmv
 
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.features.feature_map import grid_reach
-from kernelease.features.fourier import CELLS, Fourier, cosines_and_sines
+from kernelease.features.fourier import Fourier, sums_of_waves, waves
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
@@ -124,13 +123,13 @@ class FourierLikelihood(Likelihood):
     """A Gaussian of width s has the features of its centre times exp(−s²‖ω‖²/2), exactly, whatever the kernel.
 
     A fit takes hundreds of steps, so what they need of the feature map is taken from it once: the features are
-    `amplitude` times the cosines and sines of 2π·points·`turns`.
+    `amplitude` times the cosines and sines of ω·z.
     """
 
     feature_map: Fourier
     target: Floats  # (J,), whitened
     sigma: float
-    turns: Floats = field(init=False, repr=False)  # frequencies in turns: (d, F)
+    frequencies: Floats = field(init=False, repr=False)  # ω: (F, d)
     squares: Floats = field(init=False, repr=False)  # ‖ω‖²: (F,)
     reach: Floats = field(init=False, repr=False)  # the largest numbers that the map tells apart: (d,)
     amplitude: float = field(init=False, repr=False)
@@ -138,7 +137,7 @@ class FourierLikelihood(Likelihood):
     def __post_init__(self) -> None:
         frequencies = self.feature_map.frequencies
         for name, value in (
-            ("turns", np.ascontiguousarray(frequencies.T) / math.tau),
+            ("frequencies", frequencies),
             ("squares", (frequencies**2).sum(axis=1)),
             ("reach", grid_reach(self.feature_map.resolution)),
             ("amplitude", self.feature_map.amplitude),
@@ -147,43 +146,31 @@ class FourierLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, J)."""
-        waves = np.empty((len(centres), 2 * len(self.squares)))
-        for block, cosines, sines in self._waves(centres):
-            waves[block] = np.concatenate([cosines, sines], axis=1)
-        waves *= self.amplitude
-        return waves * self._damping(widths) / self.sigma
+        turning = waves(np.clip(centres, -self.reach, self.reach), self.frequencies)
+        turning *= self.amplitude
+        return turning * self._damping(widths) / self.sigma
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
         """Derivatives by centre (each pair of waves, turned by a quarter) and by width (through the damping)."""
-        waves = self.features(centres, widths)
-        cosines, sines = np.hsplit(waves, 2)
+        features = self.features(centres, widths)
+        cosines, sines = np.hsplit(features, 2)
         turned = np.hstack([-sines, cosines])
         return Slopes(
-            features=waves,
-            by_width=-widths[:, None] * np.tile(self.squares, 2) * waves,
-            by_centre=np.stack([turned * np.tile(column, 2) for column in self.feature_map.frequencies.T]),
+            features=features,
+            by_width=-widths[:, None] * np.tile(self.squares, 2) * features,
+            by_centre=np.stack([turned * np.tile(column, 2) for column in self.frequencies.T]),
         )
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (J,) → (m,), (m, d)."""
         damped = residual * self._damping(np.array([width]))[0] / self.sigma
-        a, b = (damped * self.amplitude).reshape(2, -1)
-        heights, gradients = np.empty(len(points)), np.empty(points.shape)
-        for block, cosines, sines in self._waves(points):
-            heights[block] = cosines @ a + sines @ b
-            gradients[block] = (b * cosines - a * sines) @ self.feature_map.frequencies
-        return heights, gradients
+        within = np.clip(points, -self.reach, self.reach)
+        return sums_of_waves(within, self.frequencies, damped * self.amplitude)
 
     def _damping(self, widths: Floats) -> Floats:
         """(K,) → (K, J)."""
         damping = np.exp(-0.5 * np.outer(widths**2, self.squares))
         return np.hstack([damping, damping])
-
-    def _waves(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
-        """Blocks of points, and the cosines and sines of their phases: (m, F) each."""
-        within = np.clip(points, -self.reach, self.reach)
-        for block in block_slices(len(within), max(1, CELLS // len(self.squares))):
-            yield block, *cosines_and_sines(within[block] @ self.turns)
 
 
 # --------------------
