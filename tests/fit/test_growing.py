@@ -7,7 +7,7 @@ import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, SubspaceLikelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import ANYWHERE, Growing, LevenbergMarquardt, Whereabouts
+from kernelease.fit.gaussians.sliding_frank_wolfe import ANYWHERE, Growing, LevenbergMarquardt, Whereabouts, splits
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
@@ -75,6 +75,20 @@ def test_gaussians_grow_from_nothing_to_what_is_there() -> None:
     assert len(grown.gaussians) == 3
     assert _error(likelihood, grown.gaussians) < 35.0
     assert abs(grown.misfit - len(likelihood.target)) < 5.0 * np.sqrt(2.0 * len(likelihood.target))
+
+
+def test_two_that_one_gaussian_covers_are_told_apart() -> None:
+    """No place beside it promises anything, but the witness curves upward along the line between them."""
+    two = Gaussians(centres=np.array([[-0.5, 0.0], [0.5, 0.0]]), widths=np.full(2, 0.4), weights=np.full(2, 0.5))
+    likelihood = _joint(1e-3, truth=two)
+    one = OPTIMISER.fit(likelihood, Gaussians(centres=np.zeros((1, 2)), widths=np.full(1, 0.6), weights=np.ones(1)))
+    promises, axes = splits(likelihood, one.gaussians)
+    assert promises[0] > 100.0
+    assert abs(axes[0, 0]) > 0.99
+    far = np.array([[20.0, 20.0]])  # the only place that may be tried
+    grown = Growing(optimiser=OPTIMISER).grow(likelihood, far, one.gaussians).gaussians
+    assert len(grown) == 2
+    assert np.abs(np.sort(grown.centres[:, 0]) - [-0.5, 0.5]).max() < 0.05
 
 
 def test_pure_noise_grows_no_second_gaussian() -> None:

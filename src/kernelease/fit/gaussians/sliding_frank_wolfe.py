@@ -410,7 +410,7 @@ class Growing:
         grown = self.optimiser.fit(likelihood, start)
         most = max(1, self.parameters // (places.shape[1] + 2))
         while len(places) and len(grown.gaussians) < most:
-            better = self._with_one_more(scan, grown)
+            better = self._with_one_more(scan, grown) or self._with_one_split(likelihood, grown)
             if better is None:
                 break
             grown = better
@@ -440,6 +440,23 @@ class Growing:
             scores[near] = 0.0
         return best if grown.misfit - best.misfit > penalty + self.search else None
 
+    def _with_one_split(self, likelihood: Likelihood, grown: FittedGaussians) -> FittedGaussians | None:
+        """Two in the place of one, if that is worth it: places beside one Gaussian can't show that it covers two.
+
+        The best of K Gaussians looks good by chance as well, by the largest square of K noises.
+        """
+        promises, axes = splits(likelihood, grown.gaussians)
+        penalty = self._penalty(grown.gaussians)
+        best = grown
+        for index in np.argsort(-promises)[:_TRIED]:
+            if promises[index] < _PROMISING:
+                break
+            tried = self.optimiser.fit(likelihood, _halved(grown.gaussians, int(index), axes[index]))
+            best = min(best, tried, key=lambda fitted: fitted.misfit)
+            if grown.misfit - best.misfit > _CLEAR * penalty:
+                break
+        return best if grown.misfit - best.misfit > penalty + 2.0 * math.log(len(grown.gaussians)) else None
+
     def _pruned(self, likelihood: Likelihood, grown: FittedGaussians) -> FittedGaussians:
         """Without the Gaussians whose parameters cost more than they explain."""
         quick = replace(self.optimiser, steps=_SHORT)
@@ -456,6 +473,39 @@ class Growing:
         return grown
 
 
+def splits(likelihood: Likelihood, gaussians: Gaussians) -> tuple[Floats, Floats]:
+    """How much two halves in the place of each Gaussian would lower χ², and the axis along which: (K,), (K, d).
+
+    The axis is that in which the witness curves upward most, the score that of `_Scan.promises`.
+    """
+    count, dimension = gaussians.centres.shape
+    residual = likelihood.residual(gaussians)
+    axes = np.empty((count, dimension))
+    for index, (centre, width) in enumerate(zip(gaussians.centres, gaussians.widths, strict=True)):
+        ends = centre + width * np.concatenate([np.eye(dimension), -np.eye(dimension)])
+        upper, lower = np.split(likelihood.witness(ends, residual, float(width))[1], 2)
+        axes[index] = np.linalg.eigh(upper - lower + (upper - lower).T)[1][:, -1]
+    moves = gaussians.widths[:, None] * axes
+    ends = np.concatenate([gaussians.centres + moves, gaussians.centres - moves])
+    halves = likelihood.features(ends, np.tile(gaussians.widths, 2)).reshape(2, count, -1).mean(axis=0)
+    halves -= likelihood.features(gaussians.centres, gaussians.widths)
+    return _Scan(likelihood, gaussians.centres, halves).promises(gaussians, instead=False)[0], axes
+
+
+def _halved(gaussians: Gaussians, index: int, axis: Floats) -> Gaussians:
+    """Half of a Gaussian a width ahead along an axis, half of it a width behind."""
+    move = gaussians.widths[index] * axis
+    centres = gaussians.centres.copy()
+    centres[index] += move
+    weights = gaussians.weights.copy()
+    weights[index] /= 2.0
+    return Gaussians(
+        centres=np.concatenate([centres, [gaussians.centres[index] - move]]),
+        widths=np.append(gaussians.widths, gaussians.widths[index]),
+        weights=np.append(weights, weights[index]),
+    )
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class _Scan:
@@ -469,10 +519,11 @@ class _Scan:
         """The place that explains most by itself."""
         return int(np.argmax(self.features @ self.likelihood.target / np.linalg.norm(self.features, axis=1)))
 
-    def promises(self, gaussians: Gaussians) -> tuple[Floats, Floats]:
+    def promises(self, gaussians: Gaussians, *, instead: bool = True) -> tuple[Floats, Floats]:
         """How much a Gaussian at each place would lower χ², all others adjusting, and the weight it would have.
 
-        The score test: what the residual says of the direction, over what is left of it beside the directions in
+        Its weight is taken from the others `instead`, unless the features are those of a change without one. The score
+        test: what the residual says of the direction, over what is left of it beside the directions in
         which the present Gaussians can move.
         """
         slopes = self.likelihood.slopes(gaussians.centres, gaussians.widths)
@@ -483,7 +534,7 @@ class _Scan:
         sizes, axes = np.linalg.eigh(moves @ moves.T)
         kept = sizes > 1e-9 * sizes[-1]
         directions = moves.T @ (axes[:, kept] / np.sqrt(sizes[kept]))
-        agreement = self.features @ residual - fitted @ residual
+        agreement = self.features @ residual - (fitted @ residual if instead else 0.0)
         whole = (self.features**2).sum(axis=1)
         free = np.maximum(whole - ((self.features @ directions) ** 2).sum(axis=1), _HIDDEN * whole)
         return np.where(agreement > 0.0, agreement**2 / free, 0.0), agreement / free
