@@ -137,9 +137,19 @@ def test_centres_that_no_feature_sees_come_home(whereabouts: Whereabouts) -> Non
 
 def test_expected_centres_move_visible_gaussians_by_less_than_the_noise() -> None:
     likelihood = _joint(1e-2)
-    home = Whereabouts.of(5.0 * np.random.default_rng(0).standard_normal((500, 2)))
+    home = Whereabouts.of(5.0 * np.random.default_rng(0).standard_normal((500, 2)), 1.0)
     free, kept = (
         LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=0.7, whereabouts=each).fit(likelihood, TRUTH).gaussians
         for each in (ANYWHERE, home)
     )
     assert np.abs(free.centres - kept.centres).max() < 0.02
+
+
+def test_public_points_that_are_all_one_still_let_centres_move() -> None:
+    """A law of one point has no spread: it is taken to be as wide as the kernel."""
+    single = Whereabouts.of(np.full((10, 2), 3.0), 1.0)
+    assert single.spread.tolist() == [1.0, 1.0]
+    likelihood = _joint(1e-3)
+    optimiser = LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=0.7, whereabouts=single)
+    fitted = optimiser.fit(likelihood, TRUTH).gaussians
+    assert np.abs(fitted.centres - TRUTH.centres).max() < 0.05

@@ -267,7 +267,7 @@ class Explorer:
     ) -> "Explorer":
         """One that expects mass where the public law has it."""
         draws = finite_numbers(source.draw(_PUBLIC_DRAWS, generator)) / np.asarray(kernel.lengthscale)
-        whereabouts = Whereabouts.of(draws)
+        whereabouts = Whereabouts.of(draws, 1.0)
         return cls(kernel=kernel, source=source, stages=stages, generator=generator, whereabouts=whereabouts)
 
     @property

@@ -109,9 +109,9 @@ class Whereabouts:
     spread: Floats  # (d,)
 
     @classmethod
-    def of(cls, draws: Floats) -> "Whereabouts":
-        """Those of draws of a public law: (m, d)."""
-        return cls(middle=draws.mean(axis=0), spread=np.maximum(draws.std(axis=0), np.finfo(float).tiny))
+    def of(cls, draws: Floats, lengthscale: float) -> "Whereabouts":
+        """Those of draws of a public law, (m, d), which is taken to be as wide as the kernel at least."""
+        return cls(middle=draws.mean(axis=0), spread=np.maximum(draws.std(axis=0), lengthscale))
 
     def away(self, centres: Floats) -> Floats:
         """How many spreads centres are from the middle: (K, d) → (K, d)."""
@@ -306,7 +306,7 @@ class SlidingFrankWolfe(PointSolver):
     def gaussians(self, likelihood: Likelihood, draw: Draw, generator: np.random.Generator) -> Gaussians:
         """Gaussians that stand out of the noise, from public draws."""
         first = draw(self.draws)
-        found, whereabouts = Gaussians.none(first.shape[1]), Whereabouts.of(first)
+        found, whereabouts = Gaussians.none(first.shape[1]), Whereabouts.of(first, self.lengthscale)
         for width in self.widths:
             for _ in range(self.rounds):
                 peaks = self.missing(likelihood, found, draw, generator, width=width)
