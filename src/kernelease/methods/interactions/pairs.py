@@ -255,9 +255,7 @@ def _few_cells(column: Column, distribution: Floats, cells: Integers) -> Integer
 # research: Tables: constants that matter. Of all rows: the noise of a count at which a pair is still worth measuring
 FAINT = 1.0 / 72.0
 FAINT_IF_ALL = 2.0 * FAINT  # derived: where all pairs can have it no choice is paid for, and none is left out
-STRONGEST = (
-    2  # convention: pairs that are chosen where less than a forest can be seen, if so many can be had so faintly
-)
+STRONGEST = 2  # convention: pairs that are chosen where less than a forest can be seen
 MOST_CANDIDATES = 20_000  # limit: pairs that are looked at
 # convention: L1 distance from independence, by the model, from which on a pair is measured. Half or twice as much
 # changes no table's error by more than chance (docs/research.md: Tables: constants that matter)
