@@ -159,7 +159,8 @@ def base_grid(counts: Floats, sigma: float, grids: Sequence[int]) -> int:
         shown = np.where(off[:, None], table, 0.0)[:, off]
         lengths = np.maximum(np.linalg.norm(shown, axis=0), 1e-9)
         rows, doubt = (counts @ shown) / lengths**2, DOUBT * sigma / lengths
-        if doubt.max() <= MOST_DOUBT * total and (rows <= np.maximum(SURE * total, doubt)).all():
+        largest = 1.0 + math.sqrt(2.0 * math.log(max(1, len(rows)))) / DOUBT  # of so many, by noise alone
+        if doubt.max() <= MOST_DOUBT * total and (rows <= np.maximum(SURE * total, largest * doubt)).all():
             return grid
     return 1
 
