@@ -11,7 +11,7 @@ from typing import Any
 
 import kernelease as ke
 from kernelease import arguments
-from kernelease.answers import calibration, comparisons, forms, frames, questions, vector_estimates, vectors
+from kernelease.answers import comparisons, forms, frames, questions, replicates, vectors
 
 TARGET = Path(__file__).with_name("api")
 _NO_SEARCH = "---\nsearch:\n  boost: 0.2\n---\n\n"  # words of a tutorial come before those of a signature
@@ -97,9 +97,9 @@ def pages() -> tuple[Page, ...]:
             inside="",
             names=_top("Release load save pool")
             | _classes(questions.Questions, questions.ShortForms, frames.Frames)
-            | _classes(comparisons.Comparisons, forms.Forms, calibration.Replicates)
-            | _classes(vectors.Vectors, vector_estimates.VectorEstimate)
-            | _classes(vector_estimates.RatioEstimate, vector_estimates.PrincipalAxes, vector_estimates.Clusters),
+            | _classes(comparisons.Comparisons, forms.Forms, replicates.Replicates)
+            | _classes(vectors.Vectors, vectors.VectorEstimate)
+            | _classes(vectors.RatioEstimate, vectors.PrincipalAxes, vectors.Clusters),
         ),
         _room("analysis", "Estimates and models", "What answers are, and what can be done with them."),
         _tests(),

@@ -13,8 +13,8 @@ from kernelease.fronts import front_door
 if TYPE_CHECKING:
     from kernelease import analysis, errors, features, fit, kernels, methods, privacy, table
     from kernelease.analysis.estimate import Estimate
-    from kernelease.answers.calibration import pool
     from kernelease.answers.release import Release
+    from kernelease.answers.replicates import pool
     from kernelease.bundle.saving import load, save
     from kernelease.bundle.verify import verify
     from kernelease.certificate import Certificate, Measurements
@@ -79,7 +79,7 @@ if not TYPE_CHECKING:
         {  # where each name is defined or, of packages that have a front door, offered; a package is its own home
             "analysis": "analysis",
             "analysis.estimate": "Estimate",
-            "answers.calibration": "pool",
+            "answers.replicates": "pool",
             "answers.release": "Release",
             "bundle.saving": "load save",
             "bundle.verify": "verify",

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers import calibration
+from kernelease.answers import replicates
 from kernelease.errors import ParameterError
 
 SCHEMA = ke.Schema.parse(
@@ -99,10 +99,10 @@ def test_a_population_is_less_certain(release, sets):
 
 def test_the_update_agrees_with_its_equations(release, monkeypatch):
     """K = V Aᵀ (A V Aᵀ + I)⁻¹ from dense matrices, another way: (V⁻¹ + AᵀA)⁻¹ Aᵀ."""
-    monkeypatch.setattr(calibration, "ACCURATE", 1e-10)
+    monkeypatch.setattr(replicates, "ACCURATE", 1e-10)
     few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
-    support = calibration._Support.of(release, few, np.random.default_rng(0))
-    update = calibration._Update(support, few)
+    support = replicates._Support.of(release, few, np.random.default_rng(0))
+    update = replicates._Update(support, few)
     dense = update._numbers(np.eye(len(support.weights)))
     missing = np.concatenate([one.values for one in update.parts]) - dense @ support.weights
     precision = np.diag(1.0 / update.variance) + dense.T @ dense
@@ -132,7 +132,7 @@ def test_what_can_not_be_covered_is_refused(release, sets, monkeypatch):
         sets.pool([math.nan] * 12)
     with pytest.raises(ParameterError, match="were not measured together"):
         sets.pool([1.0] * 12, columns=SCHEMA.names)
-    monkeypatch.setattr(calibration, "DOUBT", 0.0)
+    monkeypatch.setattr(replicates, "DOUBT", 0.0)
     with pytest.raises(ParameterError, match="hides how far 'age'"):
         sets.pool([1.0] * 12, columns=("age", "smoker"))
     with pytest.raises(ParameterError, match="at least 2"):

@@ -5,28 +5,24 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.answers.calibration import Replicates
     from kernelease.answers.comparisons import Comparisons
     from kernelease.answers.forms import Forms, Supervised
     from kernelease.answers.habits import Description
     from kernelease.answers.questions import Questions
     from kernelease.answers.release import Release
-    from kernelease.answers.replicates import Samples
-    from kernelease.answers.vector_estimates import Clusters, PrincipalAxes, RatioEstimate, VectorEstimate
-    from kernelease.answers.vectors import Vectors
+    from kernelease.answers.replicates import Replicates, Samples
+    from kernelease.answers.vectors import Clusters, PrincipalAxes, RatioEstimate, VectorEstimate, Vectors
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "calibration": "Replicates",
             "comparisons": "Comparisons",
             "forms": "Forms Supervised",
             "habits": "Description",
             "questions": "Questions",
             "release": "Release",
-            "replicates": "Samples",
-            "vector_estimates": "Clusters PrincipalAxes RatioEstimate VectorEstimate",
-            "vectors": "Vectors",
+            "replicates": "Replicates Samples",
+            "vectors": "Clusters PrincipalAxes RatioEstimate VectorEstimate Vectors",
         },
     )
 

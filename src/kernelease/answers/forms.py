@@ -25,9 +25,8 @@ from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:
-    from kernelease.answers.calibration import Replicates
     from kernelease.answers.release import Release
-    from kernelease.answers.replicates import Samples
+    from kernelease.answers.replicates import Replicates, Samples
 
 
 # --------------------------------------------------------------------------------------------------------------
@@ -209,7 +208,7 @@ class Forms:
     @in_words
     def replicates(self, count: int = 20, *, of: Target | str = Target.POPULATION, seed: int = 0) -> "Replicates":
         """Data sets of a counted table for any tool: weights that vary as it is uncertain. `ke.pool` joins results."""
-        from kernelease.answers.calibration import replicates_of
+        from kernelease.answers.replicates import replicates_of
 
         return replicates_of(self._release, count, target=choice(Target, of, "of"), seed=seed)
 

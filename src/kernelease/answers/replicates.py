@@ -1,34 +1,48 @@
-"""Weights of a release of vectors that vary as it is uncertain, at no privacy cost.
-
-They are a parametric bootstrap: take the weighted points for the truth, draw N rows from them (for the population; the
-points as they are for the table itself), add fresh noise of the released size to their features, and fit the weights
-again. How far a statistic of such a set lies from that of the points, on average, is how far the release lies from the
-truth: by sampling, by noise, and by the fit. What was never measured is outside of it. Counted tables have replicates
-that do not rest on a fit (`kernelease.answers.calibration`).
-"""
+"""Weights that carry the uncertainty of a release into any tool, at no privacy cost: of vectors, and of tables."""
 
 import math
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any, final
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
+from scipy.sparse import csr_matrix, vstack
 from scipy.special import stdtrit
 
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.inference import ConfidenceLimits, Interval
-from kernelease.answers.reading import Released
-from kernelease.arrays import Floats, Rows
+from kernelease.analysis.groups import Groups, Label
+from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits
+from kernelease.analysis.spread import variance
+from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
+from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
+from kernelease.measured.blocks import NoisyBlock
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
+from kernelease.table.columns.column import Celled
+from kernelease.table.decode import decode_lawfully
 from kernelease.table.domain import free_name
+from kernelease.table.schema import Schema
+
+if TYPE_CHECKING:
+    from kernelease.answers.release import Release
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Weights of a release of vectors that vary as it is uncertain, at no privacy cost.
+#
+# They are a parametric bootstrap: take the weighted points for the truth, draw N rows from them (for the population;
+# the points as they are for the table itself), add fresh noise of the released size to their features, and fit the
+# weights again. How far a statistic of such a set lies from that of the points, on average, is how far the release
+# lies from the truth: by sampling, by noise, and by the fit. What was never measured is outside of it. Counted tables
+# have replicates that do not rest on a fit (below).
+
 
 _FIT = (
     "Replicates show how the fit varies, not how far it is from the truth: intervals of skewed means, variances and "
@@ -169,3 +183,353 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
         return generator.laplace(0.0, deviation / math.sqrt(2.0), size)
     noise: Floats = generator.standard_normal(size) * deviation
     return noise
+
+
+# --------------------------------------------------------------------------------------------------------------
+# Replicates: synthetic rows whose weights vary as a release is uncertain, so that any tool can say how far off it is.
+#
+# Take w₀, the weights of the fitted rows, as a first guess of the table, off by V = κ·diag(w₀): rows are as uncertain
+# where the fit says little as where it says much. The noisy numbers y = A w + e, with noise e of known size, improve
+# it:
+#
+#     w = w₀ + K (y − A w₀),   K = V Aᵀ (A V Aᵀ + I)⁻¹   (all numbers over their noise)
+#
+# the best linear guess, and what is left of its uncertainty is drawn exactly: with δ ~ N(0, V) and fresh noise e, the
+# replicate is w + δ − K (A δ + e). κ makes what was measured uncertain by four times its noise before it is looked
+# at. So a dependence that noise hid from the fit is not taken for none, and what was not measured varies with V
+# alone.
+#
+# Such weights have either sign, and few tools take these. A statistic θ is therefore asked at w₀ and at a small step
+# from it, w₀ + s·(w − w₀), where no weight is below 0. θ(w₀) + (θ(step) − θ(w₀))/s is then one step of Newton's from
+# the fit: what it is at w, to first order in how far the fit is off.
+
+
+DOUBT = 16.0  # convention: variances of the noise by which what was measured is uncertain before: four of its errors
+ACCURATE = 1e-3  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
+MOST_STEPS = 500  # limit: of solving them; what is left by then is small beside the noise
+FIT, OWN = 0, 1  # the first data sets: the fit, and the release's best guess
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replicates:
+    """Data sets of the same rows: the fit, a step toward the release's best guess, and as many that differ from it.
+
+    Compute a statistic on each, in order, with its weights; `pool` makes one answer of the results. `step` is the
+    length of the step, and each set's weights add up to 1.
+    """
+
+    rows: pa.Table
+    weights: Floats  # (2 + replicates, rows)
+    step: float
+    weight_name: str
+    target: Target
+    _release: "Release" = field(repr=False)
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    def __iter__(self) -> Iterator[pa.Table]:
+        return (self[place] for place in range(len(self)))
+
+    def __getitem__(self, place: int) -> pa.Table:
+        """A data set: its rows, and last their weights."""
+        return self.rows.append_column(self.weight_name, pa.array(self.weights[place]))
+
+    def estimate(
+        self, statistic: Callable[[pa.Table], Any], *, columns: Sequence[str] = (), about: str = ""
+    ) -> Estimate | Groups:
+        """A statistic of weighted rows, with its error. It takes a table, whose weights are in `weight_name`.
+
+        `columns` are those that it needs together. It is refused if they were not measured so, or if noise hides how
+        far one of several is spread.
+        """
+        return self.pool([statistic(one) for one in self], columns=columns, about=about)
+
+    def pool(self, results: Sequence[Any], *, columns: Sequence[str] = (), about: str = "") -> Estimate | Groups:
+        """The results of one statistic on all data sets as one answer with its error.
+
+        Results are numbers, mappings, arrays, or fits with `params` (statsmodels) or `coef_` (scikit-learn). Their own
+        standard errors are not asked for: noise and sampling are in the replicates.
+        """
+        self._check(columns)
+        named = [_numbers_of(one) for one in results]
+        if len(named) != len(self) or any(list(one) != list(named[0]) for one in named):
+            raise ParameterError(f"pool: needs {len(self)} results with the same terms, one for each data set.")
+        values = np.array([list(one.values()) for one in named], dtype=np.float64)
+        if not np.isfinite(values).all():
+            raise ParameterError("pool: a result is not finite, so that nothing says how far results vary.")
+        found: dict[Label, Estimate] = {
+            name: self._pooled(values[:, place], about or name) for place, name in enumerate(named[0])
+        }
+        return found[""] if list(found) == [""] else Groups("term", found)
+
+    def _pooled(self, values: Floats, about: str) -> Estimate:
+        value = float(values[FIT] + (values[OWN] - values[FIT]) / self.step)
+        error = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
+        known = error > 0.0  # a median within a crowd of equal numbers moves by no step
+        return Estimate(
+            value=value,
+            parts=Parts(noise=error if known else math.inf),
+            limits=StudentLimits(value, error, len(self) - 2) if known else UnknownLimits(),
+            target=self.target,
+            about=about,
+            remark="one step from the fit" if known else "no replicate differs: nothing says how far off it is",
+        )
+
+    def _check(self, columns: Sequence[str]) -> None:
+        if not columns:
+            return
+        evidence = evidence_of(self._release, self.target)
+        places = evidence.positions(tuple(columns))
+        if not evidence.marginals(places):
+            raise evidence.not_together(places, "pool", "Promise the analysis in the schema: [analyses].")
+        numbers = [name for name in columns if evidence.column(name).tag in ("integer", "number")]
+        for name in numbers if len(columns) > 1 else ():
+            if variance(evidence, name).standard_error > DOUBT * evidence.deviation(name) ** 2:
+                raise ParameterError(
+                    f"pool: the noise hides how far {name!r} is spread, so that one step from the fit does not say how "
+                    "it goes with other columns. Its own mean and quantiles can be pooled."
+                )
+
+    def survey(self) -> pa.Table:
+        """One table for survey software: rows, the weights of the fit and of the step, one column for each replicate.
+
+        The variance is the sum of squared distances from the step's result, over R·step², R the number of replicates.
+        """
+        table = self.rows.append_column(free_name("fit", self.rows.column_names), pa.array(self.weights[FIT]))
+        table = table.append_column(self.weight_name, pa.array(self.weights[OWN]))
+        names = replicate_names(self.rows.column_names, len(self) - 2)
+        for name, weights in zip(names, self.weights[OWN + 1 :], strict=True):
+            table = table.append_column(name, pa.array(weights))
+        return table
+
+
+def pool(
+    results: Sequence[Any], replicates: Replicates, *, columns: Sequence[str] = (), about: str = ""
+) -> Estimate | Groups:
+    """The results of one analysis on each of a release's replicates as one answer with its error."""
+    return replicates.pool(results, columns=columns, about=about)
+
+
+def _numbers_of(result: Any) -> dict[str, float]:
+    """The numbers of a result, by name."""
+    if hasattr(result, "coef_"):
+        slopes = np.ravel(result.coef_).tolist()
+        names = list(getattr(result, "feature_names_in_", (f"coefficient {k}" for k in range(len(slopes)))))
+        return dict(zip(["intercept", *names], [*np.ravel(result.intercept_).tolist(), *slopes], strict=True))
+    result = getattr(result, "params", result)
+    if hasattr(result, "to_dict"):
+        result = result.to_dict()
+    if isinstance(result, Mapping):
+        return {str(name): float(value) for name, value in result.items()}
+    values = np.asarray(result, dtype=np.float64)
+    if values.ndim == 0:
+        return {"": float(values)}
+    return {str(place): float(value) for place, value in enumerate(values.ravel())}
+
+
+# --------------------
+# The weights.
+
+
+def replicates_of(release: "Release", count: int, *, target: Target, seed: int) -> Replicates:
+    """Replicates of a release of counts. Nothing is measured anew, and everything is free."""
+    if count < 2:
+        raise ParameterError(f"replicates: count must be at least 2, got {count!r}.")
+    view = reading(release)
+    if not isinstance(view, CountsReading):
+        raise ParameterError("replicates: needs a release of counted columns; of vectors, ask release.forms.samples.")
+    random = PublicSeed(seed)
+    support = _Support.of(release, view, random.generator("support"))
+    generators = [random.generator(f"replicate {number}") for number in range(count)]
+    changes = _Update(support, view).changes(target, generators)
+    lowest = min(float((change / support.weights).min()) for change in changes)
+    step = min(1.0, -1.0 / lowest) if lowest < 0.0 else 1.0
+    weights = np.maximum(0.0, np.stack([support.weights, *(support.weights + step * one for one in changes)]))
+    return Replicates(
+        rows=support.rows,
+        weights=weights / weights.sum(axis=1, keepdims=True),
+        step=step,
+        weight_name=release.measurements.domain.weight_name,
+        target=target,
+        _release=release,
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Support:
+    """The synthetic rows, and one more for each counted cell of a column that has none: noise may put rows there."""
+
+    rows: pa.Table
+    codes: Integers  # (rows, columns)
+    weights: Floats  # w₀: (rows,), in rows of the table
+    doubt: Floats  # (rows,): the variance of the noise of an added row's cell, else 0
+
+    @classmethod
+    def of(cls, release: "Release", view: CountsReading, generator: np.random.Generator) -> "_Support":
+        codes, own = atom_codes(release, view.schema, None), np.maximum(release.weights, 0.0)
+        weights = own * (view.blocks.rows / own.sum())
+        kept = weights > 0.0
+        rows, codes, weights = release.rows.filter(pa.array(kept)), codes[kept], weights[kept]
+        added = [_empty_cells(view, codes, place, generator) for place in range(len(view.schema.columns))]
+        more, doubt = np.concatenate([part for part, _ in added]), np.concatenate([part for _, part in added])
+        if len(more):
+            decoded, lawful = decode_lawfully(view.schema, more, generator)
+            decoded, more, doubt = decoded.filter(pa.array(lawful)), more[lawful], doubt[lawful]
+            rows = pa.concat_tables([rows, decoded.select(rows.column_names).cast(rows.schema)])
+        return cls(
+            rows=rows,
+            codes=np.concatenate([codes, more]),
+            weights=np.append(weights, np.ones(len(more))),
+            doubt=np.append(np.zeros(len(weights)), doubt),
+        )
+
+
+def _empty_cells(
+    view: CountsReading, codes: Integers, place: int, generator: np.random.Generator
+) -> tuple[Integers, Floats]:
+    """Copies of rows with a value in each cell of a column that no row is in, and the variance of its count's noise."""
+    counted = [one for one in view.blocks.without_details.blocks if one.block.columns == (place,)]
+    if not counted:
+        return codes[:0], np.zeros(0)
+    finest = max(counted, key=lambda one: one.block.cells)
+    (cells,) = finest.block.groups
+    empty = np.setdiff1d(np.arange(int(cells.max()) + 1), cells[codes[:, place]])
+    copies = codes[generator.integers(0, len(codes), len(empty))]
+    copies[:, place] = [generator.choice(np.flatnonzero(cells == cell)) for cell in empty]
+    return copies, np.full(len(empty), finest.sigma**2)
+
+
+@final
+class _Update:
+    """The best linear guess of the weights by all noisy numbers, and draws of what it leaves uncertain."""
+
+    def __init__(self, support: _Support, view: CountsReading) -> None:
+        self.support, self.rows, told = support, view.blocks.rows, view.blocks.without_details
+        fine = _finer_codes(view.schema, support)
+        self.parts = [_Part.of(one, support.codes, fine) for one in (*told.blocks, *told.moments)]
+        self._ends = np.cumsum([0, *(one.size for one in self.parts)])
+        self._sums = vstack([one.sums for one in self.parts]).tocsr()
+        heights = np.asarray(self._sums.power(2) @ support.weights)
+        scale = DOUBT * len(heights) / float(heights.sum())
+        self.variance: Floats = np.where(support.doubt > 0.0, DOUBT * support.doubt, scale * support.weights)
+
+    def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
+        """The change of weights to the best guess, and to a replicate for each generator."""
+        draws = [self._draw(generator) for generator in generators]
+        measured = np.concatenate([one.values for one in self.parts])
+        missing = [measured - self._numbers(self.support.weights), *(-self._numbers(d) - e for d, e in draws)]
+        best, *gains = self._gain(np.stack(missing, axis=1)).T
+        return [
+            best,
+            *(best + d + g + self._sample(target, r) for (d, _), g, r in zip(draws, gains, generators, strict=True)),
+        ]
+
+    def _draw(self, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """δ, which leaves the number of rows, and fresh noise."""
+        change = np.sqrt(self.variance) * generator.standard_normal(len(self.variance))
+        change -= self.variance * (change.sum() / self.variance.sum())
+        return change, np.concatenate([one.noise(generator) for one in self.parts])
+
+    def _sample(self, target: Target, generator: np.random.Generator) -> Floats:
+        """How a table of as many rows differs from the population it is drawn from."""
+        weights = self.support.weights
+        if target is Target.TABLE:
+            return np.zeros(len(weights))
+        sample = generator.multinomial(max(1, round(self.rows)), weights / weights.sum())
+        return np.asarray(sample * (weights.sum() / sample.sum()) - weights)
+
+    def _numbers(self, weights: Floats) -> Floats:
+        """A w: what would be measured of weighted rows, over the noise; (rows,) or (rows, k)."""
+        return self._seen(self._sums @ weights)
+
+    def _gain(self, missing: Floats) -> Floats:
+        """K of some numbers: (numbers, k) → (rows, k)."""
+
+        def spread(numbers: Floats) -> Floats:
+            return np.asarray(self.variance[:, None] * (self._sums.T @ self._seen(numbers)))
+
+        return spread(conjugate_gradients(lambda one: one + self._numbers(spread(one)), missing))
+
+    def _seen(self, tables: Floats) -> Floats:
+        """What blocks say of tables of sums, one below another; its own transpose."""
+        bounds = zip(self.parts, self._ends, self._ends[1:], strict=False)
+        return np.concatenate([one.seen(tables[low:high]) for one, low, high in bounds])
+
+
+def conjugate_gradients(apply: Callable[[Floats], Floats], right: Floats) -> Floats:
+    """X with apply(X) = right, column by column, for a symmetric and positive linear map: (n, k) → (n, k).
+
+    >>> matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
+    >>> (matrix @ conjugate_gradients(lambda x: matrix @ x, np.array([[1.0], [5.0]]))).round(3).ravel().tolist()
+    [1.0, 5.0]
+    """
+    found, left = np.zeros_like(right), right.copy()
+    direction, square = left.copy(), (left * left).sum(axis=0)
+    wanted = ACCURATE**2 * np.maximum(square, 1e-300)
+    for _ in range(MOST_STEPS):
+        if np.all(square <= wanted):
+            break
+        moved = apply(direction)
+        length = square / np.maximum((direction * moved).sum(axis=0), 1e-300)
+        found += length * direction
+        left -= length * moved
+        before, square = square, (left * left).sum(axis=0)
+        direction = left + square / np.maximum(before, 1e-300) * direction
+    return found
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One noisy block: how rows add up to its table, and its numbers, over its noise."""
+
+    noisy: NoisyBlock
+    sums: Any  # a sparse matrix, (cells, rows)
+    values: Floats  # (cells,)
+
+    @classmethod
+    def of(cls, noisy: NoisyBlock, codes: Integers, fine: Integers) -> "_Part":
+        block = noisy.block
+        cells = [groups[codes[:, place]] for place, groups in zip(block.columns, block.groups, strict=True)]
+        heights = np.full(len(codes), 1.0 / (block.whole * noisy.sigma))
+        for place, ramp in zip(block.columns, block.ramps, strict=False):
+            if ramp is not None:
+                heights *= ramp.of(codes[:, place], fine[:, place])
+        index = (np.ravel_multi_index(cells, block.grid), np.arange(len(codes)))
+        sums = csr_matrix((heights, index), shape=(math.prod(block.grid), len(codes)))
+        return cls(noisy=noisy, sums=sums, values=noisy.values.ravel() / noisy.sigma)
+
+    @property
+    def size(self) -> int:
+        """How many numbers it has."""
+        return int(self.sums.shape[0])
+
+    def seen(self, tables: Floats) -> Floats:
+        """What it says of tables: all, or for contrasts all but their means. (cells,) or (cells, k), alike."""
+        block = self.noisy.block
+        if block.weighted or block.adds_up:
+            return tables
+        columns = tables.reshape(self.size, -1).T
+        return np.stack([block.seen(one.reshape(block.grid)).ravel() for one in columns], axis=1).reshape(tables.shape)
+
+    def noise(self, generator: np.random.Generator) -> Floats:
+        """Fresh noise of size 1, less what says nothing."""
+        law = self.noisy.measurement.law
+        drawn = (
+            generator.laplace(0.0, math.sqrt(0.5), self.size)
+            if law is Law.LAPLACE
+            else generator.standard_normal(self.size)
+        )
+        return self.seen(drawn)
+
+
+def _finer_codes(schema: Schema, support: _Support) -> Integers:
+    """The cells of values on the finer grids by which offsets within cells were summed: (rows, columns)."""
+    fine = support.codes.copy()
+    for place, column in enumerate(schema.columns):
+        if isinstance(column, Celled) and column.finer is not None:
+            fine[:, place] = column.finer.encode(support.rows.column(column.name))
+    return fine

@@ -32,8 +32,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.errors import SchemaError, nearest
-from kernelease.relational.aggregates import Aggregate, read_aggregates, uncountable
-from kernelease.relational.books import read_books
+from kernelease.relational.books import Aggregate, read_aggregates, read_books, uncountable
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer

@@ -15,7 +15,7 @@ from kernelease.exact.encode import NarrowColumn, finer_columns
 from kernelease.exact.private import EncodedRows, Private
 from kernelease.exact.rows import PrivateRows, PrivateTable
 from kernelease.measured.looks import ticked
-from kernelease.relational.aggregates import Aggregate
+from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared

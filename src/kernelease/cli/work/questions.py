@@ -105,7 +105,7 @@ def _of_vectors(name: str) -> Callable[[Asking], Answer]:
     """A question to a release of vectors."""
 
     def answer(asked: Asking) -> Answer:
-        from kernelease.cli.work.vectors import vector_answer  # tables are asked without it
+        from kernelease.cli.work.estimates import vector_answer  # tables are asked without it
 
         return vector_answer(name, asked)
 
