@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import kernelease as ke
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.exact.encode import Encoder
+from kernelease.sources.private_rows import private_table
 from kernelease.table import Boolean, Category, Column, Decoder, Integer, Number, Records, Schema, String
 from kernelease.table.toml import locate
 from kernelease.table.written import Written
@@ -263,8 +265,14 @@ def test_encoder_wants_each_column_once() -> None:
     assert "beds_" not in str(error.value)  # it may be the cell of a file without a header
     with pytest.raises(SchemaError, match="column 'ward': the source has 2 columns of this name"):
         schema.check_source([*names, "ward"])
-    with pytest.raises(SchemaError, match="column 'patient_id': the source has no column 'patient_id'"):
-        encoder.encode(pa.table({name: ["1"] for name in schema.names}))
+    released = pa.table({name: ["1"] for name in schema.names})
+    for refuses in (
+        lambda: schema.check_source(schema.names),
+        lambda: private_table(released, schema, seed=ke.PublicSeed(0)),  # before a row is read
+    ):
+        with pytest.raises(SchemaError, match="column 'patient_id': the source has no column 'patient_id'"):
+            refuses()
+    assert encoder.encode(released).shape == (1, len(schema.names))  # released rows name nobody
 
 
 def test_encode_and_decode_a_table() -> None:
