@@ -256,3 +256,19 @@ def test_numbers_stay_in_their_order_where_other_columns_are_read_off_them(monke
 
 class _Seen(Exception):
     """The objective is known: no step is needed."""
+
+
+def test_a_value_that_goes_with_any_other_is_on_no_map() -> None:
+    """Forty days that tell their week, and NULL beside either: of 2 %, which so much noise may leave off a map."""
+    days, weeks = 40, 8
+    counts = np.zeros((days + 1, weeks + 1))
+    counts[np.arange(days), np.arange(days) // 5] = 2_500.0
+    assert _pair(counts[:-1, :-1], 200.0).off_map() is not None
+    missing_day, missing_week = counts.copy(), counts.copy()
+    missing_day[days, :weeks] = 250.0
+    missing_week[:days, weeks] = 50.0
+    assert _pair(missing_day[:, :-1], 200.0).off_map() is None
+    assert _pair(missing_week[:-1], 200.0).off_map() is None
+    both = counts.copy()
+    both[days, weeks] = 2_000.0
+    assert _pair(both, 200.0).off_map() is not None

@@ -105,14 +105,21 @@ class Pair:
         """The share of rows off the map that takes each cell to its likeliest; None where it is no map.
 
         Cells whose rows stand out of the noise are looked at: of lighter ones the largest count is one of noise, and
-        seems to be on any map. They must hold most of all rows.
+        seems to be on any map. They must hold most of all rows, and the map most of the rows of each. No value of more
+        rows than may be off it is left out by the map.
         """
         heavy = self.alone[0] >= HEAVY * self.sigma
         rows = float(self.alone[0][heavy].sum())
         if not (self.single >= 0).all() or rows < self.rows / 2.0:
             return None
         there = np.flatnonzero(heavy)
-        on = float(self.counts[there, self.map[there]].sum())
+        onto = self.counts[there, self.map[there]]
+        left_out = np.setdiff1d(np.arange(len(self.alone[1])), self.map)
+        if (onto + DOUBT * self.sigma < self.alone[0][there] / 2.0).any():  # NULL, say, whose rows may be anywhere
+            return None
+        if (self.alone[1][left_out] > OFF * self.rows + HEAVY * self.sigma).any():  # NULL, which rows of any may have
+            return None
+        on = float(onto.sum())
         seen = self.sigma * math.sqrt(len(there))
         varies = rows * (1.0 - float(self.alone[1].max()) / self.rows)
         off = max(0.0, rows - on)
