@@ -190,6 +190,7 @@ def test_probes_of_other_libraries_find_nothing(release):
         (lambda r: ke.load("a", "b"), r"load: got 2 things without a name, and needs load\(path, limits\)"),
         (lambda r: ke.LedgerFile.create("ledger"), r"create: needs cap"),
         (lambda r: ke.LedgerFile("ledger.db"), r"LedgerFile: LedgerFile.open\(path\) opens one"),
+        (lambda r: ke.pool([1.0, 2.0]), r"pool: needs replicates: pool\(results, replicates"),
         (lambda r: ke.Privacy(1), r"needs names for its values: Privacy\(epsilon=…, delta=…\)"),
         (lambda r: ke.Privacy(epsilon="1", delta=1e-6), "must be numbers, got '1'"),
         (lambda r: ke.Privacy(eps=1, epsilon=1), "Did you mean epsilon"),

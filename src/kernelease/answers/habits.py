@@ -137,7 +137,10 @@ HABITS: Mapping[str, Habit] = {
 """By the name in pandas, in the order of docs/your-tools.md."""
 
 MOVED: Mapping[str, str] = {
-    **{name: f"release.forms.{name}" for name in ("uniform", "bounded", "as_float32", "samples", "solution")},
+    **{
+        name: f"release.forms.{name}"
+        for name in ("uniform", "bounded", "as_float32", "replicates", "samples", "solution")
+    },
     **{name: f"release.tests.{name}" for name in ("mmd", "goodness_of_fit", "witness")},
     **{name: f"release.measurements.{name}" for name in ("measured", "domain", "method")},
     "for_supervised": "release.forms.supervised",

@@ -18,7 +18,7 @@ from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLim
 from kernelease.analysis.spread import variance
 from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
 from kernelease.arrays import Floats, Integers, Rows
-from kernelease.errors import ParameterError, UncertaintyWarning
+from kernelease.errors import ParameterError, UncertaintyWarning, in_words
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock
 from kernelease.measured.embeddings import NoisyEmbedding
@@ -226,6 +226,9 @@ class Replicates:
     target: Target
     _release: "Release" = field(repr=False)
 
+    def __repr__(self) -> str:
+        return f"Replicates({len(self)} data sets of {self.rows.num_rows:,} rows, about the {self.target})"
+
     def __len__(self) -> int:
         return len(self.weights)
 
@@ -305,6 +308,7 @@ class Replicates:
         return table
 
 
+@in_words
 def pool(
     results: Sequence[Any], replicates: Replicates, *, columns: Sequence[str] = (), about: str = ""
 ) -> Estimate | Groups:
