@@ -214,8 +214,7 @@ def uncapped(table: Any, noise: NoiseSource) -> object:
 
 # Several tables.
 
-HOMES = Tables.parse(
-    """
+_HOMES = """
     [unit]
     table = "homes"
     [tables.homes]
@@ -227,35 +226,17 @@ HOMES = Tables.parse(
     parent = "homes"
     foreign_key = "home"
     max_rows = 3
+    {order}
     [tables.people.columns.ill]
     type = "boolean"
     """
-)
-
-
-VISITS = Tables.parse(
-    """
-    [unit]
-    table = "homes"
-    [tables.homes]
-    key = "home"
-    [tables.homes.columns.ward]
-    type = "category"
-    values = ["north", "south"]
-    [tables.people]
-    parent = "homes"
-    foreign_key = "home"
-    max_rows = 3
-    order = "born"
+_BORN = """order = "born"
     [tables.people.columns.born]
     type = "integer"
     min = 0
     max = 9
-    cells = 2
-    [tables.people.columns.ill]
-    type = "boolean"
-    """
-)
+    cells = 2"""
+HOMES, VISITS = (Tables.parse(_HOMES.format(order=order)) for order in ("", _BORN))
 
 
 def in_sequence(ward: str, ill: bool, people: int) -> dict[str, pa.Table]:

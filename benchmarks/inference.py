@@ -214,6 +214,18 @@ def read(results: Path) -> Iterator[dict[str, Any]]:
             continue
 
 
+def resumed(results: Path, units: Iterable[Unit], ask: Callable[[Unit], dict[str, Any]]) -> list[dict[str, Any]]:
+    """The lines of a file, and one for each unit that it lacks, which is written as soon as it is known."""
+    lines = list(read(results))
+    done = {tuple(line["unit"]) for line in lines}
+    with results.open("a", encoding="utf-8") as file:
+        for unit in (unit for unit in units if unit not in done):
+            lines.append(ask(unit))
+            file.write(json.dumps(lines[-1]) + "\n")
+            file.flush()
+    return lines
+
+
 def answered(lines: Iterable[dict[str, Any]]) -> dict[Unit, dict[str, Any]]:
     """The last answer to each question, by release and target."""
     found: dict[Unit, dict[str, Any]] = {}

@@ -9,7 +9,6 @@ to the planned one.
 """
 
 import argparse
-import json
 import math
 import sys
 import warnings
@@ -24,6 +23,7 @@ from scipy.special import expit
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
 import kernelease as ke
+from benchmarks import inference
 from kernelease.answers.promises import GROUP, promised_answers
 from kernelease.table import Schema
 from kernelease.table.expressions.formulas import Analysis
@@ -88,8 +88,9 @@ def trial(rows: int, generator: np.random.Generator) -> pa.Table:
     )
 
 
-def asked(rows: int, epsilon: float, repeat: int) -> dict[str, Any]:
+def asked(unit: inference.Unit) -> dict[str, Any]:
     """Half widths of one release by analysis and term, and whether each says little; None where it was refused."""
+    _, rows, epsilon, repeat = unit
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # that a rough fit is rough, and noise seeded
         release = ke.release(
@@ -109,7 +110,7 @@ def asked(rows: int, epsilon: float, repeat: int) -> dict[str, Any]:
             continue
         halves = {name: 0.5 * (one.interval(0.95)[1] - one.interval(0.95)[0]) for name, one in answers.items()}
         found[text] = [[str(name), half, bool(answers[name].says_little)] for name, half in halves.items()]
-    return {"setting": [rows, epsilon], "repeat": repeat, "answers": found}
+    return {"unit": list(unit), "answers": found}
 
 
 def planned(rows: int, epsilon: float, like: pa.Table | None) -> dict[str, dict[str, float]]:
@@ -123,7 +124,7 @@ def report(lines: Iterable[dict[str, Any]]) -> str:
     every = list(lines)
     text = []
     for rows, epsilon in SETTINGS:
-        own = [one["answers"] for one in every if one["setting"] == [rows, epsilon]]
+        own = [one["answers"] for one in every if one["unit"][1:3] == [rows, epsilon]]
         if not own:
             continue
         even, simulated = (planned(rows, epsilon, like) for like in (None, trial(rows, np.random.default_rng(10**6))))
@@ -163,16 +164,8 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=OUT, help="file of lines, which is added to")
     options = parser.parse_args()
     options.results.parent.mkdir(parents=True, exist_ok=True)
-    known = options.results.read_text(encoding="utf-8").splitlines() if options.results.exists() else []
-    lines = [json.loads(line) for line in known]
-    done = {(*one["setting"], one["repeat"]) for one in lines}
-    with options.results.open("a", encoding="utf-8") as file:
-        for repeat in range(options.repeats):
-            for rows, epsilon in SETTINGS:
-                if (rows, epsilon, repeat) not in done:
-                    lines.append(asked(rows, epsilon, repeat))
-                    file.write(json.dumps(lines[-1]) + "\n")
-                    file.flush()
+    units = [("trial", *setting, repeat) for repeat in range(options.repeats) for setting in SETTINGS]
+    lines = inference.resumed(options.results, units, asked)
     told = report(lines)
     options.results.with_suffix(".md").write_text(told, encoding="utf-8")
     print(told)

@@ -169,15 +169,9 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=OUT / "replicates.jsonl", help="file of lines, added to")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    lines = list(inference.read(options.results))
-    done = {tuple(line["unit"]) for line in lines}
     repeats = range(options.first, options.first + options.repeats)
-    with options.results.open("a", encoding="utf-8") as file:
-        for unit in [("predictors", *SETTINGS[place], repeat) for repeat in repeats for place in options.settings]:
-            if unit not in done:
-                lines.append(asked(unit))
-                file.write(json.dumps(lines[-1]) + "\n")
-                file.flush()
+    units = [("predictors", *SETTINGS[place], repeat) for repeat in repeats for place in options.settings]
+    lines = inference.resumed(options.results, units, asked)
     told = report(lines)
     options.results.with_suffix(".md").write_text(told, encoding="utf-8")
     print(told)

@@ -601,7 +601,10 @@ def _check_entry(entry: zipfile.ZipInfo) -> None:
 def _check_name(name: str) -> None:
     """A closed list and form leave no room for paths, '..', drive letters or names that differ by case only."""
     if not is_name(name):
-        raise BundleError(f"A bundle has no file named {name[:100]!a}.")
+        raise BundleError(
+            f"A bundle has no file named {name[:100]!a}: this is none, or something was put into it. Give what "
+            "`kernelease release` wrote."
+        )
 
 
 def _check_count(count: int, limits: Limits) -> None:

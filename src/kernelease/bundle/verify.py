@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -118,8 +118,13 @@ class Finding:
     on_trust: str | None = None  # what this check has to leave open for this bundle
 
 
-def on_trust(found: Iterable[Finding], *, refit: bool) -> tuple[str, ...]:
-    """What is left open by these findings: what no bundle can show, and what could not be looked at in this one."""
+def on_trust(found: Sequence[Finding], *, refit: bool) -> tuple[str, ...]:
+    """What is left open by these findings: what no bundle can show, and what could not be looked at in this one.
+
+    Of what can't be read as a bundle nothing is: none of it is to be trusted.
+    """
+    if len(found) == 1 and not found[0].holds:
+        return ()
     here = [one.on_trust for one in found if one.on_trust is not None]
     return (*ON_TRUST, *here, *(() if refit else (WITHOUT_REFIT,)))
 

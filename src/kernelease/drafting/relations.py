@@ -27,9 +27,9 @@ from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number, decimals_of
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.derived import Computed, Derived, Determined
+from kernelease.table.derived import Computed, Derived, Determined, text_of
 from kernelease.table.draft import MARK, Lines
-from kernelease.table.expressions.terms import PARTS, spell_name, spell_text
+from kernelease.table.expressions.terms import PARTS, spell_name, unit_of, written
 from kernelease.table.reading import DAY, MICROSECOND, read_instants, read_numbers
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key
@@ -208,7 +208,12 @@ def _with_null(column: Column) -> Column:
 
 def _unit(column: Column) -> str | None:
     """What a column's values are where they are added up; None where they can't be."""
-    return {Integer: "number", Number: "number", Date: "date", Datetime: "datetime"}.get(type(column))
+    return unit_of(column) if column.family in ("number", "time") else None
+
+
+def _is_no_accident(rows: int, chance: float, tried: int) -> bool:
+    """Whether so many rows that agree by chance as often would hardly all do, for any of the candidates tried."""
+    return rows * -math.log(max(chance, _SPURIOUS)) >= math.log(tried / _SPURIOUS)
 
 
 # --------------------
@@ -359,7 +364,7 @@ class _Search:
             return
         values, images = self.rows.table.column(source).to_pylist(), self.rows.table.column(target).to_pylist()
         firsts = np.unique(codes, return_index=True)[1]
-        pairs = {_key(values[i]): images[i] for i in sorted(firsts) if None not in (values[i], images[i])}
+        pairs = {text_of(values[i]): images[i] for i in sorted(firsts) if None not in (values[i], images[i])}
         tag = {"boolean": "boolean", "integer": "integer"}.get(self.rows.columns[target].tag, "category")
         nullable = any(images[i] is None for i in firsts if values[i] is not None)
         mapping = dict(sorted(pairs.items()))
@@ -396,8 +401,7 @@ class _Search:
 
     def _is_evidence(self, rows: int, target: str) -> bool:
         """Whether so many rows would hardly agree by chance, of all pairs of columns that are tried."""
-        tried = len(_SIGNS) * len(self.rows.columns) ** 2
-        return rows * -math.log(self.rows.chances[target]) >= math.log(tried / _SPURIOUS)
+        return _is_no_accident(rows, self.rows.chances[target], len(_SIGNS) * len(self.rows.columns) ** 2)
 
     def _accept(self, derived: Derived, sources: tuple[str, ...]) -> None:
         """Keep it if no other was found for the column, it is in no circle, and the schema's own arithmetic agrees."""
@@ -431,11 +435,6 @@ class _Search:
 
 def _evenly(places: Integers, size: int) -> Integers:
     return places[np.unique(np.linspace(0, len(places) - 1, min(size, len(places))).astype(np.int64))]
-
-
-def _key(value: Any) -> str:
-    """A value as the keys of a file write it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _near(found: Floats, wanted: Floats, unit: float) -> NDArray[np.bool_]:
@@ -484,8 +483,7 @@ def _nulls(search: _Search) -> Iterator[Relation]:
             for covered, text in _null_where(rows, name, null)
         ]
         covered, text, name = max(said, default=(0, "", ""), key=lambda one: one[0])
-        chance = float(null.mean())
-        if covered * -math.log(chance) >= math.log(len(rows.columns) ** 2 / _SPURIOUS):
+        if _is_no_accident(covered, float(null.mean()), len(rows.columns) ** 2):
             tied.add((name, target))
             told = f"in all {len(null):,} rows it is NULL where {text}"
             line = ("null_when", text, f"holds in all {len(null):,} rows; {MARK}")
@@ -502,14 +500,10 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
         size = rows.distinct(name)
         all_null = np.bincount(codes[~absent & ~null], minlength=size) == 0
         values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
-        chosen = [_literal(values[code]) for code in np.flatnonzero(all_null)]
+        chosen = [written(values[code]) for code in np.flatnonzero(all_null)]
         if 0 < len(chosen) < size:
             text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"
             yield int(np.isin(codes, np.flatnonzero(all_null)).sum()) - len(chosen), text
-
-
-def _literal(value: Any) -> str:
-    return spell_text(value) if isinstance(value, str) else _key(value)
 
 
 def _orders(search: _Search) -> Iterator[Relation]:
@@ -536,6 +530,4 @@ def _is_before(search: _Search, first: str, last: str) -> bool:
     if not both.any() or not (early[both] <= late[both]).all() or early[both].max() <= late[both].min():
         return False
     by_chance = float((early[both] <= np.roll(late[both], len(late[both]) // 2)).mean())  # of rows that are not paired
-    return by_chance < 1.0 and int(both.sum()) * -math.log(max(by_chance, _SPURIOUS)) >= math.log(
-        len(rows.columns) ** 2 / _SPURIOUS
-    )
+    return _is_no_accident(int(both.sum()), by_chance, len(rows.columns) ** 2)

@@ -548,14 +548,14 @@ class Determined(Derived):
                 f"column {source.name!r} of type {source.tag} has no list of values; a category, an ordinal, a boolean "
                 "or an integer has. Declare this one as computed.",
             )
-        left_out = [value for value in legal if _text(value) not in given]
+        left_out = [value for value in legal if text_of(value) not in given]
         if left_out and not self.nullable:
             raise self.error(
                 "mapping",
                 f"mapping has no value for {left_out[0]!r} of {source.name!r}, and {len(left_out) - 1:,} more. "
                 "Add them, or declare nullable = true.",
             )
-        kept = [value for value in legal if _text(value) in given]
+        kept = [value for value in legal if text_of(value) in given]
         if not kept:
             raise self.error("mapping", f"mapping has none of the values of {source.name!r}.")
         nullable = source.nullable or bool(left_out) or self.null_when is not None
@@ -564,7 +564,7 @@ class Determined(Derived):
             column=column,
             sources=(source.name,),
             known=pa.array(kept, source.arrow_type),
-            found=pa.array([given[_text(value)] for value in kept], column.arrow_type),
+            found=pa.array([given[text_of(value)] for value in kept], column.arrow_type),
         )
 
     def _column(self, nullable: bool) -> Column:
@@ -604,6 +604,6 @@ def _legal(column: Column) -> Iterable[Any] | None:
     return None
 
 
-def _text(value: Value) -> str:
+def text_of(value: Value) -> str:
     """A value as the keys of a file write it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

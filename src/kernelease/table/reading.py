@@ -143,21 +143,35 @@ def numbers_in(array: pa.Array | pa.ChunkedArray) -> Floats:
     >>> numbers_in(pa.array(["7", None, "x"]).dictionary_encode()).tolist()
     [7.0, nan, nan]
     """
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([np.empty(0), *(numbers_in(chunk) for chunk in array.chunks)])
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return numbers_in(array.storage)
-    if pa.types.is_run_end_encoded(kind):
-        return numbers_in(pc.run_end_decode(array))
-    if pa.types.is_dictionary(kind):
-        known = np.append(numbers_in(array.dictionary), math.nan)
-        places = np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))
-        return np.asarray(known[places])
+    return _unpacked(array, _plain_numbers, math.nan)
+
+
+def _plain_numbers(array: pa.Array) -> Floats:
     numbers = np.array(read_numbers(array), dtype=np.float64)
     if array.null_count:
         numbers[array.is_null().to_numpy(zero_copy_only=False)] = math.nan
     return numbers
+
+
+def _unpacked(
+    array: pa.Array | pa.ChunkedArray, read: Callable[[pa.Array], NDArray[Scalar]], none: float
+) -> NDArray[Scalar]:
+    """What is read of the plain arrays in one of any type: in chunks, an extension, run ends or a dictionary.
+
+    `none` stands for a null of a dictionary.
+    """
+    if isinstance(array, pa.ChunkedArray):
+        empty = read(pa.array([], pa.string()))
+        return np.concatenate([empty, *(_unpacked(chunk, read, none) for chunk in array.chunks)])
+    if isinstance(array.type, pa.BaseExtensionType):
+        return _unpacked(array.storage, read, none)
+    if pa.types.is_run_end_encoded(array.type):
+        return _unpacked(pc.run_end_decode(array), read, none)
+    if pa.types.is_dictionary(array.type):
+        known = np.append(_unpacked(array.dictionary, read, none), none)
+        places = np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))
+        return np.asarray(known[places])
+    return read(array)
 
 
 def parse_number(text: bytes) -> float:
@@ -305,16 +319,10 @@ def instants_in(array: pa.Array | pa.ChunkedArray) -> Integers:
     >>> instants_in(pa.array(["1970-01-01", None, "x"]).dictionary_encode()).tolist()
     [0, 4611686018427387904, 4611686018427387904]
     """
-    if isinstance(array, pa.ChunkedArray):
-        return np.concatenate([np.empty(0, dtype=np.int64), *(instants_in(chunk) for chunk in array.chunks)])
-    kind = array.type
-    if isinstance(kind, pa.BaseExtensionType):
-        return instants_in(array.storage)
-    if pa.types.is_run_end_encoded(kind):
-        return instants_in(pc.run_end_decode(array))
-    if pa.types.is_dictionary(kind):
-        known = np.append(instants_in(array.dictionary), _NEVER)
-        return np.asarray(known[np.asarray(pc.fill_null(array.indices.cast(pa.int64()), len(known) - 1))])
+    return _unpacked(array, _plain_instants, _NEVER)
+
+
+def _plain_instants(array: pa.Array) -> Integers:
     ticks, absent = read_instants(array, MICROSECOND, -_NEVER, _NEVER)
     if absent is not None:
         ticks = np.where(absent, _NEVER, ticks)
