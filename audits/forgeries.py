@@ -15,6 +15,7 @@ from audits.bundles import Attack, verdict
 from audits.case import Case, Effort, Verdict
 from audits.targets import SMALL
 from kernelease.answers.release import Release
+from kernelease.answers.tables import contents_of
 from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import verify
@@ -144,7 +145,7 @@ def attacks() -> Iterator[Attack]:
 
 
 def _writing(forge: Callable[[], Release]) -> Callable[[Path], Path]:
-    return lambda folder: write_bundle(folder / "bundle", documents(forge()))
+    return lambda folder: write_bundle(folder / "bundle", documents(contents_of(forge())))
 
 
 def _verified(path: Path) -> bool:
@@ -165,7 +166,7 @@ def consistent_forgeries(_: Effort) -> Verdict:
         _compares_nothing,
         "a check that compares neither relation nor unit",
         opens=_verified,
-        honest=[documents(made) for made in sound],
+        honest=[documents(contents_of(made)) for made in sound],
     )
 
 

@@ -27,6 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audits.targets import SECRET
 from kernelease.answers.release import Release
+from kernelease.answers.tables import contents_of
 from kernelease.bundle import container, data_parquet
 from kernelease.bundle import saving as bundle
 from kernelease.bundle.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle
@@ -101,7 +102,7 @@ def documents_with(made: Release, data: bytes | None = None) -> Files:
     with ExitStack() as patches:
         if data is not None:
             patches.enter_context(patch.object(bundle, "write_rows", lambda _: data))
-        return bundle.documents(made)
+        return bundle.documents(contents_of(made))
 
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
@@ -363,7 +364,7 @@ def in_rows() -> Iterator[Place]:
     for name, (kind, change, admitted) in ROWS.items():
 
         def hide(folder: Path, kind: str = kind, change: Callable[[Release], Release] = change) -> Path:
-            return write_bundle(folder / "bundle", bundle.documents(change(honest(kind))))
+            return write_bundle(folder / "bundle", bundle.documents(contents_of(change(honest(kind)))))
 
         yield Place(name=f"rows: {name}", kind=kind, hide=hide, admitted=admitted)
 
@@ -501,7 +502,7 @@ def in_choices() -> Iterator[Place]:
     for name, (kind, change, admitted) in CHOICES.items():
 
         def hide(folder: Path, kind: str = kind, change: Callable[[Release], Release] = change) -> Path:
-            return write_bundle(folder / "bundle", bundle.documents(change(honest(kind))))
+            return write_bundle(folder / "bundle", bundle.documents(contents_of(change(honest(kind)))))
 
         yield Place(name=f"stated: {name}", kind=kind, hide=hide, admitted=admitted)
 

@@ -15,8 +15,8 @@ from audits.case import Case, Effort, Verdict
 from audits.twins import BulkNoise, NoNoise
 from kernelease import pipeline
 from kernelease.answers.release import Release
+from kernelease.answers.tables import load, save
 from kernelease.arrays import Floats
-from kernelease.bundle.saving import load, save
 from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods import Interactions

@@ -25,7 +25,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 
 import kernelease as ke
 from benchmarks.machine import described
-from kernelease.answers.tables import key_problems
+from kernelease.answers.tables import contents_of
+from kernelease.bundle.verify import key_problems
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import count_noise
 from kernelease.privacy.accounting import Privacy
@@ -207,7 +208,7 @@ def rules(count: int) -> list[str]:
         problems = broken = rows = 0
         for seed in range(count):
             release = ke.release(data, schema=tables, privacy=PRIVACY, rows=2000, seed=seed, fast=True)
-            problems += len(key_problems(release))
+            problems += len(key_problems(contents_of(release).tables, release.schema))
             for table in tables.tables:
                 made = release.tables[table.name].rows
                 broken += int((~lawful_flags(table.schema, made.select(table.schema.names))).sum())

@@ -21,7 +21,7 @@ FOUNDATIONS = (
     "strangers",
 )
 # modules that stand beside a package, without being what an auditor has to read of it
-BESIDE = {"passes": "exact", "ledgers": "privacy", "noises": "privacy"}
+BESIDE = {"certificate": "bundle", "passes": "exact", "ledgers": "privacy", "noises": "privacy"}
 
 
 def _name(path: Path) -> str:

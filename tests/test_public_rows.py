@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from kernelease.answers.release import Release
-from kernelease.bundle.saving import load, save
+from kernelease.answers.tables import load, save
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.exact.encode import Encoder

@@ -10,6 +10,7 @@ import pytest
 
 import kernelease as ke
 from kernelease import ledgers
+from kernelease.answers.tables import contents_of
 from kernelease.bundle.saving import documents, measurements_of
 from kernelease.bundle.signing import load_public_key, parse_public_key
 from kernelease.drafting.drafts import SdvTable
@@ -89,7 +90,7 @@ def test_a_line_is_found_in_a_long_file_without_reading_it_a_thousand_times() ->
 
 
 def _bundle(name: str, text: str) -> Callable[[Path], Any]:
-    return lambda _: measurements_of({**documents(honest("subspace")), name: text.encode()})
+    return lambda _: measurements_of({**documents(contents_of(honest("subspace"))), name: text.encode()})
 
 
 def _file(name: str, content: str | bytes, read: Callable[[Path], Any]) -> Callable[[Path], Any]:

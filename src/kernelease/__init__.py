@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kernelease.analysis.estimate import Estimate
     from kernelease.answers.release import Release
     from kernelease.answers.replicates import pool
-    from kernelease.bundle.saving import load, save
+    from kernelease.answers.tables import load, save
     from kernelease.bundle.verify import verify
     from kernelease.certificate import Certificate, Measurements
     from kernelease.drafting.drafts import draft
@@ -81,7 +81,7 @@ if not TYPE_CHECKING:
             "analysis.estimate": "Estimate",
             "answers.replicates": "pool",
             "answers.release": "Release",
-            "bundle.saving": "load save",
+            "answers.tables": "load save",
             "bundle.verify": "verify",
             "certificate": "Certificate Measurements",
             "drafting.inspection": "check",

@@ -1,31 +1,34 @@
-"""What a release promises, what it rests on, what it does not promise; and what was measured under it."""
+"""What a release promises, what it rests on, what it does not promise; what was measured under it, and made of that."""
 
 import dataclasses
 import hashlib
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, final
+from types import MappingProxyType
+from typing import Any, final
 
 import numpy as np
+import pyarrow as pa
 
 from kernelease import html
 from kernelease._version import __version__
 from kernelease.errors import ParameterError
+from kernelease.fit.solver import Solution
 from kernelease.kinds import Kind
 from kernelease.machine import is_machine, this_machine
 from kernelease.measured.measured import Measured
+from kernelease.methods.method import Method
 from kernelease.privacy.accounting import Loss, Privacy, Step
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.sensitivity import Neighbours
-from kernelease.progress import Progress, shown
+from kernelease.progress import SILENT, Progress, shown
+from kernelease.relational.domain import TablesDomain
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
-
-if TYPE_CHECKING:
-    from kernelease.methods.method import Method
 
 # --------------------
 # An object's settings in one line of text.
@@ -149,7 +152,7 @@ class Certificate(Kind):
         privacy: Privacy,
         receipt: Receipt,
         domain: Domain,
-        method: "Method",
+        method: Method,
         seed: PublicSeed,
     ) -> "Certificate":
         """What a method's measurements are worth, and what they cost."""
@@ -285,7 +288,7 @@ class Measurements:
 
     certificate: Certificate
     domain: Domain
-    method: "Method"
+    method: Method
     measured: Measured
 
     @property
@@ -310,7 +313,7 @@ class Measurements:
     def fit(
         self,
         *,
-        method: "Method | None" = None,
+        method: Method | None = None,
         rows: int | None = None,
         seed: int | None = None,
         progress: Progress | None = None,
@@ -319,7 +322,7 @@ class Measurements:
 
         `rows` is how many to make, where rows are drawn (None: as many as the table has, by its public or noisy count).
         """
-        from kernelease.answers.release import FitSettings, fit_release  # noqa: PLC0415  # releases are made of measurements
+        from kernelease.answers.tables import fit_release  # noqa: PLC0415  # releases are made of measurements
 
         settings = FitSettings(
             method=self.method if method is None else method,
@@ -328,3 +331,70 @@ class Measurements:
         )
         with shown(progress) as watching:
             return fit_release(self, settings, watching)
+
+
+# --------------------
+# Contents: measurements and the rows that a fit has made of them. A bundle holds them, a release is asked about them.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitSettings:
+    """What rows were made with. With the measurements it says all: the same settings give the same rows."""
+
+    method: Method
+    seed: PublicSeed
+    rows: int | None = None  # how many were asked for, where rows are drawn
+    machine: str = field(default_factory=this_machine)  # the kind on which they are made: it decides how floats round
+
+    def __post_init__(self) -> None:
+        if not is_machine(self.machine):
+            raise ParameterError("FitSettings: machine must be a short line of text.")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Contents:
+    """Measurements, and rows: of one table with their weights, of several tables by name, or none yet.
+
+    `settings` is None where rows were changed after they had been fitted.
+    """
+
+    measurements: Measurements
+    rows: pa.Table | Mapping[str, pa.Table] | None = None
+    settings: FitSettings | None = None
+    solution: Solution | None = None  # of methods that fit points; not in a bundle
+
+    def __post_init__(self) -> None:
+        several = isinstance(self.measurements.domain, TablesDomain)
+        if self.rows is not None and several is not isinstance(self.rows, Mapping):
+            raise ParameterError("Contents: the rows are of one table and the measurements of several, or the reverse.")
+        if isinstance(self.rows, Mapping):
+            object.__setattr__(self, "rows", MappingProxyType(dict(self.rows)))
+
+    @property
+    def table(self) -> pa.Table:
+        """The rows of the one table, with their weights."""
+        if not isinstance(self.rows, pa.Table):
+            raise ParameterError("Contents: these are not the rows of one table.")
+        return self.rows
+
+    @property
+    def tables(self) -> Mapping[str, pa.Table]:
+        """The rows of each of several tables, by name."""
+        if not isinstance(self.rows, Mapping):
+            raise ParameterError("Contents: these are not the rows of several tables.")
+        return self.rows
+
+
+def fit_rows(measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> Contents:
+    """The rows that these settings make of the measurements."""
+    progress.stage("fitting")
+    result = settings.method.fit(measurements.measured, settings.seed, progress)
+    progress.stage("drawing rows")
+    return Contents(
+        measurements=measurements,
+        rows=result.table(measurements.laid, settings.rows, settings.seed.generator("rows")),
+        settings=settings,
+        solution=result if isinstance(result, Solution) else None,
+    )

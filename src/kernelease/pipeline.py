@@ -13,6 +13,7 @@ import pyarrow as pa
 from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
 from kernelease.answers.promises import promised_widths
 from kernelease.answers.release import Release
+from kernelease.answers.tables import contents_of
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of, schema_of
 from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
@@ -182,7 +183,9 @@ def release(data: Any, order: Order) -> Any:
     _check_rows(order.rows, request.method)
     fitting = _quick(request.method) if order.fast else request.method
     with request.books.told_if_spent(bought), shown(order.progress) as watching:
-        return bought.complete(request.keep(watching).fit(method=fitting, rows=order.rows, progress=watching))
+        made = request.keep(watching).fit(method=fitting, rows=order.rows, progress=watching)
+        bought.complete(contents_of(made))
+        return made
 
 
 @takes_options(Order)

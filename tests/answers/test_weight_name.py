@@ -15,9 +15,9 @@ from typer.testing import CliRunner
 import kernelease as ke
 from kernelease.analysis.estimate import Target
 from kernelease.answers.replicates import Samples
+from kernelease.answers.tables import load, save
 from kernelease.bundle.container import sums_file
 from kernelease.bundle.data_parquet import write_rows
-from kernelease.bundle.saving import load, save
 from kernelease.bundle.verify import verify
 from kernelease.cli import app
 from kernelease.errors import BundleError

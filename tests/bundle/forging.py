@@ -4,6 +4,7 @@ import dataclasses
 from typing import Any
 
 import kernelease as ke
+from kernelease.answers.tables import contents_of
 from kernelease.bundle.container import sums_file
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import findings
@@ -42,4 +43,4 @@ def forged(
 
 def written(release: ke.Release) -> dict[str, bytes]:
     """All documents of it, by the project's own writer."""
-    return documents(release)
+    return documents(contents_of(release))

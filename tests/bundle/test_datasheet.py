@@ -8,9 +8,9 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease.answers.tables import save
 from kernelease.bundle import documents as datasheet
 from kernelease.bundle.container import SIGNATURE, SUMS, read_bundle, write_bundle
-from kernelease.bundle.saving import save
 from kernelease.certificate import NOT_PROMISED
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.pipeline import measure

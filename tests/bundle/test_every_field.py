@@ -11,7 +11,8 @@ from functools import cache
 
 import pytest
 
-from kernelease.bundle.saving import documents, release_of
+from kernelease.answers.tables import contents_of
+from kernelease.bundle.saving import documents, read_contents
 from kernelease.bundle.verify import findings
 from kernelease.errors import KerneleaseError
 from tests.bundle.changes import Change, changes
@@ -47,11 +48,11 @@ EACH = 2  # changes of each kind in any run; `make audit` tries them all
 
 def unnoticed(name: str, sample: Iterator[Change] | list[Change]) -> Iterator[str]:
     """The changes that pass, and are not on trust."""
-    files = documents(honest(name))
+    files = documents(contents_of(honest(name)))
     for change in sample:
         alone = {**files, change.document: change.data}
         try:
-            together = documents(release_of(alone))
+            together = documents(read_contents(alone))
         except KerneleaseError:
             assert failures(alone), str(change)
             continue
@@ -75,7 +76,7 @@ def chosen() -> dict[str, list[Change]]:
     """Of each kind of change that a bundle allows, a few at random, from whichever bundles allow it."""
     kinds = defaultdict[str, list[tuple[str, Change]]](list)
     for name in NAMES:
-        for change in changes(documents(honest(name))):
+        for change in changes(documents(contents_of(honest(name)))):
             kinds[change.kind].append((name, change))
     found, pick = defaultdict[str, list[Change]](list), random.Random(0)
     for alike in kinds.values():
@@ -89,7 +90,7 @@ def chosen() -> dict[str, list[Change]]:
 @pytest.mark.parametrize("name", NAMES)
 def test_a_changed_field_is_noticed(name: str) -> None:
     """A sample, the same every time: of each document a part."""
-    every = list(changes(documents(honest(name))))
+    every = list(changes(documents(contents_of(honest(name)))))
     pick = random.Random(name)
     primary = [change for change in every if change.document in PRIMARY]
     other = [change for change in every if change.document not in PRIMARY]
@@ -108,7 +109,7 @@ def test_every_kind_of_change_is_noticed(name: str) -> None:
 def test_every_changed_field_is_noticed(name: str) -> None:
     """All of what a bundle says. What is written from it is all changed in two of the bundles."""
     whole = name in ("counts", "subspace")
-    every = (change for change in changes(documents(honest(name))) if whole or change.document in PRIMARY)
+    every = (change for change in changes(documents(contents_of(honest(name)))) if whole or change.document in PRIMARY)
     assert list(unnoticed(name, every)) == []
 
 
@@ -116,7 +117,9 @@ def test_every_changed_field_is_noticed(name: str) -> None:
 @pytest.mark.parametrize("checks", [("documents",), ("agreement", "measurements", "steps", "refit")], ids="-".join)
 def test_a_check_that_looks_away_is_found_out(checks: tuple[str, ...], monkeypatch: pytest.MonkeyPatch) -> None:
     """The twin: without some of its checks, `verify` misses changes that the sample holds."""
-    assert set(checks) <= {found.check for found in findings(sealed(documents(honest("subspace"))), refit=True)}
+    assert set(checks) <= {
+        found.check for found in findings(sealed(documents(contents_of(honest("subspace")))), refit=True)
+    }
 
     def blind(files: dict[str, bytes], **options: bool) -> set[str]:
         return failures(files, **options).keys() - set(checks)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import kernelease as ke
+from kernelease.answers.tables import contents_of
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import ON_TRUST
 from kernelease.certificate import Measurements
@@ -229,7 +230,7 @@ def test_a_false_kernel_in_all_documents() -> None:
     domain = type(old.domain)(kernel)  # type: ignore[call-arg]  # of vectors
     certificate = dataclasses.replace(old.certificate, kernel=repr(kernel))
     new = Measurements(certificate=certificate, domain=domain, method=old.method, measured=old.measured)
-    found = failures(documents(dataclasses.replace(release, measurements=new)))
+    found = failures(documents(contents_of(dataclasses.replace(release, measurements=new))))
     assert "the kernel of the measurements" in found["agreement"]
 
 

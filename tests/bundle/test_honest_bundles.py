@@ -4,6 +4,7 @@ import os
 import platform
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,8 +12,10 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import kernelease as ke
 from kernelease.answers.frames import export_table
-from kernelease.bundle.saving import load_measurements
+from kernelease.answers.tables import contents_of
+from kernelease.bundle.saving import documents, load_measurements, read_contents
 from kernelease.bundle.verify import alike, same_rows
+from kernelease.errors import BundleError, ParameterError
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbeddings
 from tests.anywhere import MACHINES
@@ -167,3 +170,24 @@ def test_the_settings_are_other_machines() -> None:
         pytest.skip("the switches are those of x86-64")
     own = bits.pop("as it is, on one thread")
     assert bits["Nehalem"][0] != own[0] or bits["no wide instructions"][1] != own[1]
+
+
+# ------------------------------------------------------------------------------------------------ contents
+
+
+def test_contents_are_of_one_table_or_of_several_as_their_measurements_are() -> None:
+    contents = contents_of(honest("subspace"))
+    assert contents.table.equals(honest("subspace").table)
+    with pytest.raises(ParameterError, match="not the rows of several tables"):
+        _ = contents.tables
+    with pytest.raises(ParameterError, match="not the rows of one table"):
+        _ = replace(contents, rows=None).table
+    with pytest.raises(ParameterError, match="of one table and the measurements of several, or the reverse"):
+        replace(contents, rows={"persons": contents.table})
+
+
+def test_rows_of_one_table_are_in_data_parquet() -> None:
+    files = documents(contents_of(honest("subspace")))
+    files["data.persons.parquet"] = files.pop("data.parquet")
+    with pytest.raises(BundleError, match=r"no data\.parquet"):
+        read_contents(files)

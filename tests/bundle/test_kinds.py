@@ -13,9 +13,10 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
+from kernelease.answers.tables import save
 from kernelease.bundle import codec
 from kernelease.bundle.codec import check_holds, from_json, to_json
-from kernelease.bundle.saving import load_measurements, save
+from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.errors import BundleError
 from kernelease.fit import Constraint, Estimator, Outcome, PointSolver, PointSource, WeightSolver

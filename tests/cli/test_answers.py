@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelease.bundle.saving import load
+from kernelease.answers.tables import load
 
 
 def test_it_gives_the_library_s_numbers(bundle, run):

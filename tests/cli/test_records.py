@@ -4,7 +4,8 @@ import csv
 
 import pytest
 
-from kernelease.bundle.saving import load, load_measurements
+from kernelease.answers.tables import load
+from kernelease.bundle.saving import load_measurements
 from tests.cli.conftest import PROMISE, SCHEMA, people
 
 pytestmark = pytest.mark.slow

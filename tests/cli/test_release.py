@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from kernelease.bundle.saving import load, load_measurements
+from kernelease.answers.tables import load
+from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.table import Schema
 from tests.cli.conftest import PROMISE, SCHEMA, people, write_people

@@ -29,7 +29,7 @@ MOST_TURNS = 12
 PHASES = ("before", "charged", "measured", "saved")
 BEGINS = {
     ("ledgers.py", "LedgerFile.charge", "return"): "charged",
-    ("bundle/saving.py", "save", "call"): "measured",  # whoever saves or fits has something in hand
+    ("bundle/saving.py", "write", "call"): "measured",  # whoever saves or fits has something in hand
     ("certificate.py", "Measurements.fit", "call"): "measured",
     ("bundle/container.py", "write_bundle", "return"): "saved",
 }

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.bundle.saving import Measurements
+from kernelease.certificate import Measurements
 from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways

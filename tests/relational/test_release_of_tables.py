@@ -11,9 +11,10 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.answers.tables import TablesRelease, key_problems
+from kernelease.answers.tables import TablesRelease, contents_of
 from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.data_parquet import write_rows
+from kernelease.bundle.verify import key_problems
 from kernelease.cli import app
 from kernelease.errors import BundleError, ParameterError, SourceError
 from kernelease.fit.solver import PublicPoints
@@ -87,7 +88,7 @@ def made(tmp_path_factory) -> tuple[TablesRelease, object]:
 
 def test_keys_exist_caps_hold_and_rules_are_kept(made) -> None:
     release, _ = made
-    assert key_problems(release) == []
+    assert key_problems(contents_of(release).tables, release.schema) == []
     people = release.tables["people"].to_pandas()
     assert (people.pay <= 10 * people.age).all()
     assert people.groupby("home").size().max() <= 4

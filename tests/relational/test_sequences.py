@@ -9,9 +9,10 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import END, NONE, TablesRelease, key_problems, transitions
+from kernelease.answers.tables import END, NONE, TablesRelease, contents_of, transitions
 from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.data_parquet import write_rows
+from kernelease.bundle.verify import key_problems
 from kernelease.errors import ParameterError
 from kernelease.fit.sequences import Counted, SequenceBlocks, Tilts, step_tables
 from kernelease.methods.bags import Bags
@@ -111,7 +112,7 @@ def test_shares_of_first_and_last_records_are_of_persons(made) -> None:
 
 def test_rows_come_in_order_and_keys_exist(made) -> None:
     release, _ = made
-    assert key_problems(release) == []
+    assert key_problems(contents_of(release).tables, release.schema) == []
     visits = release.tables["visits"].to_pandas()
     days = pd.to_datetime(visits.date)
     assert (days.groupby(visits.patient).diff().dropna() >= pd.Timedelta(0)).all()
@@ -163,7 +164,7 @@ def test_transitions_of_what_is_in_no_sequence_are_refused(made) -> None:
 def test_steps_that_were_not_counted_are_refused() -> None:
     options = {"schema": Tables.parse(SCHEMA), "privacy": (1.0, 1e-6), "noise": ke.SeededNoise(1), "fast": True}
     release = ke.release(generated(100), **options, method=Bags(siblings=0.0))
-    assert key_problems(release) == []
+    assert key_problems(contents_of(release).tables, release.schema) == []
     with pytest.raises(ParameterError, match="were not counted"):
         release.transitions("visits.state")
 
@@ -177,7 +178,7 @@ def test_rules_hold_where_values_are_put_in_order() -> None:
     tables = Tables.parse(ruled + until)
     release = ke.release(data, schema=tables, privacy=(4.0, 1e-6), noise=ke.SeededNoise(1), fast=True)
     visits = release.tables["visits"].to_pandas()
-    assert key_problems(release) == []
+    assert key_problems(contents_of(release).tables, release.schema) == []
     assert (visits.until >= visits.date).all()
 
 
@@ -186,7 +187,7 @@ def test_nobody_has_a_record() -> None:
     empty = {"patients": data["patients"], "visits": data["visits"].iloc[:0], "drugs": data["drugs"].iloc[:0]}
     options = {"schema": Tables.parse(SCHEMA), "privacy": (50.0, 1e-6), "noise": ke.SeededNoise(1), "fast": True}
     release = ke.release(empty, **options, rows=5)
-    assert key_problems(release) == []
+    assert key_problems(contents_of(release).tables, release.schema) == []
 
 
 def test_what_sorts_records() -> None:

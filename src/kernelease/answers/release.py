@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, final
+from typing import final
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -21,31 +21,12 @@ from kernelease.answers.habits import Description, describe
 from kernelease.answers.questions import Among, Questions, ShortForms
 from kernelease.answers.reading import evidence_of
 from kernelease.arrays import Floats, Rows, as_rows
-from kernelease.certificate import Certificate, Measurements
+from kernelease.bundle.saving import write
+from kernelease.certificate import Certificate, Contents, FitSettings, Measurements
 from kernelease.errors import ParameterError
 from kernelease.fit.solver import Solution
-from kernelease.machine import is_machine, this_machine
-from kernelease.methods.bags import FittedBags
-from kernelease.methods.method import Method
-from kernelease.progress import SILENT, Progress
-from kernelease.seeds import PublicSeed
 from kernelease.table.reading import float_values
 from kernelease.table.schema import Schema
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FitSettings:
-    """What rows were made with. With the measurements it says all: the same settings give the same rows."""
-
-    method: Method
-    seed: PublicSeed
-    rows: int | None = None  # how many were asked for, where rows are drawn
-    machine: str = field(default_factory=this_machine)  # the kind on which they are made: it decides how floats round
-
-    def __post_init__(self) -> None:
-        if not is_machine(self.machine):
-            raise ParameterError("FitSettings: machine must be a short line of text.")
 
 
 @final
@@ -126,9 +107,8 @@ class Release(Frames, ShortForms):
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
-        from kernelease.bundle.saving import save  # noqa: PLC0415  # bundles are made of releases, and load them too
-
-        return save(self, path, key=key, overwrite=overwrite)
+        contents = Contents(measurements=self.measurements, rows=self.table, settings=self.settings)
+        return write(contents, path, key=key, overwrite=overwrite)
 
     def report(self, path: str | Path, *, overwrite: bool = False) -> Path:
         """Write the release explorer: one .html file that opens in any browser, without a network."""
@@ -149,23 +129,6 @@ class Release(Frames, ShortForms):
             ("rows", f"{self.table.num_rows:,} of {len(names) - 1} columns"),
         ]
         return html.card("Release", html.facts(about), first)
-
-
-def fit_release(measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> Any:
-    """The release whose rows these settings make of the measurements: of one table, or of several."""
-    progress.stage("fitting")
-    result = settings.method.fit(measurements.measured, settings.seed, progress)
-    progress.stage("drawing rows")
-    if isinstance(result, FittedBags):
-        from kernelease.answers.tables import fitted_tables  # noqa: PLC0415  # which may ask of a release
-
-        return fitted_tables(result, measurements, settings)
-    return Release(
-        table=result.table(measurements.laid, settings.rows, settings.seed.generator("rows")),
-        measurements=measurements,
-        settings=settings,
-        _solution=result if isinstance(result, Solution) else None,
-    )
 
 
 def _cell(value: object) -> str:

@@ -1,4 +1,4 @@
-"""A release of several tables: their synthetic rows, whose keys all exist, and answers about persons with records."""
+"""A release of several tables, and what persons with records are asked; a release of any kind fitted, saved, opened."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -8,21 +8,23 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease import html
 from kernelease.analysis.groups import EstimateTable, Groups
-from kernelease.answers.release import FitSettings, Release
+from kernelease.answers.release import Release
 from kernelease.arrays import Floats, Integers
-from kernelease.certificate import Certificate, Measurements
-from kernelease.errors import ParameterError, nearest
+from kernelease.bundle.container import Limits
+from kernelease.bundle.saving import read, write
+from kernelease.certificate import Certificate, Contents, FitSettings, Measurements, fit_rows
+from kernelease.errors import ParameterError, in_words, nearest
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.methods.bags import Bags, FittedBags
+from kernelease.methods.bags import Bags
+from kernelease.progress import SILENT, Progress
 from kernelease.relational.domain import TablesDomain
-from kernelease.relational.schema import TableOfRecords, Tables, Which, sequence_keys
+from kernelease.relational.schema import TableOfRecords, Tables, Which
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
@@ -147,9 +149,7 @@ class TablesRelease:
 
     def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
-        from kernelease.bundle.saving import save  # noqa: PLC0415  # bundles are made of releases, and load them too
-
-        return save(self, path, key=key, overwrite=overwrite)
+        return write(contents_of(self), path, key=key, overwrite=overwrite)
 
     def export(self, folder: str | Path, *, form: str = "csv") -> list[Path]:
         """Write the rows of each table into a folder, as NAME.csv or NAME.parquet."""
@@ -176,14 +176,66 @@ class TablesRelease:
         return html.card("Release of several tables", html.facts(about))
 
 
-def fitted_tables(result: FittedBags, measurements: Measurements, settings: FitSettings) -> TablesRelease:
-    """The release whose rows these settings make of the measurements of several tables."""
-    domain = measurements.laid
-    if not isinstance(domain, TablesDomain):
-        raise ParameterError("These measurements are of one table.")
-    made = result.tables(domain, settings.rows, settings.seed.generator("rows"))
-    tables = {name: TableRows(name, rows) for name, rows in made.items()}
-    return TablesRelease(tables=tables, measurements=measurements, settings=settings)
+# --------------------
+# Releases fitted, saved and opened, of one table or several.
+
+
+def release_of(contents: Contents) -> Any:
+    """The release to be asked about these rows: a `Release`, or a `TablesRelease`."""
+    if isinstance(contents.rows, Mapping):
+        return TablesRelease(
+            tables={name: TableRows(name, rows) for name, rows in contents.rows.items()},
+            measurements=contents.measurements,
+            settings=contents.settings,
+        )
+    return Release(
+        table=contents.rows,
+        measurements=contents.measurements,
+        settings=contents.settings,
+        _solution=contents.solution,
+    )
+
+
+def contents_of(content: Release | TablesRelease | Measurements) -> Contents:
+    """What a bundle holds of a release, or of measurements that wait to be fitted."""
+    if isinstance(content, Measurements):
+        return Contents(measurements=content)
+    if isinstance(content, TablesRelease):
+        rows = {name: table.rows for name, table in content.tables.items()}
+        return Contents(measurements=content.measurements, rows=rows, settings=content.settings)
+    return Contents(measurements=content.measurements, rows=content.table, settings=content.settings)
+
+
+def fit_release(measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> Any:
+    """The release whose rows these settings make of the measurements: of one table, or of several."""
+    return release_of(fit_rows(measurements, settings, progress))
+
+
+def save(
+    content: Release | TablesRelease | Measurements,
+    path: str | Path,
+    *,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
+    return write(contents_of(content), path, key=key, overwrite=overwrite)
+
+
+@in_words
+def load(path: str | Path, *, limits: Limits | None = None) -> Any:
+    """Open a release that `save` wrote. Refuses a bundle whose files do not match their sums."""
+    return release_of(read(path, limits=limits))
+
+
+def load_table(path: str | Path, *, limits: Limits | None = None) -> Release:
+    """Open a release to ask it: of one table, or of vectors; of several tables, that of persons' paths."""
+    loaded: Release | TablesRelease = load(path, limits=limits)
+    return loaded.flat if isinstance(loaded, TablesRelease) else loaded
+
+
+# --------------------
+# Persons' paths.
 
 
 def tables_of(measurements: Measurements) -> Tables:
@@ -191,56 +243,6 @@ def tables_of(measurements: Measurements) -> Tables:
     if not isinstance(measurements.domain, TablesDomain):
         raise ParameterError("These measurements are of one table.")
     return measurements.domain.tables
-
-
-def key_problems(release: TablesRelease) -> list[str]:
-    """What is wrong with the keys of released tables, in words: keys count from 1, references exist, caps hold."""
-    problems = []
-    tables = release.schema
-    for table in tables.tables:
-        rows = release.tables[table.name].rows
-        if table.key is not None and not np.array_equal(_keys(rows, table.key), np.arange(1, rows.num_rows + 1)):
-            problems.append(f"the keys of {table.name} do not count from 1")
-        if table.parent is not None and table.foreign_key is not None:
-            refers, most = _keys(rows, table.foreign_key), release.tables[table.parent].rows.num_rows
-            if len(refers) and not 1 <= refers.min() <= refers.max() <= most:
-                problems.append(f"a row of {table.name} refers to a row of {table.parent} that is not there")
-            elif len(refers) and np.bincount(refers).max() > (table.max_rows or 0):
-                problems.append(f"a row of {table.parent} has more than {table.max_rows} rows of {table.name}")
-            if len(refers) and (np.diff(refers) < 0).any():
-                problems.append(f"the rows of {table.name} are not in the order of their parents")
-            problems += _reference_problems(release, table)
-            problems += _broken_rules(release, table, refers - 1) if not problems else []
-            if len(refers) and table.order is not None and not _rises(rows, table, refers):
-                problems.append(f"the rows of {table.name} are not in the order of {table.order}")
-    return problems
-
-
-def _reference_problems(release: "TablesRelease", table: TableOfRecords) -> list[str]:
-    """References to other tables than the parent are to rows that are there; NULL where there is none."""
-    problems = []
-    for column, other in table.references:
-        refers, most = release.tables[table.name].rows.column(column), release.tables[other].rows.num_rows
-        known = pc.is_in(refers, value_set=pa.array(np.arange(1, most + 1)))
-        if not (pc.all(known).as_py() in (True, None) if most else refers.null_count == len(refers)):
-            problems.append(f"a row of {table.name} refers to a row of {other} that is not there")
-    return problems
-
-
-def _broken_rules(release: "TablesRelease", table: TableOfRecords, owner: Integers) -> list[str]:
-    """The rules across tables that a row breaks."""
-    if not (rules := release.schema.rules_of(table.name)):
-        return []
-    rows = {name: one.rows for name, one in release.tables.items()}
-    joined = release.schema.with_rows_above(table.name, rows[table.name], owner, rows)
-    return [f"a row of {table.name} breaks the rule {rule.text}" for rule in rules if not rule.holds(joined).all()]
-
-
-def _rises(rows: pa.Table, table: TableOfRecords, owner: Integers) -> bool:
-    """Whether the ordering column does not fall from one row of a parent to the next."""
-    keys = sequence_keys(table.schema.column(str(table.order)), rows.column(str(table.order)))
-    falls = (keys[1:] < keys[:-1]) | (np.isnan(keys[:-1].astype(np.float64)) & ~np.isnan(keys[1:].astype(np.float64)))
-    return not (falls & (owner[1:] == owner[:-1])).any()
 
 
 def _keys(rows: pa.Table, name: str) -> Integers:

@@ -6,16 +6,15 @@ import signal
 import sys
 import tempfile
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Any, final
+from typing import Any, final
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-from kernelease.answers.tables import TableRows, TablesRelease, tables_of
 from kernelease.bundle import documents as datasheet
 from kernelease.bundle.codec import check_holds, from_json, to_json
 from kernelease.bundle.container import (
@@ -39,7 +38,7 @@ from kernelease.bundle.documents import (
     tables_package,
 )
 from kernelease.bundle.signing import sign
-from kernelease.certificate import Certificate, Measurements
+from kernelease.certificate import Certificate, Contents, FitSettings, Measurements
 from kernelease.errors import (
     BudgetError,
     BundleError,
@@ -48,7 +47,6 @@ from kernelease.errors import (
     ParameterError,
     ResourceError,
     SourceError,
-    in_words,
 )
 from kernelease.kernels.kernel import Kernel
 from kernelease.kinds import own_kind
@@ -67,39 +65,25 @@ from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, vector_domain
 from kernelease.table.schema import Schema
 
-if TYPE_CHECKING:
-    from kernelease.answers.release import FitSettings, Release
-
 # --------------------
 # Saving and loading. A bundle without data.parquet holds measurements that wait to be fitted.
 
 
-def save(
-    content: "Release | TablesRelease | Measurements",
-    path: str | Path,
-    *,
-    key: Ed25519PrivateKey | None = None,
-    overwrite: bool = False,
+def write(
+    contents: Contents, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False
 ) -> Path:
     """Write a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
     target = Path(path)
-    write_bundle(target, documents(content), key=key, overwrite=overwrite)
+    write_bundle(target, documents(contents), key=key, overwrite=overwrite)
     return target
 
 
-@in_words
-def load(path: str | Path, *, limits: Limits | None = None) -> Any:
-    """Open a release that `save` wrote. Refuses a bundle whose files do not match their sums."""
+def read(path: str | Path, *, limits: Limits | None = None) -> Contents:
+    """Read a bundle. Refuses one whose files do not match their sums, or that has no rows."""
     files = checked_files(path, limits=limits)
     if not holds_rows(files):
         raise BundleError(f"{path}: holds measurements only. Make rows from them with `kernelease fit`.")
-    return release_of(files)
-
-
-def load_table(path: str | Path, *, limits: Limits | None = None) -> "Release":
-    """Open a release to ask it: of one table, or of vectors; of several tables, that of persons' paths."""
-    loaded: Release | TablesRelease = load(path, limits=limits)
-    return loaded.flat if isinstance(loaded, TablesRelease) else loaded
+    return read_contents(files)
 
 
 def load_measurements(path: str | Path, *, limits: Limits | None = None) -> Measurements:
@@ -115,9 +99,9 @@ def checked_files(path: str | Path, *, limits: Limits | None = None) -> dict[str
     return files
 
 
-def documents(content: "Release | TablesRelease | Measurements") -> dict[str, bytes]:
+def documents(contents: Contents) -> dict[str, bytes]:
     """Every file of a bundle but its seals, from nothing but the objects: `verify` writes them again and compares."""
-    measurements = content if isinstance(content, Measurements) else content.measurements
+    measurements, rows = contents.measurements, contents.rows
     certificate, domain = measurements.certificate, measurements.domain
     files = {
         "certificate.json": json_bytes({"format": FORMAT, "statement": str(certificate), **to_json(certificate)}),
@@ -134,22 +118,21 @@ def documents(content: "Release | TablesRelease | Measurements") -> dict[str, by
     }
     if (declared := domain_document(domain)) is not None:
         files["schema.json"] = declared
-    if isinstance(content, TablesRelease):
-        files |= _tables_files(content)
-    elif not isinstance(content, Measurements):
-        data = write_rows(content.table)
+    if isinstance(domain, TablesDomain) and rows is not None:
+        files |= _tables_files(contents.tables, domain.tables, certificate.headline)
+    elif isinstance(rows, pa.Table):
+        data = write_rows(rows)
         files["data.parquet"] = data
-        files["datapackage.json"] = data_package(domain.name, content.table.schema, data, certificate)
-        files["croissant.json"] = croissant(domain.name, content.table.schema, data, certificate)
-    if not isinstance(content, Measurements) and content.settings is not None:
-        files["fit.json"] = _compact(_fit_json(content.settings, measurements))
+        files["datapackage.json"] = data_package(domain.name, rows.schema, data, certificate)
+        files["croissant.json"] = croissant(domain.name, rows.schema, data, certificate)
+    if contents.settings is not None:
+        files["fit.json"] = _compact(_fit_json(contents.settings, measurements))
     return files
 
 
-def _tables_files(release: TablesRelease) -> dict[str, bytes]:
+def _tables_files(released: Mapping[str, pa.Table], tables: Tables, headline: str) -> dict[str, bytes]:
     """The rows of each table in its file, and what other tools read of them."""
-    rows = {name: (table.rows.schema, write_rows(table.rows)) for name, table in release.tables.items()}
-    tables, headline = release.schema, release.certificate.headline
+    rows = {name: (table.schema, write_rows(table)) for name, table in released.items()}
     return {
         **{rows_file(name): data for name, (_, data) in rows.items()},
         "datapackage.json": tables_package(tables.name, tables, rows, headline),
@@ -166,7 +149,7 @@ def _compact(value: Any) -> bytes:
     return (json.dumps(value, separators=(",", ":"), allow_nan=False) + "\n").encode()
 
 
-def _fit_json(settings: "FitSettings", measurements: Measurements) -> dict[str, Any]:
+def _fit_json(settings: FitSettings, measurements: Measurements) -> dict[str, Any]:
     """How the rows were made. None stands for the method, the seed or the kind of machine of the measurements."""
     method, seed, machine = _method_json(settings.method), settings.seed.value, settings.machine
     return {
@@ -207,38 +190,35 @@ def _is_own(method: Method) -> bool:
     return own_kind(type(method).__name__) is type(method)
 
 
-def table_of(data: bytes, weight: str) -> pa.Table:
+def table_of(files: Mapping[str, bytes], weight: str) -> pa.Table:
     """The rows of data.parquet, with their weights in the column of that name."""
-    table = read_rows(data)
+    if "data.parquet" not in files:
+        raise BundleError("The bundle has no data.parquet, and its rows are of one table.")
+    table = read_rows(files["data.parquet"])
     if table.column_names.count(weight) != 1 or not pa.types.is_floating(table.schema.field(weight).type):
         raise BundleError(f"data.parquet has no column {weight!r} of numbers.")
     return table
 
 
-def release_of(files: dict[str, bytes]) -> "Release | TablesRelease":
-    """The release in the files of a bundle, each part through its own constructor."""
-    from kernelease.answers.release import Release  # noqa: PLC0415  # what is saved is not asked: questions wait
-
+def read_contents(files: dict[str, bytes]) -> Contents:
+    """What the files of a bundle hold, each part through its own constructor."""
     measurements = measurements_of(files)
-    if isinstance(measurements.domain, TablesDomain):
-        return _tables_release(files, measurements)
-    return Release(
-        table=table_of(files["data.parquet"], measurements.domain.weight_name),
+    if not holds_rows(files):
+        return Contents(measurements=measurements)
+    return Contents(
         measurements=measurements,
+        rows=_tables_of(files, measurements.domain.tables.names)
+        if isinstance(measurements.domain, TablesDomain)
+        else table_of(files, measurements.domain.weight_name),
         settings=_settings(files, measurements) if "fit.json" in files else None,
     )
 
 
-def _tables_release(files: dict[str, bytes], measurements: Measurements) -> TablesRelease:
-    names = tables_of(measurements).names
+def _tables_of(files: dict[str, bytes], names: Sequence[str]) -> dict[str, pa.Table]:
     found = {name for name in files if name.startswith("data.")}
     if found != {rows_file(name) for name in names}:
         raise BundleError("The bundle does not have a file of rows for each table, and none beside.")
-    return TablesRelease(
-        tables={name: TableRows(name, read_rows(files[rows_file(name)])) for name in names},
-        measurements=measurements,
-        settings=_settings(files, measurements) if "fit.json" in files else None,
-    )
+    return {name: read_rows(files[rows_file(name)]) for name in names}
 
 
 def measurements_of(files: dict[str, bytes]) -> Measurements:
@@ -282,9 +262,7 @@ def _method(content: Any) -> Method:
     return method
 
 
-def _settings(files: dict[str, bytes], measurements: Measurements) -> "FitSettings":
-    from kernelease.answers.release import FitSettings  # noqa: PLC0415  # as above
-
+def _settings(files: dict[str, bytes], measurements: Measurements) -> FitSettings:
     content = _json(files, "fit.json")
     _check_format(content, "fit.json")
     method, seed, rows, machine = (content.get(name) for name in ("method", "seed", "rows", "machine"))
@@ -396,14 +374,13 @@ class Bought:
         """Write them to `out`, if there is one. Whatever fails from now on leaves them on disk."""
         self._measurements = measurements
         if self._out is not None:
-            save(measurements, self._out, key=self._key, overwrite=self._overwrite)
+            write(Contents(measurements=measurements), self._out, key=self._key, overwrite=self._overwrite)
         return measurements
 
-    def complete(self, release: Any) -> Any:
-        """Put the release in the place of its measurements."""
+    def complete(self, contents: Contents) -> None:
+        """Put the rows beside their measurements."""
         if self._out is not None:
-            save(release, self._out, key=self._key, overwrite=True)
-        return release
+            write(contents, self._out, key=self._key, overwrite=True)
 
     def whereabouts(self) -> str:
         """Where it lies, in words. Measurements that lie nowhere yet are written to a temporary folder now."""
@@ -420,7 +397,7 @@ class Bought:
             files = {} if self._out is None else checked_files(self._out)
         except KerneleaseError:
             return ""
-        if files.get(_MEASUREMENTS) != documents(measurements)[_MEASUREMENTS]:
+        if files.get(_MEASUREMENTS) != documents(Contents(measurements=measurements))[_MEASUREMENTS]:
             return ""
         if holds_rows(files):
             return f"The release is safe in {self._out}."
@@ -428,7 +405,7 @@ class Bought:
 
 
 def _in_refuge(measurements: Measurements) -> str:
-    refuge = save(measurements, Path(tempfile.mkdtemp(prefix="kernelease-"), "measurements"))
+    refuge = write(Contents(measurements=measurements), Path(tempfile.mkdtemp(prefix="kernelease-"), "measurements"))
     return f"What it paid for is safe in {refuge}: move it to a place that lasts, and `kernelease fit` it."
 
 

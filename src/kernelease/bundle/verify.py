@@ -3,19 +3,18 @@
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
-from typing import Any, TypeAlias, final
+from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from kernelease._version import __version__
-from kernelease.answers.release import Release, fit_release
-from kernelease.answers.tables import TablesRelease, key_problems
 from kernelease.arrays import Integers
 from kernelease.bundle.container import (
     SEALS,
@@ -26,8 +25,8 @@ from kernelease.bundle.container import (
     check_sums,
     read_bundle,
 )
-from kernelease.bundle.saving import documents, holds_rows, measurements_of, release_of
-from kernelease.certificate import Certificate, LedgerEntry, Measurements, described
+from kernelease.bundle.saving import documents, read_contents
+from kernelease.certificate import Certificate, Contents, LedgerEntry, Measurements, described, fit_rows
 from kernelease.errors import BundleError, KerneleaseError, in_words
 from kernelease.exact.encode import Encoder
 from kernelease.ledgers import LedgerFile
@@ -37,6 +36,7 @@ from kernelease.methods.retracing import retraced
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.calibration import Calibration
 from kernelease.relational.domain import TablesDomain
+from kernelease.relational.schema import TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.domain import Domain
@@ -78,10 +78,64 @@ def _against(table: pa.Table, schema: Schema, weight: str) -> Iterator[str]:
 
 
 # --------------------
+# Keys of several tables: could their rows belong together?
+
+
+def key_problems(rows: Mapping[str, pa.Table], tables: Tables) -> list[str]:
+    """What is wrong with the keys of released tables, in words: keys count from 1, references exist, caps hold."""
+    problems = []
+    for table in tables.tables:
+        own = rows[table.name]
+        if table.key is not None and not np.array_equal(_keys(own, table.key), np.arange(1, len(own) + 1)):
+            problems.append(f"the keys of {table.name} do not count from 1")
+        if table.parent is not None and table.foreign_key is not None:
+            refers, most = _keys(own, table.foreign_key), len(rows[table.parent])
+            if len(refers) and not 1 <= refers.min() <= refers.max() <= most:
+                problems.append(f"a row of {table.name} refers to a row of {table.parent} that is not there")
+            elif len(refers) and np.bincount(refers).max() > (table.max_rows or 0):
+                problems.append(f"a row of {table.parent} has more than {table.max_rows} rows of {table.name}")
+            if len(refers) and (np.diff(refers) < 0).any():
+                problems.append(f"the rows of {table.name} are not in the order of their parents")
+            problems += _reference_problems(rows, table)
+            problems += _broken_rules(rows, tables, table, refers - 1) if not problems else []
+            if len(refers) and table.order is not None and not _rises(own, table, refers):
+                problems.append(f"the rows of {table.name} are not in the order of {table.order}")
+    return problems
+
+
+def _reference_problems(rows: Mapping[str, pa.Table], table: TableOfRecords) -> list[str]:
+    """References to other tables than the parent are to rows that are there; NULL where there is none."""
+    problems = []
+    for column, other in table.references:
+        refers, most = rows[table.name].column(column), len(rows[other])
+        known = pc.is_in(refers, value_set=pa.array(np.arange(1, most + 1)))
+        if not (pc.all(known).as_py() in (True, None) if most else refers.null_count == len(refers)):
+            problems.append(f"a row of {table.name} refers to a row of {other} that is not there")
+    return problems
+
+
+def _broken_rules(rows: Mapping[str, pa.Table], tables: Tables, table: TableOfRecords, owner: Integers) -> list[str]:
+    """The rules across tables that a row breaks."""
+    if not (rules := tables.rules_of(table.name)):
+        return []
+    joined = tables.with_rows_above(table.name, rows[table.name], owner, rows)
+    return [f"a row of {table.name} breaks the rule {rule.text}" for rule in rules if not rule.holds(joined).all()]
+
+
+def _rises(rows: pa.Table, table: TableOfRecords, owner: Integers) -> bool:
+    """Whether the ordering column does not fall from one row of a parent to the next."""
+    keys = sequence_keys(table.schema.column(str(table.order)), rows.column(str(table.order)))
+    falls = (keys[1:] < keys[:-1]) | (np.isnan(keys[:-1].astype(np.float64)) & ~np.isnan(keys[1:].astype(np.float64)))
+    return not (falls & (owner[1:] == owner[:-1])).any()
+
+
+def _keys(rows: pa.Table, name: str) -> Integers:
+    keys: Integers = np.asarray(rows.column(name).to_numpy())
+    return keys
+
+
+# --------------------
 # All checks.
-
-
-Content: TypeAlias = Release | TablesRelease | Measurements
 
 
 _SLACK = 1 + 1e-9  # for floats that were written in decimal and read again
@@ -164,26 +218,20 @@ def findings(
     """What `verify` says of the files of a bundle, once they are read."""
     found = [_sums(files), _signature(files, trusted_key)]
     try:
-        content = release_of(files) if holds_rows(files) else measurements_of(files)
+        contents = read_contents(files)
     except KerneleaseError as error:
         return (*found, Finding(check="content", holds=False, detail=str(error)))
-    measurements = content if isinstance(content, Measurements) else content.measurements
+    measurements = contents.measurements
     stated = [_guarantee(measurements.certificate), _measured(measurements), _agreement(measurements)]
-    found += [_version(measurements.certificate), _machine(content)]
-    found += [_private(measurements), *stated, _documents(files, content)]
-    found += [] if isinstance(content, Measurements) else [_rows(content)]
+    found += [_version(measurements.certificate), _machine(contents)]
+    found += [_private(measurements), *stated, _documents(files, contents)]
+    found += [] if contents.rows is None else [_rows(contents)]
     found += [] if ledger is None else [_on_the_books(measurements, ledger)]
     if refit and all(finding.holds for finding in stated):
-        found += _made_again(content)
+        found += [_retraced(measurements), *([] if contents.rows is None else [_refitted(contents)])]
     elif refit:
         found.append(Finding(check="steps", holds=False, detail="not taken again, since what is stated does not hold"))
     return tuple(found)
-
-
-def _made_again(content: Content) -> list[Finding]:
-    if isinstance(content, Measurements):
-        return [_retraced(content)]
-    return [_retraced(content.measurements), _refitted(content)]
 
 
 def _sums(files: dict[str, bytes]) -> Finding:
@@ -206,10 +254,9 @@ def _version(certificate: Certificate) -> Finding:
     return Finding(check="version", holds=False, detail=detail)
 
 
-def _machine(content: Content) -> Finding:
+def _machine(contents: Contents) -> Finding:
     """The kind of machine that made it: only on the same kind do floats come out again to the bit."""
-    settings = None if isinstance(content, Measurements) else content.settings
-    certificate = content.certificate
+    certificate, settings = contents.measurements.certificate, contents.settings
     named = dict.fromkeys([certificate.machine, *([] if settings is None else [settings.machine])])
     others = [f"{name!a}" for name in named if name != this_machine()]
     if not others:
@@ -346,10 +393,10 @@ def _promise(certificate: Certificate) -> Privacy:
     )
 
 
-def _documents(files: dict[str, bytes], content: Content) -> Finding:
+def _documents(files: dict[str, bytes], contents: Contents) -> Finding:
     """What people and other tools read says what the numbers say: each file is written again, and compared."""
     try:
-        again = documents(content)
+        again = documents(contents)
     except _REFUSALS as error:
         return Finding(check="documents", holds=False, detail=f"they can't be written again: {error}")
     present = {name for name in files if name not in SEALS}
@@ -358,20 +405,20 @@ def _documents(files: dict[str, bytes], content: Content) -> Finding:
     return Finding(check="documents", holds=not odd, detail=detail)
 
 
-def _rows(release: Release | TablesRelease) -> Finding:
-    if isinstance(release, TablesRelease):
-        return _rows_of_tables(release)
-    problems = row_problems(release.table, release.measurements.laid)
-    detail = "; ".join(problems) or f"{release.table.num_rows:,} rows, each within its declared columns"
+def _rows(contents: Contents) -> Finding:
+    domain = contents.measurements.laid
+    if isinstance(domain, TablesDomain):
+        return _rows_of_tables(contents.tables, domain)
+    problems = row_problems(contents.table, domain)
+    detail = "; ".join(problems) or f"{len(contents.table):,} rows, each within its declared columns"
     return Finding(check="rows", holds=not problems, detail=detail)
 
 
-def _rows_of_tables(release: TablesRelease) -> Finding:
+def _rows_of_tables(released: Mapping[str, pa.Table], domain: TablesDomain) -> Finding:
     """The rows of each table within its columns and rules, and keys that exist."""
-    domain, problems = release.measurements.laid, []
-    assert isinstance(domain, TablesDomain)
+    problems = []
     for table in domain.tables.tables:
-        rows = release.tables[table.name].rows
+        rows = released[table.name]
         keys = [*table.keys]
         schema = domain.schema_of(table.name)
         if rows.column_names != [*keys, *schema.order] or any(
@@ -384,8 +431,8 @@ def _rows_of_tables(release: TablesRelease) -> Finding:
             continue
         weighted = rows.drop_columns(keys).append_column("(weight)", pa.array(np.ones(rows.num_rows)))
         problems += [f"{table.name}: {problem}" for problem in _against(weighted, schema, "(weight)")]
-    problems += key_problems(release) if not problems else []
-    sizes = ", ".join(f"{len(table):,} {name}" for name, table in release.tables.items())
+    problems += key_problems(released, domain.tables) if not problems else []
+    sizes = ", ".join(f"{len(table):,} {name}" for name, table in released.items())
     detail = "; ".join(problems) or f"{sizes}, each within its declared columns, and every key exists"
     return Finding(check="rows", holds=not problems, detail=detail)
 
@@ -414,53 +461,54 @@ def _retraced(measurements: Measurements) -> Finding:
     return Finding(check="steps", holds=False, detail=detail)
 
 
-def _refitted(release: Release | TablesRelease) -> Finding:
+def _refitted(contents: Contents) -> Finding:
     """The rows follow from the measurements, and from nothing else."""
-    if release.settings is None:
+    measurements, settings = contents.measurements, contents.settings
+    if settings is None:
         detail = "the bundle does not say how its rows were fitted, so they can't be made again"
         return Finding(check="refit", holds=False, detail=detail)
-    made = (
-        len(release.tables[release.schema.root.name]) if isinstance(release, TablesRelease) else release.table.num_rows
-    )
-    if release.settings.rows not in (None, made):
-        detail = f"{release.settings.rows:,} rows are said to have been made, and there are {made:,}"
+    domain = measurements.domain
+    made = len(contents.tables[domain.tables.root.name] if isinstance(domain, TablesDomain) else contents.table)
+    if settings.rows not in (None, made):
+        detail = f"{settings.rows:,} rows are said to have been made, and there are {made:,}"
         return Finding(check="refit", holds=False, detail=detail)
     try:
-        again = fit_release(release.measurements, release.settings)
+        again = fit_rows(measurements, settings)
     except _REFUSALS as error:
         return Finding(check="refit", holds=False, detail=f"the rows can't be made again: {error}")
-    rounding = rounding_since(release.settings.machine)
-    if isinstance(release, TablesRelease):
-        return _same_tables(again, release, rounding)
-    schema = release.schema
-    fitted = frozenset(release.table.column_names if schema is None else [release.measurements.domain.weight_name])
-    if same_rows(again.table, release.table, fitted=fitted, rounding=rounding):
+    rounding = rounding_since(settings.machine)
+    if isinstance(domain, TablesDomain):
+        return _same_tables(again.tables, contents.tables, rounding)
+    rows = contents.table
+    fitted = frozenset(rows.column_names if domain.schema is None else [domain.weight_name])
+    if same_rows(again.table, rows, fitted=fitted, rounding=rounding):
         return Finding(check="refit", holds=True, detail="made again from the measurements, the rows are the same")
-    if rounding != EXACT and _same_counts(again, release):
+    if rounding != EXACT and _same_counts(measurements, again.table, rows):
         detail = "made again from the measurements, the rows have the same counts, to half of the noise of each"
         return Finding(check="refit", holds=True, detail=detail, on_trust=_OTHER_ROWS)
     detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
     return Finding(check="refit", holds=False, detail=detail)
 
 
-def _same_tables(again: TablesRelease, release: TablesRelease, rounding: float) -> Finding:
-    same = all(same_rows(again.tables[name].rows, table.rows) for name, table in release.tables.items())
+def _same_tables(again: Mapping[str, pa.Table], released: Mapping[str, pa.Table], rounding: float) -> Finding:
+    same = all(same_rows(again[name], rows) for name, rows in released.items())
     detail = "made again from the measurements, the rows of all tables are the same"
     if not same:
         detail = f"made again from the measurements, the rows differ: {_elsewhere(rounding)}"
     return Finding(check="refit", holds=same, detail=detail)
 
 
-def _same_counts(one: Release, other: Release) -> bool:
+def _same_counts(measurements: Measurements, one: pa.Table, other: pa.Table) -> bool:
     """Whether the rows of two fits of the same measurements are alike in all that was counted.
 
     A descent in single precision ends elsewhere where floats round differently, as it does with another seed: rows are
     others then, and their counts differ by less than the noise of the measurements that both follow from.
     """
-    measured, schema = one.measurements.measured, one.measurements.laid.schema
-    if not isinstance(measured, NoisyBlocks) or schema is None or one.table.num_rows != other.table.num_rows:
+    measured, domain = measurements.measured, measurements.laid
+    if not isinstance(measured, NoisyBlocks) or domain.schema is None or len(one) != len(other):
         return False
-    first, second = (Encoder(schema).encode(release.rows) for release in (one, other))
+    encoder = Encoder(domain.schema)
+    first, second = (encoder.encode(rows.drop_columns([domain.weight_name])) for rows in (one, other))
     return all(
         _root_mean_square(_table(first, noisy.block) - _table(second, noisy.block)) <= _ROWS_APART + noisy.sigma / 2.0
         for noisy in measured.blocks

@@ -41,8 +41,7 @@ def export(
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
     from kernelease.answers.frames import check_export, export_table
-    from kernelease.answers.tables import TablesRelease
-    from kernelease.bundle.saving import load
+    from kernelease.answers.tables import TablesRelease, load
 
     if weights and rows is not None:
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")

@@ -209,12 +209,11 @@ class FittedBags:
     mixture: Mixture
     measured: NoisyBags
 
-    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """The root's rows with their weights; `tables` has all of them."""
+    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> dict[str, pa.Table]:
+        """The rows of each table, by its name."""
         if not isinstance(domain, TablesDomain):
             raise ParameterError("Bags: needs several declared tables.")
-        rows = self.tables(domain, count, generator)[domain.tables.root.name]
-        return rows.append_column(domain.weight_name, pa.array(np.full(rows.num_rows, 1.0 / rows.num_rows)))
+        return self.tables(domain, count, generator)
 
     def tables(self, domain: TablesDomain, count: int | None, generator: np.random.Generator) -> dict[str, pa.Table]:
         """Rows of every table: `count` of the root (None: as many as there are), and their records. All keys exist."""

@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Protocol, final
 
@@ -75,8 +76,13 @@ class Context:
 class Fitted(Protocol):
     """What a fit gives: a law, or weighted points, that become rows."""
 
-    def table(self, domain: Domain, count: int | None, generator: np.random.Generator) -> pa.Table:
-        """Synthetic rows with their weights: `count` of them (None: as many as the fit has, or says)."""
+    def table(
+        self, domain: Domain, count: int | None, generator: np.random.Generator
+    ) -> pa.Table | Mapping[str, pa.Table]:
+        """Synthetic rows with their weights: `count` of them (None: as many as the fit has, or says).
+
+        Of several tables: the rows of each by its name, without weights, `count` of the first.
+        """
         ...
 
 

@@ -20,10 +20,10 @@ from kernelease._version import __version__
 from kernelease.analysis.estimate import Target
 from kernelease.answers.reading import evidence_of
 from kernelease.answers.release import Release
-from kernelease.answers.tables import TablesRelease
+from kernelease.answers.tables import TablesRelease, contents_of, release_of
 from kernelease.arrays import Floats, Integers
 from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
-from kernelease.bundle.saving import documents, holds_rows, release_of
+from kernelease.bundle.saving import documents, holds_rows, read_contents
 from kernelease.bundle.signing import fingerprint, parse_public_key, short_fingerprint
 from kernelease.bundle.verify import Finding, findings, on_trust
 from kernelease.certificate import NOT_PROMISED, Certificate
@@ -394,7 +394,7 @@ def report_bundle(
     files = read_bundle(bundle)
     if not holds_rows(files):
         raise BundleError(f"{bundle}: holds measurements only. Make rows from them with `kernelease fit`.")
-    loaded = release_of(files)
+    loaded = release_of(read_contents(files))
     release = loaded.flat if isinstance(loaded, TablesRelease) else loaded
     content = sealed_contents(release, files, bundle=str(bundle), progress=progress)
     if isinstance(loaded, TablesRelease):
@@ -406,7 +406,7 @@ def report_bundle(
         if not holds_rows(others):
             raise BundleError(f"{compare}: holds measurements only. Make rows from them with `kernelease fit`.")
         held = all(item.holds for item in findings(dict(others)))
-        other = release_of(others)
+        other = release_of(read_contents(others))
         flat = other.flat if isinstance(other, TablesRelease) else other
         content["comparison"] = {**comparison_record(release, flat), "holds": held}
         holds = holds and held
@@ -423,7 +423,7 @@ def report_bundle(
 def report_release(release: Release, out: str | Path, *, overwrite: bool = False) -> Path:
     """Write the page of a release that is at hand: not signed, since it is not a bundle yet."""
     check_page(out, overwrite=overwrite)
-    files = documents(release)
+    files = documents(contents_of(release))
     files[SUMS] = sums_file(files)
     return write_page(sealed_contents(release, files, bundle="BUNDLE"), out, overwrite=overwrite)
 
