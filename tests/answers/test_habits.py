@@ -62,6 +62,12 @@ def test_a_release_is_not_changed_as_a_frame_is(release):
         release["older"] = 1
 
 
+def test_a_release_takes_no_attribute(release):
+    for name in ("rows_of_mine", "table"):
+        with pytest.raises(AttributeError, match=f"{name}: a release does not change"):
+            setattr(release, name, 1)
+
+
 def test_a_release_has_the_names_of_its_columns(release):
     assert list(release) == release.columns
     assert "age" in release

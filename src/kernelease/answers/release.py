@@ -131,6 +131,13 @@ class Release(Frames, ShortForms):
         return html.card("Release", html.facts(about), first)
 
 
+def _refuse_change(_release: object, name: str, _value: object) -> None:
+    raise AttributeError(f"{name}: a release does not change. Keep what you compute in a variable of your own.")
+
+
+Release.__setattr__ = _refuse_change  # type: ignore[method-assign]  # Python's own refusal breaks where there are slots
+
+
 def _cell(value: object) -> str:
     """A cell of a row in a notebook: numbers as people write them."""
     return "" if value is None else plain_number(value) if isinstance(value, float) else str(value)
