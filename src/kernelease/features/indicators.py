@@ -2,6 +2,7 @@
 
 import hashlib
 import math
+from abc import abstractmethod
 from collections import Counter
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
@@ -27,6 +28,46 @@ from kernelease.kernels.numeric import Laplace
 from kernelease.seeds import PublicSeed
 
 # --------------------
+# A single 1 in each of some parts: φ(x)·φ(y) is the share of parts in which two rows have theirs in the same place.
+
+
+class OneOfEach(FeatureMap):
+    """Features that are 1/√c at one place of each of c parts, and 0 elsewhere."""
+
+    __slots__ = ()
+
+    @property
+    @abstractmethod
+    def parts(self) -> int:
+        """c: how many parts there are."""
+
+    @property
+    def step(self) -> float:
+        """1/√c, rounded down."""
+        return step_below(self.parts)
+
+    @property
+    def norm_bound(self) -> float:
+        """1: one place in each part."""
+        return 1.0
+
+    @property
+    def diameter(self) -> float:
+        """√2: inner products are shares of equal parts, never negative."""
+        return sqrt_above(2)
+
+    @property
+    def norm_bound_l1(self) -> float:
+        """√c."""
+        return sqrt_above(self.parts)
+
+    @property
+    def diameter_l1(self) -> float:
+        """2√c."""
+        return 2.0 * self.norm_bound_l1
+
+
+# --------------------
 # One-hot features of categories.
 
 
@@ -35,7 +76,7 @@ Values: TypeAlias = tuple[Hashable, ...]
 
 @final
 @dataclass(frozen=True, slots=True)
-class OneHot(FeatureMap):
+class OneHot(OneOfEach):
     """One-hot features: φ(x) has 1/√c at the atom of each of c columns, so φ(x)·φ(y) is the share of equal columns.
 
     `values` are the declared categories of one column, or a tuple of such tuples, one per column. What is not declared
@@ -65,29 +106,9 @@ class OneHot(FeatureMap):
         return sum(len(column.values) + 1 for column in self._columns)
 
     @property
-    def step(self) -> float:
-        """1/√c, rounded down."""
-        return step_below(len(self._columns))
-
-    @property
-    def norm_bound(self) -> float:
-        """1: one atom in each column."""
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        """√2: inner products are shares of equal columns, never negative."""
-        return sqrt_above(2)
-
-    @property
-    def norm_bound_l1(self) -> float:
-        """√c."""
-        return sqrt_above(len(self._columns))
-
-    @property
-    def diameter_l1(self) -> float:
-        """2√c."""
-        return 2.0 * self.norm_bound_l1
+    def parts(self) -> int:
+        """c."""
+        return len(self._columns)
 
     def atoms(self, rows: Rows) -> Integers:
         """The atom of every cell, numbered within its column; *other* is the last: (n, c) → (n, c)."""
@@ -127,7 +148,7 @@ _HALF = np.uint64(32)
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class RandomBinning(FeatureMap):
+class RandomBinning(OneOfEach):
     """Random binning (Rahimi & Recht 2007): φ(x) has 1/√G at the bucket of the cell of x, on each of G grids.
 
     A grid has pitch δ_d ~ Gamma(2, ℓ_d) and a uniform shift in column d. Two rows share a cell with probability
@@ -201,29 +222,9 @@ class RandomBinning(FeatureMap):
         return len(self.keys) * self.buckets
 
     @property
-    def step(self) -> float:
-        """1/√G, rounded down."""
-        return step_below(len(self.keys))
-
-    @property
-    def norm_bound(self) -> float:
-        """1: a single 1 in each of G grids."""
-        return 1.0
-
-    @property
-    def diameter(self) -> float:
-        """√2: the inner product of two rows is the share of grids that put them in one bucket, never negative."""
-        return sqrt_above(2)
-
-    @property
-    def norm_bound_l1(self) -> float:
-        """√G."""
-        return sqrt_above(len(self.keys))
-
-    @property
-    def diameter_l1(self) -> float:
-        """2√G."""
-        return 2.0 * self.norm_bound_l1
+    def parts(self) -> int:
+        """G."""
+        return len(self.keys)
 
     def integers(self, rows: Rows) -> Integers:
         """1 at the row's bucket of each grid: (n, d) → (n, J)."""

@@ -1,5 +1,6 @@
 """The kinds of rows: those of a declared table, vectors or objects that a kernel compares, vectors with classes."""
 
+from abc import ABC
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -110,10 +111,9 @@ class TableDomain(Domain):
 LABEL = "label"  # the column of released rows that holds the class of a vector. convention
 
 
-@final
 @dataclass(frozen=True, slots=True)
-class VectorDomain(Domain):
-    """Arrays of numbers or objects, without declared columns: x0, x1 and so on."""
+class UndeclaredDomain(Domain, ABC):
+    """Rows without declared columns, which a kernel compares."""
 
     kernel: Kernel
 
@@ -134,7 +134,7 @@ class VectorDomain(Domain):
 
     @property
     def provenance(self) -> str:
-        """The kernel's parameters are the publisher's choice."""
+        """The kernel's parameters are the publisher's choice, and so are classes."""
         return "chosen by the publisher without looking at the private rows"
 
     @property
@@ -149,11 +149,6 @@ class VectorDomain(Domain):
     @property
     def sizes(self) -> None:
         return None
-
-    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
-        """Points as they are."""
-        columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
-        return pa.table({**columns, self.weight_name: weights})
 
     def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
         """Refused: vectors have no atoms."""
@@ -162,43 +157,21 @@ class VectorDomain(Domain):
 
 @final
 @dataclass(frozen=True, slots=True)
-class LabelledDomain(Domain):
+class VectorDomain(UndeclaredDomain):
+    """Arrays of numbers or objects: x0, x1 and so on."""
+
+    def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
+        """Points as they are."""
+        columns = {f"x{index}": _column(points[:, index]) for index in range(points.shape[1])}
+        return pa.table({**columns, self.weight_name: weights})
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LabelledDomain(UndeclaredDomain):
     """Vectors of norm 1 that have a class: the columns x0, x1 and so on, and `label`."""
 
     kernel: LabelledSphere
-
-    @property
-    def name(self) -> str:
-        """None was given."""
-        return "table"
-
-    @property
-    def kernel_name(self) -> str:
-        """The kernel as Python writes it."""
-        return repr(self.kernel)
-
-    @property
-    def protected(self) -> str:
-        """Each row."""
-        return "each row"
-
-    @property
-    def provenance(self) -> str:
-        """The classes are public knowledge, by the publisher's word."""
-        return "chosen by the publisher without looking at the private rows"
-
-    @property
-    def unit_weight(self) -> int:
-        """1."""
-        return 1
-
-    @property
-    def schema(self) -> None:
-        return None
-
-    @property
-    def sizes(self) -> None:
-        return None
 
     def weighted(self, points: Rows, weights: Floats, generator: np.random.Generator) -> pa.Table:
         """Vectors as they are, and the class that each row's last number is the place of."""
@@ -214,10 +187,6 @@ class LabelledDomain(Domain):
         codes = Kronecker(values=self.kernel.classes).codes(rows[:, -1:])
         known = np.where(codes < len(self.kernel.classes), codes.astype(np.float64), UNDECLARED)
         return np.column_stack([finite_numbers(rows[:, :-1]), known])
-
-    def drawn(self, draw: Callable[[int], Integers], count: int, generator: np.random.Generator) -> pa.Table:
-        """Refused: vectors have no atoms."""
-        raise ParameterError("Rows can only be drawn for declared columns. Give a schema, or another method.")
 
 
 def vector_domain(kernel: Kernel) -> VectorDomain | LabelledDomain:
