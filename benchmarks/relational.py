@@ -34,7 +34,7 @@ from kernelease.privacy.sensitivity import Neighbours
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.several import private_tables
-from kernelease.table.decode import lawful_flags
+from kernelease.table.domains import lawful_flags
 
 HERE = Path(__file__).resolve().parent.parent
 PAGE = HERE / "docs" / "benchmarks-relational.md"

@@ -74,9 +74,7 @@ def test_walks_are_short_and_as_the_page_has_them(name: str, walked) -> None:
 @pytest.mark.slow
 def test_a_walk_sees_what_data_pass_and_nothing_else() -> None:
     walk = walk_of_a_row()
-    assert {"sources.csv_records", "exact.encode", "exact.counts", "privacy.noise", "bundle.container"} <= set(
-        walk.passed
-    )
+    assert {"sources.csv_file", "exact.encode", "exact.counts", "privacy.noise", "bundle.container"} <= set(walk.passed)
     assert "privacy.calibration" in walk.called
     assert "privacy.calibration" not in walk.passed
 

@@ -49,9 +49,8 @@ from kernelease.seeds import PublicSeed
 from kernelease.sources.partitioned import Partitioned, is_spark_frame
 from kernelease.sources.private_rows import private_table, private_vectors
 from kernelease.sources.several import private_tables
-from kernelease.table.decode import decode_lawfully
 from kernelease.table.domain import Domain
-from kernelease.table.domains import TableDomain, vector_domain
+from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernelease.sources import CsvFormat, open_source
-from kernelease.sources.csv_records import Block, CellParser, RecordReader, decoded
+from kernelease.sources.csv_file import Block, CellParser, RecordReader, decoded
 from kernelease.table import Records
 from kernelease.table.reading import read_numbers
 from tests.sources import csv_oracle

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernelease.errors import SchemaError
 from kernelease.exact.encode import Encoder
 from kernelease.table import Computed, Decoder, Determined, Integer, Schema
-from kernelease.table.decode import lawful_rows
+from kernelease.table.domains import lawful_rows
 
 LOANS = """\
 [columns.total]

@@ -17,7 +17,7 @@ from kernelease.exact.encode import Encoder
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours, count_increment
-from kernelease.table.decode import Decoder
+from kernelease.table.domains import Decoder
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:

@@ -26,8 +26,8 @@ from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Celled
-from kernelease.table.decode import decode_lawfully
 from kernelease.table.domain import free_name
+from kernelease.table.domains import decode_lawfully
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:

@@ -19,8 +19,7 @@ from kernelease.drafting.findings import Finding, Level, Report, rough_share, sh
 from kernelease.drafting.relations import LOOKED_AT, Rules, find_relations
 from kernelease.drafting.tally import Tally, column_findings, date_format, local_numerals
 from kernelease.errors import in_words
-from kernelease.sources.csv_file import CsvFile
-from kernelease.sources.csv_records import CellParser, Place, looks_regular, record_ends
+from kernelease.sources.csv_file import CellParser, CsvFile, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
 from kernelease.table.reading import (

@@ -35,8 +35,8 @@ from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Place, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column
-from kernelease.table.decode import Decoder, density_slopes, lawful_flags
 from kernelease.table.domain import Domain
+from kernelease.table.domains import Decoder, density_slopes, lawful_flags
 from kernelease.table.schema import Schema
 
 SIBLINGS = 0.2  # convention: of the budget, for two records of one parent. docs/research.md: it matters little

@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
     from kernelease.table.columns.numeric import Integer, Number
     from kernelease.table.columns.temporal import Date, Datetime
-    from kernelease.table.decode import Decoder
     from kernelease.table.derived import Computed, Derived, Determined
+    from kernelease.table.domains import Decoder
     from kernelease.table.draft import draft_from_public
     from kernelease.table.jsonschema import json_schema
     from kernelease.table.schema import Rule, Schema
@@ -23,10 +23,10 @@ else:
             "columns.listed": "Boolean Category Hierarchy Ordinal String",
             "columns.numeric": "Integer Number",
             "columns.temporal": "Date Datetime",
+            "domains": "Decoder",
             "derived": "Computed Derived Determined",
             "draft": "draft_from_public",
             "jsonschema": "json_schema",
-            "decode": "Decoder",
             "schema": "Rule Schema",
             "written": "Records",
         },
