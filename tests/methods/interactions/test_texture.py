@@ -325,3 +325,11 @@ def test_textures_that_contradict_themselves_are_refused() -> None:
     ):
         with pytest.raises(ParameterError, match="Texture"):
             Texture(**wrong)  # type: ignore[arg-type]
+
+
+def test_a_number_that_others_make_null_is_looked_at_alone() -> None:
+    """The condition names a column that is not looked at: it is for released rows, and no part of a look."""
+    text = SCHEMA.replace("nullable = true", "nullable = true\nnull_when = \"kind == 'b'\"")
+    made = ke.release(_table(4_000), schema=ke.Schema.parse(text), privacy=(1.0, 1e-6), noise=ke.SeededNoise(3))
+    sizes = made.to_pandas().groupby("kind", observed=True)["size"].count()
+    assert sizes["b"] == 0 < sizes["a"]

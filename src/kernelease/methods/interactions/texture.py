@@ -456,10 +456,14 @@ class Looks:
             stretches=np.zeros(0, dtype=np.int64) if stretches is None else stretches,
         )
 
+    def _alone(self, look: Look) -> Column:
+        """The column as it is looked at, without what other columns say of it: that is for released rows."""
+        return dataclasses.replace(look.of(self._schema.columns[look.column]), null_when=None)
+
     def _measure(self, looks: Sequence[Look]) -> list[NoisyLook]:
         if not looks or self._again is None:
             return []
-        columns = tuple(look.of(self._schema.columns[look.column]) for look in looks)
+        columns = tuple(self._alone(look) for look in looks)
         schema = dataclasses.replace(self._schema, columns=columns, derived=(), order=(), constraints=(), analyses=())
         blocks = [
             Counts(columns=(place,), groups=(np.arange(column.size),), share=look.share)
