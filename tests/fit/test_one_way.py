@@ -101,3 +101,14 @@ def test_a_tail_that_nothing_is_known_of_is_none() -> None:
     assert trimmed(np.array([0.0, 0.0, 0.0, 90.0, 0.0]), counts, 3.0, np.ones(5))[:2].tolist() == [0.0, 0.0]
     exact = trimmed(counts, counts, 0.0, np.ones(5))
     assert np.allclose(exact, counts)
+
+
+def test_a_scale_of_few_values_stays_one() -> None:
+    """Seven answers on ticks of .1: whatever lies between them is noise, and so is what lies beyond the last."""
+    truth, sigma = np.zeros(301), 27.0
+    truth[[5, 25, 60, 90, 130, 165, 230]] = [370, 2034, 1141, 602, 590, 818, 811]
+    for seed in range(5):
+        counts = truth + np.random.default_rng(seed).normal(0.0, sigma, len(truth))
+        fitted = trimmed(denoised(counts, truth.sum(), lambda atoms: sigma), counts, sigma, np.ones(len(truth)))
+        assert np.abs(fitted - truth).sum() / 2.0 < 0.02 * truth.sum()
+        assert fitted[truth == 0.0].sum() < 0.01 * truth.sum()

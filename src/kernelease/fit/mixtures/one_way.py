@@ -23,7 +23,8 @@ from kernelease.measured.blocks import MeanCounts, NoisyBlock, NoisyBlocks, mean
 # true: the halves hold what their lengths say (flat), the left or the right one holds nothing (empty), or it is
 # anything in between (free). The split is the mean of these, each weighted by its prior and by how likely it makes
 # what was seen. So flat stretches are averaged, no count is negative, and a long tail that shows only noise gets next
-# to nothing instead of the positive half of its noise. Single atoms that stand out are taken for themselves.
+# to nothing instead of the positive half of its noise. Single atoms that stand out, of both neighbours or of what is
+# smooth, are taken for themselves: halves that hold a spike would spread it.
 
 
 Flags: TypeAlias = NDArray[np.bool_]
@@ -57,7 +58,7 @@ def denoised(counts: Floats, total: float, sigma: Sigma, points: Flags | None = 
 
     `points` are atoms that are spikes by what is known of them.
     """
-    spikes = np.zeros(len(counts), dtype=bool) if points is None else points.copy()
+    spikes = _peaks(counts, sigma(1)) if points is None else points | _peaks(counts, sigma(1))
     smooth = _smooth(counts, spikes, max(0.0, total - float(counts[spikes].sum())), sigma)
     found = ~spikes & (counts - smooth > SIGNIFICANT * sigma(1))
     if found.any():
@@ -66,6 +67,13 @@ def denoised(counts: Floats, total: float, sigma: Sigma, points: Flags | None = 
     parts = np.where(spikes, np.maximum(counts, 0.0), smooth)
     whole = float(parts.sum())
     return parts * (total / whole) if whole > 0.0 else np.full(len(counts), total / len(counts))
+
+
+def _peaks(counts: Floats, sigma: float) -> Flags:
+    """Atoms that stand out of the noise of the difference to each neighbour: (atoms,)."""
+    around = np.pad(counts, 1, mode="reflect")
+    peaks: Flags = counts - np.maximum(around[:-2], around[2:]) > SIGNIFICANT * math.sqrt(2.0) * sigma
+    return peaks
 
 
 def _smooth(counts: Floats, spikes: Flags, total: float, sigma: Sigma) -> Floats:
@@ -235,7 +243,8 @@ def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Flo
         kept[side][:first] = False
     for side, first in zip(sides, firsts, strict=True):
         if 0 < first < len(counts):
-            beyond, density = slice(first - 1, None, -1), float(fitted[side][first] / widths[side][first])
+            beyond, ends = slice(first - 1, None, -1), slice(first, first + 2)
+            density = float((fitted[side][ends] / widths[side][ends]).min())  # a spike has none
             outward = _tail(counts[side][beyond], widths[side][beyond], density, float(widths[kept].sum()), sigma)
             tails[side][beyond] = outward
     whole, held, added = (float(part.sum()) for part in (fitted, fitted[kept], tails))
@@ -245,9 +254,9 @@ def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Flo
 def _tail(counts: Floats, widths: Floats, density: float, inside: float, sigma: float) -> Floats:
     """The expected counts of atoms beyond an end, from there outward, by a density that falls off exponentially.
 
-    It begins as the last atom inside. How far it reaches is not known: any length is as likely as another of its order,
-    from one at which no more rows are there than noise to all that is `inside`, and each weighs what the noisy counts
-    make of it.
+    It begins as the last atoms inside. How far it reaches is not known: any length is as likely as another of its
+    order, from one at which no more rows are there than noise to all that is `inside`, and each weighs what the noisy
+    counts make of it.
     """
     if density <= 0.0 or sigma <= 0.0:
         return np.zeros(len(counts))
