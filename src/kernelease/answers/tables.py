@@ -271,13 +271,9 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
         at = {name: places[chosen] for name, places in at.items()} | {table.name: own}
         weight = (weight / copies)[chosen]
         refers_to[table.name] = refers
-    counted = {
-        f"{table.name}.{one.name}": np.minimum(
-            np.bincount(
-                refers_to[one.table][one.holds(rows[one.table], tables.table(one.table).schema)],
-                minlength=rows[table.name].num_rows,
-            ),
-            one.max,
+    folded = {
+        f"{table.name}.{one.name}": one.of_rows(
+            rows[one.table], refers_to[one.table], rows[table.name].num_rows, tables.table(one.table).schema
         )
         for table in tables.tables
         for one in table.aggregates
@@ -285,8 +281,8 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
     columns = []
     for name in tables.flat.names:
         table_name, column = name.split(".", 1)
-        if name in counted:
-            values = pa.array(counted[name])
+        if name in folded:
+            values = _within(folded[name], tables.flat.column(name))
         elif table_name in rows and column in numbers and column not in rows[table_name].column_names:
             values = pa.array(numbers[column])
         else:
@@ -297,6 +293,14 @@ def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
     flat = pa.Table.from_arrays(columns, schema=pa.schema([declared.field(name) for name in tables.flat.names]))
     flat = tables.flat.structure.complete(flat).select(tables.flat.order).cast(declared)
     return flat.append_column(TableDomain(tables.flat).weight_name, pa.array(weight))
+
+
+def _within(values: pa.Array, column: Column) -> pa.Array:
+    """Aggregates as their column has them: what is beyond its bounds is at them."""
+    for bound, clamp in (("min", pc.max_element_wise), ("max", pc.min_element_wise)):
+        if hasattr(column, bound):
+            values = clamp(values, pa.scalar(getattr(column, bound)).cast(values.type), skip_nulls=False)
+    return values.cast(column.arrow_type, safe=False)
 
 
 # --------------------

@@ -9,7 +9,7 @@ are kept, and in which order, follows from that person's records alone.
 """
 
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
 
@@ -28,6 +28,7 @@ from kernelease.table.reading import identities
 NOBODY = -1  # the number of a key that is missing, or that no row has
 _BLOCK = 65_536  # paths at a time
 Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
+Fold: TypeAlias = Callable[[Integers, Integers, int], NDArray[Any]]  # rows, their parents of so many: codes of these
 _FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a multiplicative hash. convention
 
 
@@ -70,7 +71,7 @@ class Shape:
 class PathColumn(Private):
     """A column of paths: codes of a table's rows, of other records beside them, or of how many a parent has."""
 
-    __slots__ = ("chosen", "codes", "missing", "number", "table", "which")
+    __slots__ = ("codes", "fold", "missing", "number", "table", "which")
 
     def __init__(
         self,
@@ -80,13 +81,13 @@ class PathColumn(Private):
         *,
         number: bool = False,
         which: Which = "own",
-        chosen: NDArray[np.bool_] | None = None,
+        fold: Fold | None = None,
     ) -> None:
         self.table = table  # its place
         self.codes = codes  # of each of its rows; or of 0, 1, …, max_rows records
         self.missing = missing  # the code where there is no such record, or no parent
         self.number, self.which = number, which
-        self.chosen = chosen  # of each row, whether it is one of those whose number is meant; None: all are
+        self.fold = fold  # what a parent's records come to, in the place of their number
 
 
 @final
@@ -202,9 +203,8 @@ class Bags(Private):
         place, nodes = column.table, self._nodes[column.table]
         if column.number:
             number = self._numbers[place]
-            if column.chosen is not None:
-                number = np.bincount(nodes.parent[column.chosen[nodes.row]], minlength=len(number))
-            return _codes(column.codes[number], at[self._shapes[place].parent or 0], column.missing)
+            own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, len(number))
+            return _codes(own, at[self._shapes[place].parent or 0], column.missing)
         here = at[place]
         if column.which != "own":
             here = _codes(nodes.beside(column.which), here, NOBODY)

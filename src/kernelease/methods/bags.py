@@ -323,8 +323,10 @@ class FittedBags:
 def _never(domain: TablesDomain, name: str, column: int) -> int | None:
     """The atom of a flat column that no record has: NULL, where the table's own column has none."""
     flat = domain.schema.columns[column]
-    own = {f"{name}.{one.name}": one for one in domain.tables.table(name).schema}.get(flat.name)
-    return flat.null if own is None or not own.nullable else None
+    table = domain.tables.table(name)
+    nullable = {f"{name}.{one.name}": one.nullable for one in table.schema}
+    nullable |= {f"{name}.{one.name}": one.may_be_null for one in table.aggregates}
+    return None if nullable.get(flat.name) else flat.null
 
 
 def _decoded(schema: Schema, codes: Integers, generator: np.random.Generator) -> pa.Table:

@@ -32,10 +32,9 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.errors import SchemaError, nearest
-from kernelease.relational.books import Aggregate, read_aggregates, read_books, uncountable
+from kernelease.relational.books import Aggregate, number_column, read_aggregates, read_books, unmeasurable
 from kernelease.strangers import parse_toml, read_text
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.numeric import Integer
 from kernelease.table.derived import Determined
 from kernelease.table.reading import instants_in, numbers_in
 from kernelease.table.schema import NEIGHBOURS, Rule, Schema
@@ -47,8 +46,6 @@ MOST_RECORDS = 1000  # limit: per parent: a person's weight of 720,720 is shared
 WEIGHT = 720_720  # what a person weighs in all: the least common multiple of 1 … 16. convention
 
 Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
-
-_CELLS = 60  # limit: of a number of records: whoever has hundreds is counted in cells
 
 _UNIT_KEYS = ("table", "name", "neighbours", "confirmed", "rules")
 _TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "owner", "constraints", "source", "columns")
@@ -294,13 +291,18 @@ class Tables:
             start = next(i for i, line in enumerate(lines) if line.startswith(("[columns", "[source")))
             parts.append("\n".join(re.sub(r"^\[", f"[{head}.", line) for line in lines[start:]))
             for one in table.aggregates:
-                parts.append(_section(f"{head}.columns.{toml_key(one.name)}", {"aggregate": one.text, "max": one.max}))
+                parts.append(
+                    _section(
+                        f"{head}.columns.{toml_key(one.name)}", {k: v for k, v in one.to_dict().items() if k != "name"}
+                    )
+                )
         return "\n".join(parts)
 
 
 def sequence_keys(column: Column, cells: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
     """What sorts records by a column: numbers and instants as they are, else codes; what is missing comes last: (n,).
 
+    >>> from kernelease.table.columns.numeric import Integer
     >>> sequence_keys(Integer(name="year", min=0, max=9), pa.array(["7", None, "2"])).tolist()
     [7.0, nan, 2.0]
     """
@@ -410,12 +412,8 @@ def _check_aggregates(table: TableOfRecords, tables: Sequence[TableOfRecords]) -
             told = "there is a column, key or table of this name."
         elif one.table not in children:
             told = f"counts records of {one.table!r}, whose parent is not {table.name!r}.{nearest(one.table, children)}"
-        elif not 1 <= one.max <= (children[one.table].max_rows or 0):
-            told = (
-                f"max must be from 1 to the max_rows of {one.table!r}, {children[one.table].max_rows}; got {one.max}."
-            )
         else:
-            told = uncountable(one, children[one.table].schema)
+            told = unmeasurable(one, children[one.table].schema, children[one.table].max_rows or 0)
         if told is not None:
             path = ("tables", table.name, "columns", one.name)
             raise SchemaError(f"table {table.name!r}: column {one.name!r}: {told}", path=path)
@@ -590,10 +588,11 @@ def _flatten(tables: Tables) -> tuple[Schema, tuple[Place, ...]]:
             if child.parent == table.name:
                 numbers[child.name] = len(columns)
                 name = f"{table.name}.{child.name}"
-                columns.append(_number(name, child.max_rows or 1, nullable=table.parent is not None))
+                columns.append(number_column(name, child.max_rows or 1, nullable=table.parent is not None))
         for one in table.aggregates:
             numbers[f"{table.name}.{one.name}"] = len(columns)
-            columns.append(_number(f"{table.name}.{one.name}", one.max, nullable=table.parent is not None))
+            of = tables.table(one.table).schema
+            columns.append(one.measured_as(f"{table.name}.{one.name}", of, nullable=table.parent is not None))
     derived = [_derived_in_path(table, one) for table in tables.tables for one in _determined(table.schema)]
     flat = Schema(
         tuple(columns),
@@ -613,11 +612,6 @@ def _determined(schema: Schema) -> list[Determined]:
 def _derived_in_path(table: TableOfRecords, one: Determined) -> Determined:
     by = f"{table.name}.{one.determined_by}"
     return dataclasses.replace(one, name=f"{table.name}.{one.name}", determined_by=by, null_when=None)
-
-
-def _number(name: str, most: int, *, nullable: bool) -> Column:
-    """How many records a row has: each number by itself, or in cells where there may be hundreds."""
-    return Integer(name=name, min=0, max=most, nullable=nullable, cells=_CELLS if most > _CELLS else None)
 
 
 def _with_numbers(tables: Tables, place: Place, numbers: Mapping[str, int], index: int) -> tuple[int, ...]:

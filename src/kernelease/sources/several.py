@@ -1,12 +1,13 @@
 """Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, final
 
 import numpy as np
 import pyarrow as pa
 
+from kernelease.arrays import Integers
 from kernelease.errors import ParameterError, SourceError, nearest
 from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
 from kernelease.exact.counting import CHUNK
@@ -139,25 +140,38 @@ class _Persons(Private):
         raise ParameterError(f"There is no column {column.name!r} in any of the tables.")
 
     def _aggregate(self, aggregate: Aggregate, column: Column) -> PathColumn:
-        """How many of a parent's kept records meet a condition. Each value of its columns has a code of its own."""
+        """What a parent's kept records come to. Each value of a condition's columns has a code of its own."""
         tables, number = self._tables, self._tables.names.index(aggregate.table)
-        records, most = self._records[number].records, tables.tables[number].max_rows or 0
-        own, wanted = tables.places[number].columns, aggregate.columns(tables.tables[number].schema)
-        values = {
-            name: tables.flat.columns[own[place]].decode(records.codes[place], np.random.default_rng(0))  # no draw
-            for place, name in enumerate(tables.tables[number].schema.names)
+        schema, own, read = tables.tables[number].schema, tables.places[number].columns, self._records[number]
+        wanted = aggregate.columns(schema)
+        cells = {
+            name: tables.flat.columns[own[place]].decode(read.records.codes[place], np.random.default_rng(0))  # no draw
+            for place, name in enumerate(schema.names)
             if name in wanted
         }
-        chosen = aggregate.holds(pa.table(values), tables.tables[number].schema) if values else None
-        codes = column.encode(pa.array(np.minimum(np.arange(most + 1), aggregate.max)))
-        return PathColumn(number, codes, column.missing, number=True, chosen=chosen)
+        chosen = (
+            aggregate.holds(pa.table(cells), schema) if cells else np.ones(len(read.records.parent), dtype=np.bool_)
+        )
+        of, steps = None, None
+        if aggregate.column is not None:
+            of = schema.column(aggregate.column)
+            steps, there = aggregate.values(read.numbers_of(schema.names.index(aggregate.column)), of)
+            chosen = chosen & there
+
+        def fold(row: Integers, parent: Integers, parents: int) -> Any:
+            """The codes of parents, each by its own records."""
+            taken = None if steps is None else steps[row]
+            return column.encode(aggregate.of_parents(parent, parents, chosen[row], taken, of))
+
+        return PathColumn(number, np.empty(0), column.missing, number=True, fold=fold)
 
     def _read(self) -> None:
         keys: dict[str, Keys] = {}
         shapes = []
+        aggregated = {f"{one.table}.{one.column}" for table in self._tables.tables for one in table.aggregates}
         for place, table, source in zip(self._tables.places, self._tables.tables, self._sources, strict=True):
             columns = [self._tables.flat.columns[column] for column in place.columns]
-            self._records.append(_Read.of(source, table, columns, keys))
+            self._records.append(_Read.of(source, table, columns, keys, aggregated))
             shapes.append(Shape(parent=place.parent, max_rows=table.max_rows or 1))
         records = [one.records for one in self._records]
         self._bags = Bags(records, shapes, total=WEIGHT, seed=self._seed)
@@ -179,12 +193,23 @@ class _Read(Private):
         narrow = np.uint8 if column.size <= _BYTE else np.uint16
         return column.encode(pa.array(self._raw[place])).astype(narrow)
 
+    def numbers_of(self, place: int) -> Any:
+        """The cells of a column as they were read, where something is computed of them."""
+        return self._raw[place]
+
     @classmethod
-    def of(cls, source: Source, table: TableOfRecords, columns: Sequence[Column], keys: dict[str, Keys]) -> "_Read":
+    def of(
+        cls,
+        source: Source,
+        table: TableOfRecords,
+        columns: Sequence[Column],
+        keys: dict[str, Keys],
+        aggregated: Collection[str],
+    ) -> "_Read":
         names = list(table.schema.names)
         wanted = [*names, *(key for key in (table.key, table.foreign_key) if key is not None)]
         encoders = [NarrowColumn(column) for column in columns]
-        laid = [place for place, column in enumerate(columns) if _needs_numbers(column)]
+        laid = [p for p, column in enumerate(columns) if _needs_numbers(column) or column.name in aggregated]
         codes: list[list[Any]] = [[np.empty(0, dtype=np.uint8)] for _ in columns]
         raw: dict[int, list[Any]] = {place: [np.empty(0)] for place in laid}
         order: list[Any] = []
