@@ -14,7 +14,7 @@ from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_erro
 from kernelease.answers.promises import promised_widths
 from kernelease.answers.release import Release
 from kernelease.answers.tables import contents_of
-from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of, schema_of
+from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of
 from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.certificate import Certificate, Measurements
@@ -38,6 +38,7 @@ from kernelease.methods.interactions.plan import plan as plan_table
 from kernelease.methods.interactions.rounds import Reserve
 from kernelease.methods.method import Context, Method
 from kernelease.methods.paper import Subspace
+from kernelease.methods.plan_of_tables import plan_tables
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.noise import SystemNoise
@@ -338,6 +339,8 @@ def plan(
 ) -> Plan:
     """What a release of so many rows would be like: noise, attackers, time, memory, size. No data are touched.
 
+    Of several tables `rows` are persons, the rows of the root, and the plan has what is counted of their records.
+
     Of each promised analysis it says how far off its answers would be, by rehearsing them. `like` are PUBLIC rows that
     look as private ones may, best simulated ones and as many: rows of a small pilot that are drawn again and again are
     rougher than others, and widths come out larger. Without them every value is as frequent as any other.
@@ -345,7 +348,14 @@ def plan(
     check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
     promised.warn_if_weak(rows)
-    declared = schema_of(schema)
+    declared = declared_of(schema)
+    if isinstance(declared, Tables):
+        for option, given in (("target", target), ("analyses", analyses), ("like", like)):
+            if given not in (None, ()):
+                raise ParameterError(
+                    f"{option}: is for one table. Several tables are planned without it: leave it out."
+                )
+        return plan_tables(declared, privacy=promised, rows=rows)
     method = Interactions(target=target, analyses=(*analyses, *declared.analyses))
     expected = plan_table(declared, privacy=promised, rows=rows, method=method)
     return dataclasses.replace(expected, promises=_promises(declared, method, expected, like))

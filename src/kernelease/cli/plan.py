@@ -46,11 +46,17 @@ def plan(
 
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
-    from kernelease.table.schema import Schema
+    from kernelease.arguments import declared_of
+    from kernelease.errors import ParameterError
+    from kernelease.relational.schema import Tables
 
     check_free(html)
-    declared = Schema.load(schema)
-    declared = replace(declared, analyses=(*declared.analyses, *(analysis or ())))
+    declared = declared_of(schema)
+    if not isinstance(declared, Tables):
+        declared = replace(declared, analyses=(*declared.analyses, *(analysis or ())))
+    elif analysis or simulate is not None:
+        given = "--analysis" if analysis else "--simulate"
+        raise ParameterError(f"{given}: is for one table. Several tables are planned without it: leave it out.")
     privacy = promise(
         epsilon=epsilon,
         delta=delta,
@@ -79,7 +85,7 @@ def plan(
     screen = Screen(json=as_json, quiet=quiet)
     fields, tables = plan_fields(expected), plan_tables(expected, all_pairs)
     parts = plan_parts(expected)
-    if public is not None:
+    if public is not None and not isinstance(declared, Tables):
         with screen.progress() as progress:
             size = min(rows, MOST_REHEARSED)
             errors = rehearse(public, schema=declared, privacy=privacy, rows=size, progress=progress)

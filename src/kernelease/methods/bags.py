@@ -19,7 +19,7 @@ from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.fit.records import drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
 from kernelease.measured.bags import NoisyBags
-from kernelease.measured.blocks import Block, NoisyBlocks
+from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import laid_columns
 from kernelease.measured.measured import Measured
@@ -98,7 +98,8 @@ class Bags(Method):
             kept=self.siblings,
         )
         noise = count_noise(context.privacy, budget.total)
-        blocks = sibling_blocks(tables, schema.columns, paths, self.siblings, noise)
+        alone = [one.distribution for one in one_ways(paths)]
+        blocks = sibling_blocks(tables, schema.columns, alone, paths.rows, self.siblings, noise)
         after = counts.privatise(blocks, budget, noise=context.noise) if blocks else ()
         return NoisyBags(paths=paths, siblings=after)
 
@@ -118,21 +119,20 @@ class Bags(Method):
 
 
 def sibling_blocks(
-    tables: Tables, columns: Sequence[Column], paths: NoisyBlocks, share: float, noise: Noise
+    tables: Tables, columns: Sequence[Column], alone: Sequence[Floats], rows: float, share: float, noise: Noise
 ) -> tuple[Block, ...]:
     """Of each table of records, every pair of columns of two records; where these are too faint, each with its own.
 
-    Cells hold so many records, by what is known of single columns, that pairs of them can be seen. Of records in
-    sequence the other one is the next, and columns of the first and the last record are counted, too.
+    Cells hold so many records that pairs of them can be seen, by the distributions of single columns, `alone`. Of
+    records in sequence the other one is the next, and columns of the first and the last record are counted, too.
     """
     if share == 0.0:
         return ()
-    alone = [one.distribution for one in one_ways(paths)]
     each = share * _ROUNDING / (len(tables.places) - 1)
     return tuple(
         block
         for number in range(1, len(tables.places))
-        for block in _of_one(columns, tables, number, alone, paths.rows, each, noise)
+        for block in _of_one(columns, tables, number, alone, rows, each, noise)
     )
 
 

@@ -23,7 +23,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import remaining_in_words
 from kernelease.methods.bags import Bags
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.interactions.plan import Floor, Plan, Setting
+from kernelease.methods.interactions.plan import Floor, Plan, RecordsPlan, Setting
 from kernelease.methods.method import Method
 from kernelease.privacy.ledger import Ledger
 from kernelease.report import sheet
@@ -231,8 +231,9 @@ def _columns_and_pairs(expected: Plan) -> tuple[list[Floor], list[Floor]]:
         if floor.columns not in finest or floor.cells > finest[floor.columns].cells:
             finest[floor.columns] = floor
     columns = [floor for floor in finest.values() if len(floor.columns) == 1]
-    pairs = sorted((floor for floor in finest.values() if len(floor.columns) > 1), key=lambda floor: -floor.count)
-    return columns, pairs
+    beside = [floor for one in expected.tables for floor in one.floors]
+    together = [*(floor for floor in finest.values() if len(floor.columns) > 1), *beside]
+    return columns, sorted(together, key=lambda floor: -floor.count)
 
 
 def _facts(expected: Plan) -> list[tuple[str, object]]:
@@ -242,6 +243,11 @@ def _facts(expected: Plan) -> list[tuple[str, object]]:
         (f"{expected.one}s", f"{expected.rows:,}"),
         ("attacker", attacker_words(expected.attacker, expected.one)),
         ("pairs", _pairs(expected)),
+        *((f"table {one.table}", one.told) for one in expected.tables),
+        *(
+            [("budget", ", ".join(f"{what} {_percent(part)}" for what, part in expected.budget))]
+            * bool(expected.budget)
+        ),
         ("noisy numbers", f"{expected.numbers:,}"),
         ("time", f"about {_round(expected.seconds)} s of one core"),
         ("memory", f"about {_round(expected.memory / 1e6)} MB"),
@@ -313,10 +319,9 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "seconds": expected.seconds,
         "memory_bytes": expected.memory,
         "bundle_bytes": expected.size,
-        "noise": [
-            {"columns": floor.columns, "cells": floor.cells, "count": floor.count, "share": floor.share}
-            for floor in expected.floors
-        ],
+        "noise": [_floor_fields(floor) for floor in expected.floors],
+        **({"tables": [_records_fields(one) for one in expected.tables]} if expected.tables else {}),
+        **({"budget": dict(expected.budget)} if expected.budget else {}),
         "by_epsilon": [
             {
                 "epsilon": setting.epsilon,
@@ -327,6 +332,15 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
             for setting in expected.settings
         ],
     }
+
+
+def _floor_fields(floor: Floor) -> dict[str, Any]:
+    return {"columns": floor.columns, "cells": floor.cells, "count": floor.count, "share": floor.share}
+
+
+def _records_fields(one: RecordsPlan) -> dict[str, Any]:
+    kept = {"table": one.table, "parent": one.parent, "max_rows": one.most, "first_by": one.first_by}
+    return {**kept, "noise": [_floor_fields(floor) for floor in one.floors]}
 
 
 def rehearsal_fields(schema: Schema, errors: MarginalErrors, rows: int) -> dict[str, Any]:

@@ -201,8 +201,7 @@ class Interactions(Method):
         columns = grouped(columns)
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
-        others = kept / (1.0 - self._aside(columns))  # of what the shares are parts of
-        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows).beside(others)
+        shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
         alone = len(columns) == 1 or shares.most == 0
         if alone:
             self._measure_singles(rounds, columns, rounds.left, level, interactions=False)
@@ -386,14 +385,20 @@ class Interactions(Method):
         """Notices: no pair was measured, noise hides nearly all, or some columns are lost."""
         return release_notices(measured, schema, privacy, self)
 
-    def shares(self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float) -> Shares:
-        """How the budget is parted, whether pairs are chosen, and whether they are measured as interactions.
+    def shares(
+        self, columns: Sequence[Column], privacy: Privacy, total: Loss, rows: float, kept: float = 0.0
+    ) -> Shares:
+        """How the budget is parted, but for what is `kept` of it for whoever comes after, and what pairs become.
 
-        These leave to single columns what these say: those of two columns of two values have half the noise. Not where
+        They are chosen where all would drown, and measured as interactions where that is better. These leave to
+        single columns what these say: those of two columns of two values have half the noise. Not where
         privacy is pure, since in L1 a row moves an interaction farther than a count; nor where noise is so small that
         all pairs are counted per class of a target.
         """
         columns = grouped(columns)
+        if kept:
+            whole = self.shares(columns, privacy, total, rows)
+            return whole.beside(kept / (1.0 - self._aside(columns)))  # of what the shares are parts of
         if privacy.pure:
             return self._shares(columns, privacy, total, rows, interactions=False)
         shares = self._shares(columns, privacy, total, rows, interactions=True)

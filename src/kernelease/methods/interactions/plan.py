@@ -42,7 +42,7 @@ FALSE_POSITIVES = (0.01, 0.05)  # convention: rates at which an attacker is told
 
 Pair: TypeAlias = tuple[int, int]  # two columns
 _BASE_BYTES = 200_000_000  # limit: rough, of the libraries
-_BYTES_PER_NUMBER = 14  # limit: rough, in measurements.json
+BYTES_PER_NUMBER = 14  # limit: rough, in measurements.json
 
 
 @final
@@ -108,6 +108,8 @@ class Plan:
     notices: tuple[str, ...] = ()  # what such a release can't show
     one: str = "row"  # whom a count counts: a row, or a person with several
     promises: tuple["Promise", ...] = ()  # of the analyses that were promised
+    tables: tuple["RecordsPlan", ...] = ()  # of several tables, those of records
+    budget: tuple[tuple[str, float], ...] = ()  # of several tables: what gets which part of it
 
     def _repr_html_(self) -> str:
         best = ", ".join(
@@ -137,6 +139,29 @@ class Plan:
         table = f"With {self.rows:,} {self.one}s and {columns} column{'s' * (columns > 1)}"
         what = f"{table}, epsilon = {self.privacy.epsilon:.3g} answers {here.answers}."
         return what, _enough(self.settings), *(promise.told for promise in self.promises)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsPlan:
+    """A table of records: how many of one parent are kept, and what is counted of two of them together."""
+
+    table: str
+    parent: str
+    most: int  # of one parent
+    first_by: str | None  # the column whose first are kept; None: chosen by a hash of their content
+    floors: tuple[Floor, ...]  # of two records of one parent, and of the first and the last of a sequence
+
+    @property
+    def told(self) -> str:
+        """In a sentence."""
+        which = "by a hash of their content" if self.first_by is None else f"the first by {self.first_by}"
+        kept = f"of one row of {self.parent} at most {self.most:,} are kept, {which}"
+        if not self.floors:
+            return f"{kept}; nothing is counted of two records together: it would drown in noise"
+        noise = float(np.median([floor.share for floor in self.floors]))
+        both = "of two records of one parent" if self.first_by is None else "of steps to the next record, and of ends"
+        return f"{kept}; {len(self.floors):,} tables {both}, whose shares have a noise of {100 * noise:.2g} %"
 
 
 @final
@@ -174,8 +199,18 @@ class Promise:
         return f"{self.analysis}: by noise about {widths}; half of it takes {half}."
 
 
-def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | None = None) -> Plan:
+def plan(
+    schema: Schema,
+    *,
+    privacy: Privacy,
+    rows: int,
+    method: Interactions | None = None,
+    kept: float = 0.0,
+    numbers_after: int = 0,
+) -> Plan:
     r"""What to expect of a release of `rows` rows (or persons). The neighbour relation is the schema's.
+
+    The part `kept` of the budget is for at most so many noisy numbers that are measured after all that is told here.
 
     >>> schema = Schema.parse('[columns.sex]\ntype = "category"\nvalues = ["f", "m"]')
     >>> expected = plan(schema, privacy=Privacy(epsilon=1.0, delta=1e-6), rows=10_000)
@@ -188,8 +223,9 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
     promised = privacy.under(Neighbours(schema.neighbours))
     chosen.check(TableDomain(schema))
     reserve = chosen.reserve(schema.columns)
+    reserve = dataclasses.replace(reserve, promised=reserve.promised + numbers_after)
     total = reserve.total(promised)
-    blocks = _blocks(schema, chosen, promised, rows, total)
+    blocks = _blocks(schema, chosen, promised, rows, total, kept)
     pairs = len({block.columns for block in blocks if len(block.columns) > 1})
     most = chosen.shares(schema.columns, promised, total, rows).most
     measured = pairs if most is None else min(most, pairs)
@@ -201,7 +237,8 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         for block in blocks_measured
     ) + texture.expected_look_numbers(schema.columns)
     work = _workload(schema, blocks_measured, promised, rows, chosen, total, 0 if most is None else pairs)
-    settings = (_setting(schema, chosen, dataclasses.replace(promised, epsilon=e), rows, reserve) for e in EPSILONS)
+    others = (dataclasses.replace(promised, epsilon=epsilon) for epsilon in EPSILONS)
+    settings = (_setting(schema, chosen, privacy, rows, reserve, kept) for privacy in others)
     floors = _floors(schema, blocks, promised, rows, total)
     alone = float(np.median([floor.share for floor in floors if len(floor.columns) == 1]))
     return Plan(
@@ -214,7 +251,7 @@ def plan(schema: Schema, *, privacy: Privacy, rows: int, method: Interactions | 
         numbers=numbers,
         seconds=sum(work.seconds().values()),
         memory=_memory(schema, blocks_measured, rows, chosen),
-        size=numbers * _BYTES_PER_NUMBER + rows * sum(_bits(column) for column in schema) / 8,
+        size=numbers * BYTES_PER_NUMBER + rows * sum(bits(column) for column in schema) / 8,
         settings=tuple(settings),
         notices=planned_notices(schema, promised, rows, chosen, pairs=measured, floor=alone),
         one="row" if schema.unit is None else "person",
@@ -227,7 +264,13 @@ def with_schema(method: Interactions, schema: Schema) -> Interactions:
 
 
 def _blocks(
-    schema: Schema, method: Interactions, privacy: Privacy, rows: int, total: Loss, alike: Counter[Pair] | None = None
+    schema: Schema,
+    method: Interactions,
+    privacy: Privacy,
+    rows: int,
+    total: Loss,
+    kept: float,
+    alike: Counter[Pair] | None = None,
 ) -> tuple[Block, ...]:
     """Single columns and pairs as they would be measured if every column were uniform.
 
@@ -236,7 +279,7 @@ def _blocks(
     alike, which are counted in it. Details and larger sets are chosen later, and are left out.
     """
     columns = grouped(schema.columns)
-    noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows)
+    noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows, kept)
     counted = leaves(schema.columns)
     centred = centres(len(columns), privacy.relation, pure=privacy.pure)
     if len(columns) == 1 or shares.most == 0:
@@ -284,16 +327,18 @@ def _measured(blocks: tuple[Block, ...], pairs: int) -> tuple[Block, ...]:
 def _floors(schema: Schema, blocks: tuple[Block, ...], privacy: Privacy, rows: int, total: Loss) -> tuple[Floor, ...]:
     noise, names = count_noise(privacy, total), schema.names
     floors = []
-    alone = {block.columns[0]: _noise(block, noise, privacy) for block in reversed(blocks) if len(block.columns) == 1}
+    alone = {
+        block.columns[0]: block_noise(block, noise, privacy) for block in reversed(blocks) if len(block.columns) == 1
+    }
     kept = set(finest(blocks))
     for block in (block for place, block in enumerate(blocks) if len(block.columns) == 1 or place in kept):
-        sigma = math.hypot(_noise(block, noise, privacy), _noise_beside(block, noise, alone))
+        sigma = math.hypot(block_noise(block, noise, privacy), _noise_beside(block, noise, alone))
         together = tuple(names[column] for column in block.columns)
         floors.append(Floor(columns=together, cells=block.cells, count=sigma, share=sigma / rows))
     return tuple(floors)
 
 
-def _noise(block: Block, noise: Noise, privacy: Privacy) -> float:
+def block_noise(block: Block, noise: Noise, privacy: Privacy) -> float:
     """Noise of each number of a block, by how far a row moves it beside a count."""
     moved = block.sensitivity(privacy.relation, 1).l2 / (block.whole * block_sensitivity(privacy.relation).l2)
     return noise(block.share) * moved * math.sqrt(block.numbers / block.cells)
@@ -310,10 +355,12 @@ def _attacker(total: Loss) -> dict[float, float]:
     return {rate: total.attacker(rate) for rate in FALSE_POSITIVES}
 
 
-def _setting(schema: Schema, method: Interactions, privacy: Privacy, rows: int, reserve: Reserve) -> Setting:
+def _setting(
+    schema: Schema, method: Interactions, privacy: Privacy, rows: int, reserve: Reserve, kept: float
+) -> Setting:
     alike: Counter[Pair] = Counter()
     total = reserve.total(privacy)
-    floors = _floors(schema, _blocks(schema, method, privacy, rows, total, alike), privacy, rows, total)
+    floors = _floors(schema, _blocks(schema, method, privacy, rows, total, kept, alike), privacy, rows, total)
     number = {tuple(schema.names[column] for column in pair): count for pair, count in alike.items()}
     return Setting.of(privacy.epsilon, floors, _attacker(total), [number.get(floor.columns, 1) for floor in floors])
 
@@ -372,7 +419,7 @@ def _memory(schema: Schema, blocks: tuple[Block, ...], rows: int, method: Intera
     return _BASE_BYTES + 100 * numbers + fitting + kept + 16 * rows * len(schema)
 
 
-def _bits(column: Column) -> float:
+def bits(column: Column) -> float:
     """What a value takes in a compressed file, at most: its entropy if it were uniform."""
     if column.tag == "number":
         return 64.0
