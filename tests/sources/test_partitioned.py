@@ -18,7 +18,7 @@ from kernelease.errors import ParameterError, SourceError
 from kernelease.measured.counts import Counts
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import Then
-from kernelease.sources.partitioned import Partitioned, Sums, added_up, distant_vectors
+from kernelease.sources.partitioned import Fetched, Partitioned, Sums, added_up, distant_vectors
 from kernelease.sources.private_rows import private_table
 from kernelease.table import Category, Integer, Schema
 
@@ -129,6 +129,13 @@ def test_rows_stay_where_they_lie() -> None:
         rows.array()
     with pytest.raises(ParameterError, match="protects rows, not persons"):
         private_table(Shuffled(parts=(ROWS,)), PERSONS, seed=PublicSeed(0)).embedding(FEATURES)
+
+
+def test_an_engine_whose_rows_can_not_be_fetched_has_none_of_several_tables() -> None:
+    source = Fetched(inner=Parts(parts=(ROWS,)))
+    assert source.names() == tuple(ROWS.column_names)
+    with pytest.raises(SourceError, match="can't be one of several tables"):
+        list(source.batches(["age"]))
 
 
 def test_vectors_have_no_counts_and_only_numbers() -> None:

@@ -19,10 +19,14 @@ import kernelease as ke
 from kernelease.bundle.saving import load_measurements
 from kernelease.cli.command import app
 from kernelease.errors import ParameterError, SchemaError, SourceError
+from kernelease.measured.counts import Counts
 from kernelease.pipeline import weighting
 from kernelease.privacy.mechanisms import PrivacyFilter
+from kernelease.relational.schema import Tables
+from kernelease.seeds import PublicSeed
 from kernelease.sources import open_source
 from kernelease.sources.private_rows import private_table
+from kernelease.sources.several import private_tables
 from kernelease.sources.spark import SparkFrame
 from kernelease.table import Schema
 from tests.sources.spark_sessions import Cluster, end, local, needs_java, quiet, start, texts
@@ -303,3 +307,52 @@ def _lose_after_the_charge(spark: Any, rows: Any, monkeypatch: pytest.MonkeyPatc
     with pytest.raises(SourceError, match=r"The budget is spent \(entry 1 of the ledger\)"):
         ke.measure(rows, schema=SCHEMA, privacy=PRIVACY, ledger=ledger)
     assert len(ledger.entries) == 1
+
+
+def test_several_tables_give_the_same_bits_as_frames(spark: Any) -> None:
+    """Rows come here a part at a time, and are brought together by their keys: whatever the parts are."""
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": np.arange(40), "town": rng.choice(["a", "b"], 40)})
+    persons = pd.DataFrame({"home": rng.integers(0, 42, 150), "pay": rng.integers(0, 90, 150)})
+    frames = {
+        name: spark.createDataFrame(pa.Table.from_pandas(frame, preserve_index=False)).repartition(3)
+        for name, frame in {"homes": homes, "residents": persons}.items()
+    }
+    for name, frame in frames.items():
+        frame.createOrReplaceTempView(name)
+    tables = Tables.parse(SEVERAL)
+
+    def bits(data: Any) -> list[list[int]]:
+        sizes = tables.counted
+        sets = [(i, j) for j in range(len(sizes)) for i in range(j)]
+        blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
+        found = private_tables(data, tables, seed=PublicSeed(0)).counts()._counter(blocks)
+        return [table.ravel().tolist() for table in found]
+
+    expected = bits({"homes": homes, "residents": persons})
+    assert bits(frames) == expected
+    assert bits("spark:") == expected  # the same by the names of its tables
+    broken = spark.createDataFrame(pa.table({"home": ["1", "private-cell"], "town": ["a", "b"]}))
+    with pytest.raises(SourceError, match="broke off") as caught:
+        bits({**frames, "homes": broken.selectExpr("CAST(home AS INT) AS home", "town")})
+    assert "private-cell" not in str(caught.value)
+
+
+SEVERAL = """
+[unit]
+table = "homes"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+[tables.residents]
+parent = "homes"
+foreign_key = "home"
+max_rows = 3
+[tables.residents.columns.pay]
+type = "integer"
+min = 0
+max = 90
+cells = 5
+"""

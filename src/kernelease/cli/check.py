@@ -1,13 +1,14 @@
 """`kernelease check`: the owner's private look at a table before any budget is spent."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from kernelease.cli.command import FAILED
 from kernelease.cli.options import Data, Json, Query, Quiet, SchemaFile, read_declared, takes_writing
 from kernelease.cli.screen import Screen, check_free, write_new
+from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
     from kernelease.table.written import Written
@@ -37,8 +38,17 @@ def check(
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
+    from kernelease.relational.schema import Tables, is_tables
+
     check_free(html)
-    declared = read_declared(data, schema, written)
+    if schema.is_file() and is_tables(schema.read_text(encoding="utf-8", errors="replace")):
+        if query is not None or written != type(written)():
+            raise ParameterError(
+                "Several tables: how each is written is said in its [tables.NAME.source]. Leave it out."
+            )
+        declared: Any = Tables.load(schema)
+    else:
+        declared = read_declared(data, schema, written)
 
     from kernelease.cli.work.summary import show
     from kernelease.drafting.findings import html_page

@@ -61,7 +61,8 @@ def release(
     tables: Annotated[
         bool,
         typer.Option(
-            "--tables", help="Several tables: DATA is a folder with a file for each, SCHEMA has [tables.NAME]."
+            "--tables",
+            help="Several tables: DATA is a folder with a file for each, or a database; SCHEMA has [tables.NAME].",
         ),
     ] = False,
     as_json: Json = False,

@@ -6,21 +6,23 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arguments import SchemaLike, schema_of
+from kernelease.arguments import SchemaLike, declared_of
 from kernelease.arrays import Integers
 from kernelease.drafting.findings import Finding, Level, Report, rough_share, share
 from kernelease.drafting.relations import LOOKED_AT, Rules, find_relations
 from kernelease.drafting.tally import Tally, column_findings, date_format, local_numerals
 from kernelease.errors import in_words
+from kernelease.relational.schema import TableOfRecords, Tables
 from kernelease.sources.csv_file import CellParser, CsvFile, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
+from kernelease.sources.several import given_tables, open_table
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
 from kernelease.table.reading import (
     MOST_ROWS_PER_UNIT,
@@ -468,7 +470,8 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
     is no part of a release, and nothing in a release depends on it. What can be learned from the fact that somebody
     looked, and then published, docs/security.md says.
 
-    `schema` may be the path of a schema file. With `delta`, it is compared with 1/N.
+    `schema` may be the path of a schema file. Of several tables each is looked at, and how their keys meet: those that
+    are missing, twice or nobody's. With `delta`, it is compared with 1/N.
 
     >>> import pyarrow as pa
     >>> ages = pa.table({"age": ["17", "n/a", "300"]})
@@ -476,8 +479,13 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
     >>> report.level.name, [finding.words for finding in report.findings][0]
     ('DAMAGE', "1 of 3 (33.3 %) cells can't be read as numbers, they become 0: 'n/a' once")
     """
-    schema = schema_of(schema)
-    source = open_declared(data, schema, query=query)
+    declared = declared_of(schema)
+    if isinstance(declared, Tables):
+        return _check_tables(data, declared, delta)
+    return _check_table(open_declared(data, declared, query=query), declared, delta)
+
+
+def _check_table(source: Source, schema: Schema, delta: float | None) -> Report:
     check_columns(source, schema)
     found = [*_of_files(source), *_of_names(source, schema)]
     tallies = {column.name: Tally(column=column) for column in schema}
@@ -501,6 +509,73 @@ def check(data: Any, schema: SchemaLike, *, query: str | None = None, delta: flo
         findings=tuple(sorted(found, key=lambda item: -item.level)),
         persons=None if persons is None else persons.number,
     )
+
+
+# --------------------
+# Several tables: each of them, and how their keys meet.
+
+
+def _check_tables(data: Any, tables: Tables, delta: float | None) -> Report:
+    given = given_tables(data, tables)
+    known: dict[str, Counter[bytes | None]] = {}
+    found, rows = [], 0
+    for table in tables.tables:
+        source = open_table(given[table.name], table, as_text=True)
+        keys = {key for key in (*table.keys, table.foreign_key) if key is not None}
+        report = _check_table(source, table.schema, delta if table.parent is None else None)
+        found += [replace(one, where=f"{table.name}.{one.where}") for one in report.findings if one.where not in keys]
+        rows += report.rows
+        found += _of_keys(source, table, known)
+    return Report(
+        source=f"tables {', '.join(tables.names)}",
+        rows=rows,
+        findings=tuple(sorted(found, key=lambda item: -item.level)),
+        persons=len(known[tables.root.name]) - (None in known[tables.root.name]),
+    )
+
+
+def _of_keys(source: Source, table: TableOfRecords, known: dict[str, Counter[bytes | None]]) -> Iterator[Finding]:
+    """Keys that are missing or twice, records of nobody, and those beyond the cap."""
+    counts = {key: Persons(unit=key, cap=table.max_rows or 1) for key in (table.key, table.foreign_key) if key}
+    for batch in source.batches([*counts]):
+        for key, persons in counts.items():
+            persons.add(batch.column(key))
+    if table.key is not None:
+        own = known[table.name] = counts[table.key].rows
+        twice = sum(count - 1 for key, count in own.items() if key is not None and count > 1)
+        first = "of several rows with a key the first is the person's, by a hash of their content"
+        every = "records that refer to such a key belong to each of its rows"
+        yield from _lost(
+            table, table.key, own[None], own, "rows have no key: nobody is behind them, and none refers to them"
+        )
+        yield from _lost(
+            table, table.key, twice, own, f"rows have a key that another has: {every if table.parent else first}"
+        )
+    if table.foreign_key is not None:
+        refers, parents = counts[table.foreign_key].rows, known[str(table.parent)]
+        dangling = sum(count for key, count in refers.items() if key is not None and key not in parents)
+        beyond = sum(max(0, count - (table.max_rows or 0)) for key, count in refers.items() if key is not None)
+        yield from _lost(table, table.foreign_key, refers[None], refers, "rows name no parent, and are left out")
+        yield from _lost(
+            table,
+            table.foreign_key,
+            dangling,
+            refers,
+            f"rows name a row of {table.parent} that is not there, and are left out",
+        )
+        yield from _lost(
+            table, table.foreign_key, beyond, refers, f"rows are beyond max_rows = {table.max_rows}, and are left out"
+        )
+
+
+def _lost(table: TableOfRecords, key: str, count: int, among: Counter[bytes | None], words: str) -> Iterator[Finding]:
+    if count:
+        yield Finding(
+            level=Level.of_share(count / among.total()),
+            where=f"{table.name}.{key}",
+            words=f"{share(count, among.total())} {words}",
+            remedy="correct the keys in the source, or raise max_rows where rows are beyond it; else it is as said",
+        )
 
 
 def format_damage(data: Any, schema: Schema, *, query: str | None = None) -> tuple[Finding, ...]:

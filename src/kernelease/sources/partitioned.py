@@ -166,8 +166,32 @@ class Partitioned(Source):
         """The same with two stages: between them, all rows of a `person` are brought to one part."""
         raise SourceError(f"{self.describe()} can't bring the rows of a person together, as [table] unit needs it.")
 
+    def fetched(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """The rows themselves, a part at a time, for whoever has to bring those of several tables together."""
+        raise SourceError(f"{self.describe()}: can't be one of several tables. Give files, frames or a database.")
+
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         raise SourceError(f"{self.describe()}: its rows stay where they lie, and only sums come from there.")
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
+class Fetched(Source):
+    """The rows of another engine, which come here a part at a time: one of several tables, whose keys meet here."""
+
+    inner: Partitioned
+
+    def names(self) -> tuple[str, ...]:
+        return self.inner.names()
+
+    def declared_schema(self) -> pa.Schema | None:
+        return self.inner.declared_schema()
+
+    def describe(self) -> str:
+        return self.inner.describe()
+
+    def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        return self.inner.fetched(columns)
 
 
 def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> DistantRows:

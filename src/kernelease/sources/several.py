@@ -19,9 +19,18 @@ from kernelease.measured.looks import ticked
 from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
-from kernelease.sources.opening import open_declared
-from kernelease.sources.partitioned import Partitioned
-from kernelease.sources.source import Source, check_columns
+from kernelease.sources.opening import open_declared, open_source
+from kernelease.sources.partitioned import Fetched, Partitioned, is_spark_frame
+from kernelease.sources.source import (
+    DATABASES,
+    EXCEL,
+    POSTGRESQL_URLS,
+    SPARK_TABLE,
+    SQLITE_URL,
+    Source,
+    check_columns,
+    kind_of,
+)
 from kernelease.spool import Batch
 from kernelease.table.columns.column import Celled, Column
 from kernelease.table.reading import numbers_in
@@ -32,13 +41,15 @@ SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # conve
 
 
 def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
-    """What was given for each table: by its name in a mapping, or the file of that name in a folder."""
+    """What was given for each table: by its name in a mapping, a database, a workbook, Spark, or a folder."""
+    if isinstance(data, str) and data.startswith(SPARK_TABLE):
+        return {name: f"{data}{name}" for name in tables.names}
     if isinstance(data, str | Path):
-        return {name: _file_of(Path(data), name) for name in tables.names}
+        return {name: data if _has_tables(data) else _file_of(Path(data), name) for name in tables.names}
     if not isinstance(data, Mapping):
         raise ParameterError(
-            "Several tables: give a mapping from their names to frames or files, or the path of a folder, got "
-            f"{type(data).__name__}."
+            "Several tables: give a mapping from their names to frames or files, the path of a folder, or a database, "
+            f"got {type(data).__name__}."
         )
     for name in data:
         if name not in tables.names:
@@ -51,9 +62,17 @@ def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
     return dict(data)
 
 
+def _has_tables(data: Any) -> bool:
+    """Whether what was given is a database or a workbook, which has tables or sheets by their names."""
+    if isinstance(data, str) and data.startswith((*POSTGRESQL_URLS, SQLITE_URL)):
+        return True
+    return isinstance(data, str | Path) and Path(data).is_file() and kind_of(Path(data)) in (*DATABASES, EXCEL)
+
+
 def _file_of(folder: Path, name: str) -> Path:
     if not folder.is_dir():
-        raise SourceError(f"{folder}: is no folder. Several tables are files of one folder, named as the tables are.")
+        told = "Several tables are files of one folder, tables of a database or sheets of a workbook, by their names."
+        raise SourceError(f"{folder}: is no folder and no database. {told}")
     found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
     if len(found) != 1:
         told = "none" if not found else f"{len(found)} of them"
@@ -64,14 +83,18 @@ def _file_of(folder: Path, name: str) -> Path:
 def private_tables(data: Any, tables: Tables, *, seed: PublicSeed) -> PrivateRows:
     """The persons of several tables, as the schema declares them."""
     given = given_tables(data, tables)
-    persons = _Persons([_open(given[table.name], table) for table in tables.tables], tables, seed)
+    persons = _Persons([open_table(given[table.name], table) for table in tables.tables], tables, seed)
     return PrivateTable(persons.counts(tables.flat), persons.rows(tables.flat))
 
 
-def _open(data: Any, table: TableOfRecords) -> Source:
-    source = open_declared(data, table.schema, batch_rows=CHUNK, as_text=False)
-    if isinstance(source, Partitioned):
-        raise ParameterError("Several tables: a distributed table can't be read yet. Give files, frames or a database.")
+def open_table(data: Any, table: TableOfRecords, *, as_text: bool = False) -> Source:
+    """The source of one of several tables, with its keys; of a database or a workbook, what has its name there."""
+    query = table.name if _has_tables(data) else None
+    source = open_source(data) if isinstance(data, str) and data.startswith(SPARK_TABLE) else data
+    source = Fetched(inner=source) if isinstance(source, Partitioned) else source
+    if is_spark_frame(source):
+        source = Fetched(inner=cast("Partitioned", open_source(source)))
+    source = open_declared(source, table.schema, query=query, batch_rows=CHUNK, as_text=as_text)
     check_columns(source, table.schema)
     for key in (table.key, table.foreign_key):
         if key is not None and source.names().count(key) != 1:

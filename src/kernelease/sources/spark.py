@@ -20,6 +20,7 @@ from kernelease.sources.sql import as_query, needs, refused, titled
 
 _SLICE = 2**17  # integers that travel together: 1 MiB
 _SLICES = pa.schema([("slice", pa.int32()), ("integers", pa.binary())])
+_PACKED = pa.schema([("rows", pa.binary())])
 _WITHHELD = "kernelease: a task failed, and its reason is withheld since it may quote a cell."
 # What arrives as an Arrow type, without a loss and for every value. All else is sent as the text that Spark prints.
 _DIRECT = frozenset(
@@ -83,6 +84,20 @@ class SparkFrame(Partitioned):
         rows = _mapped(_chosen(self.data, columns), stage, PERSONAL)
         return self._kept(_mapped(rows.repartition("person"), after, CODED))
 
+    def fetched(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
+        """Rows as Arrow batches, those of one part in memory at a time."""
+        try:
+            for row in _mapped(_chosen(self.data, columns), _packed, _PACKED).toLocalIterator():
+                yield from pa.ipc.open_stream(pa.py_buffer(row["rows"]))
+        except Exception:  # noqa: BLE001  # Spark's words may quote a cell, and come in several classes
+            raise self._broke_off() from None
+
+    def _broke_off(self) -> SourceError:
+        return SourceError(
+            f"{self.title} broke off: workers were lost, they lack kernelease {__version__}, or the query failed "
+            "on a row. Nothing was spent. Look at Spark's own log."
+        )
+
     def _kept(self, frame: Frame) -> Sums:
         return _Kept(frame.persist(), self._added)
 
@@ -97,10 +112,7 @@ class SparkFrame(Partitioned):
             parts = _mapped(frame, slices, _SLICES).repartition("slice")
             rows = _mapped(parts, _added_slices, _SLICES).collect()
         except Exception:  # noqa: BLE001  # Spark's words may quote a cell, and come in several classes
-            raise SourceError(
-                f"{self.title} broke off: workers were lost, they lack kernelease {__version__}, or the query failed "
-                "on a row. Nothing was spent. Look at Spark's own log."
-            ) from None
+            raise self._broke_off() from None
         ordered = sorted(rows, key=lambda row: row["slice"])
         return [np.concatenate([np.frombuffer(row["integers"], dtype="<i8") for row in ordered])] if ordered else []
 
@@ -173,6 +185,15 @@ def _mapped(frame: Frame, function: _Function, schema: pa.Schema) -> Frame:
     from pyspark.sql.pandas.types import from_arrow_schema
 
     return frame.mapInArrow(guarded, from_arrow_schema(schema))
+
+
+def _packed(batches: Batches) -> Iterator[pa.RecordBatch]:
+    """Each batch as one cell, in the form of an Arrow stream."""
+    for batch in batches:
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, batch.schema) as stream:
+            stream.write_batch(batch)
+        yield pa.RecordBatch.from_arrays([pa.array([sink.getvalue().to_pybytes()], pa.binary())], schema=_PACKED)
 
 
 def _slice(index: int, integers: Integers) -> pa.RecordBatch:

@@ -1,0 +1,132 @@
+"""Where several tables come from: folders, frames, databases and workbooks, with the same bits; and their keys."""
+
+import sqlite3
+
+import duckdb
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner
+
+import kernelease as ke
+from kernelease.cli import app
+from kernelease.errors import ParameterError, SourceError
+from kernelease.measured.counts import Counts
+from kernelease.relational.schema import Tables
+from kernelease.seeds import PublicSeed
+from kernelease.sources.several import private_tables
+
+SCHEMA = """
+[unit]
+table = "homes"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+[tables.homes.columns.total]
+aggregate = "sum(people.pay)"
+min = 0
+max = 200
+cells = 10
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+max_rows = 3
+[tables.people.columns.pay]
+type = "integer"
+min = 0
+max = 90
+[tables.people.columns.ill]
+type = "boolean"
+nullable = true
+"""
+
+
+def generated(homes: int = 60) -> dict[str, pd.DataFrame]:
+    """With a home that is there twice, one without a key, people of nobody, and homes with more than are kept."""
+    rng = np.random.default_rng(0)
+    owner = rng.integers(0, homes + 5, 5 * homes)
+    towns = pd.DataFrame({"home": [*map(str, range(homes)), "7", None], "town": rng.choice(["a", "b"], homes + 2)})
+    people = pd.DataFrame({"home": [*map(str, owner[:-2]), None, None], "pay": rng.integers(0, 90, 5 * homes)})
+    people["ill"] = rng.choice(["true", "false", None], 5 * homes)
+    return {"homes": towns, "people": people}
+
+
+def pairs_of(data: object, tables: Tables) -> list[list[int]]:
+    """All columns and all pairs of columns in integers, those of siblings included."""
+    sizes = tables.counted
+    sets = [(i,) for i in range(len(sizes))] + [(i, j) for j in range(len(sizes)) for i in range(j)]
+    blocks = [Counts(columns=one, groups=tuple(np.arange(sizes[i]) for i in one), share=0.0) for one in sets]
+    found = private_tables(data, tables, seed=PublicSeed(0)).counts()._counter(blocks)
+    return [table.ravel().tolist() for table in found]
+
+
+def written(form: str, data: dict[str, pd.DataFrame], folder) -> object:
+    """The same tables in another place."""
+    if form in ("sqlite", "duckdb"):
+        path = folder / f"homes.{form}"
+        connection = sqlite3.connect(path) if form == "sqlite" else duckdb.connect(str(path))
+        for name, frame in data.items():
+            if form == "sqlite":
+                frame.to_sql(name, connection, index=False)
+            else:
+                connection.register("given", pa.Table.from_pandas(frame))
+                connection.execute(f"CREATE TABLE {name} AS SELECT * FROM given")
+        connection.close()
+        return path
+    for name, frame in data.items():
+        frame.to_csv(folder / f"{name}.csv", index=False)
+    if form == "each by itself":
+        return {"homes": written("sqlite", data, folder), "people": folder / "people.csv"}
+    return folder
+
+
+@pytest.mark.parametrize("form", ["folder", "sqlite", "duckdb", "each by itself"])
+def test_the_same_bits_from_everywhere(form, tmp_path) -> None:
+    tables, data = Tables.parse(SCHEMA), generated()
+    assert pairs_of(written(form, data, tmp_path), tables) == pairs_of(data, tables)
+    if form == "sqlite":
+        assert pairs_of(f"sqlite:///{tmp_path}/homes.sqlite", tables) == pairs_of(data, tables)
+
+
+def test_what_has_no_tables_is_refused(tmp_path) -> None:
+    tables = Tables.parse(SCHEMA)
+    with pytest.raises(SourceError, match="is no folder and no database"):
+        private_tables(tmp_path / "nothing", tables, seed=PublicSeed(0))
+    with pytest.raises(ParameterError, match="or a database, got int"):
+        private_tables(7, tables, seed=PublicSeed(0))
+    path = written("sqlite", {"homes": generated()["homes"]}, tmp_path)
+    with pytest.raises(SourceError, match="people"):
+        private_tables(path, tables, seed=PublicSeed(0))
+
+
+@pytest.mark.parametrize("form", ["sqlite", "duckdb", "folder"])
+def test_a_check_counts_keys_that_do_not_meet(form, tmp_path) -> None:
+    data = generated()
+    report = ke.check(written(form, data, tmp_path), Tables.parse(SCHEMA))
+    told = {finding.where: [] for finding in report.findings}
+    for finding in report.findings:
+        told[finding.where].append(finding.words)
+    refers = data["people"].home.dropna()
+    dangling = int((refers.astype(int) >= 60).sum())
+    beyond = int((refers.value_counts() - 3).clip(lower=0).sum())
+    assert any(words.startswith("1 of 62 ") and "have no key" in words for words in told["homes.home"])
+    assert any(words.startswith("1 of 62 ") and "a key that another has" in words for words in told["homes.home"])
+    people = told["people.home"]
+    assert any(words.startswith("2 of 300 ") and "name no parent" in words for words in people)
+    assert any(words.startswith(f"{dangling} of 300 ") and "that is not there" in words for words in people)
+    assert any(words.startswith(f"{beyond} of 300 ") and "beyond max_rows = 3" in words for words in people)
+    assert (report.rows, report.persons) == (362, 60)
+
+
+def test_the_command_checks_them_too(tmp_path) -> None:
+    (tmp_path / "homes.toml").write_text(SCHEMA)
+    data = str(written("sqlite", generated(), tmp_path))
+    told = CliRunner().invoke(app, ["check", data, "--schema", str(tmp_path / "homes.toml")])
+    assert "people.home" in told.stdout
+    assert "that is not there" in told.stdout
+    refused = CliRunner().invoke(app, ["check", data, "--schema", str(tmp_path / "homes.toml"), "--query", "homes"])
+    assert refused.exit_code == 2
+    assert "Leave it out" in refused.output
