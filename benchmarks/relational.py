@@ -1,22 +1,28 @@
 """Persons with records: how near released tables come, what they keep to, noise, coverage of answers, size.
 
-    python benchmarks/relational.py [--only near,rules] [--seeds 3] [--write]
+    python benchmarks/relational.py [--only near,rules] [--times 3] [--jobs 2] [--write]
 
 The scorer of two public pairs of tables is ../shared/tools/evaluate_relational.py, beside records dealt anew and random
 halves of the real tables; the other parts need nothing. With --write each part that was run takes its place in
-docs/benchmarks-relational.md.
+docs/benchmarks-relational.md. Releases are made in --jobs processes of one thread each.
 """
 
 import argparse
 import itertools
+import multiprocessing
+import os
 import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
+from typing import Any
+
+os.environ |= dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"), "1")  # of each process; before NumPy
 
 import numpy as np
 import pandas as pd
@@ -128,6 +134,12 @@ def scores(pair: str, folder: Path, *options: str) -> dict[str, dict[str, float]
     return found
 
 
+def in_processes(task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
+    """What a task returns of each of some arguments, in their order, made in so many processes."""
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+        return [one.result() for one in [pool.submit(task, *one) for one in arguments]]
+
+
 def _line(*cells: object) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
@@ -140,7 +152,7 @@ def _files(pair: str) -> dict[str, Path]:
 # How near: of each pair of public tables, some releases beside records dealt anew and halves.
 
 
-def near(seeds: int) -> list[str]:
+def near(seeds: int, jobs: int) -> list[str]:
     """The mean and the worst of each score."""
     lines = [
         "## How near",
@@ -151,31 +163,30 @@ def near(seeds: int) -> list[str]:
         _line("tables", "", *KINDS, "CPU s"),
         _line(*["---"] * (len(KINDS) + 3)),
     ]
-    for pair in PAIRS:
-        lines += _near(pair, seeds)
+    found = in_processes(_one_near, [(pair, seed) for seed in range(seeds) for pair in PAIRS], jobs)
+    for number, pair in enumerate(PAIRS):
+        lines += _near(pair, found[number :: len(PAIRS)])
         print("\n".join(lines[-4:]), flush=True)
     return lines
 
 
-def _near(pair: str, seeds: int) -> list[str]:
-    every: list[dict[str, float]] = []
-    beside: dict[str, dict[str, float]] = {}
+def _one_near(pair: str, seed: int) -> dict[str, Any]:
+    """The scores of one release, and its CPU seconds; of the first also what records dealt anew and halves come to."""
     begin = time.process_time()
-    for seed in range(seeds):
-        release = ke.release(_files(pair), schema=Tables.parse(PAIRS[pair][0]), privacy=PRIVACY, seed=seed)
-        with tempfile.TemporaryDirectory() as folder:
-            release.export(folder, form="csv")
-            found = scores(pair, Path(folder), *(["--shuffled", "--halves"] if seed == 0 else []))
-        every.append(found.pop("synthetic"))
-        beside |= found
-    seconds = (time.process_time() - begin) / seeds
-    asked = ASKED[pair]
-    told = [_score([one[kind] for one in every], asked.get(kind)) for kind in KINDS]
-    names = " / ".join(PAIRS[pair][1])
-    lines = [_line(names, "kernelease", *told, f"{seconds:.0f}")]
+    release = ke.release(_files(pair), schema=Tables.parse(PAIRS[pair][0]), privacy=PRIVACY, seed=seed)
+    seconds = time.process_time() - begin
+    with tempfile.TemporaryDirectory() as folder:
+        release.export(folder, form="csv")
+        return {"seconds": seconds, **scores(pair, Path(folder), *(["--shuffled", "--halves"] if seed == 0 else []))}
+
+
+def _near(pair: str, every: list[dict[str, Any]]) -> list[str]:
+    seconds, asked = np.mean([one["seconds"] for one in every]), ASKED[pair]
+    told = [_score([one["synthetic"][kind] for one in every], asked.get(kind)) for kind in KINDS]
+    lines = [_line(" / ".join(PAIRS[pair][1]), "kernelease", *told, f"{seconds:.0f}")]
     lines.append(_line("", "asked", *(f"{asked[kind]:.3f}" if kind in asked else "" for kind in KINDS), ""))
     for name, words in (("shuffled", "records dealt anew"), ("halves", "halves of the real tables")):
-        lines.append(_line("", words, *(f"{beside[name][kind]:.3f}" for kind in KINDS), ""))
+        lines.append(_line("", words, *(f"{every[0][name][kind]:.3f}" for kind in KINDS), ""))
     return lines
 
 
@@ -191,31 +202,80 @@ def _score(found: list[float], asked: float | None) -> str:
 RULED = {"players": ("[tables.players]\n", '[tables.players]\nconstraints = ["deathDate >= birthDate"]\n')}
 
 
-def rules(count: int) -> list[str]:
+def rules(count: int, jobs: int) -> list[str]:
     """Orphans, parents beyond their cap, and rows that break a rule, in some releases of each."""
     lines = [
         "## Keys, caps and rules",
         "",
-        f"{count} releases of each, of 2,000 persons; a rule is `constraints` of a table.",
+        f"{count} releases of each, of 2,000 persons. A rule is one of a table's `constraints`; visits also keep",
+        "`visits.date >= patients.born`, and come in the order of their dates.",
         "",
-        _line("tables", "problems of keys and caps", "rows that break a rule", "rows"),
+        _line("tables", "problems of keys, caps, orders and rules across tables", "rows that break a rule", "rows"),
         _line(*["---"] * 4),
     ]
-    given = [(pair, _ruled(pair), _files(pair)) for pair in PAIRS if DATA.exists()]
-    given.append(("generated", GENERATED, generated(2000)))
-    for name, text, data in given:
-        tables = Tables.parse(text)
-        problems = broken = rows = 0
-        for seed in range(count):
-            release = ke.release(data, schema=tables, privacy=PRIVACY, rows=2000, seed=seed, fast=True)
-            problems += len(key_problems(contents_of(release).tables, release.schema))
-            for table in tables.tables:
-                made = release.tables[table.name].rows
-                broken += int((~lawful_flags(table.schema, made.select(table.schema.names))).sum())
-                rows += made.num_rows
+    names = [*(pair for pair in PAIRS if DATA.exists()), "generated", "visits"]
+    found = in_processes(_one_ruled, [(name, seed) for name in names for seed in range(count)], jobs)
+    for number, name in enumerate(names):
+        problems, broken, rows = np.sum(found[number * count : (number + 1) * count], axis=0)
         lines.append(_line(name, problems, broken, f"{rows:,}"))
         print(lines[-1], flush=True)
     return lines
+
+
+def _one_ruled(name: str, seed: int) -> tuple[int, int, int]:
+    """Problems of keys, rows that break a rule of their table, and rows, of one release."""
+    given: dict[str, tuple[str, Callable[[], Any]]] = {
+        "generated": (GENERATED, lambda: generated(2000)),
+        "visits": (VISITS, lambda: visited(2000)),
+    }
+    text, data = given[name] if name in given else (_ruled(name), lambda: _files(name))
+    tables = Tables.parse(text)
+    release = ke.release(data(), schema=tables, privacy=PRIVACY, rows=2000, seed=seed, fast=True)
+    made = {table: release.tables[table.name].rows for table in tables.tables}
+    broken = sum(int((~lawful_flags(t.schema, rows.select(t.schema.names))).sum()) for t, rows in made.items())
+    return len(key_problems(contents_of(release).tables, release.schema)), broken, sum(rows.num_rows for rows in made.values())
+
+
+VISITS = """
+[unit]
+table = "patients"
+neighbours = "add-remove"
+rules = ["visits.date >= patients.born"]
+[tables.patients]
+key = "patient"
+[tables.patients.columns.born]
+type = "date"
+min = 1920-01-01
+max = 2020-12-31
+cells = 20
+[tables.visits]
+parent = "patients"
+foreign_key = "patient"
+max_rows = 8
+order = "date"
+[tables.visits.columns.date]
+type = "date"
+min = 1920-01-01
+max = 2023-12-31
+cells = 20
+[tables.visits.columns.state]
+type = "category"
+values = ["well", "ill", "in hospital"]
+"""
+
+
+def visited(count: int) -> dict[str, pd.DataFrame]:
+    """Patients with visits in sequence, none of which is before birth."""
+    rng = np.random.default_rng(0)
+    born = rng.integers(0, 36_000, count)
+    owner = np.repeat(np.arange(count), rng.integers(0, 10, count))
+    day = born[owner] + (rng.random(len(owner)) * (37_900 - born[owner])).astype(int)
+    start = np.datetime64("1920-01-01")
+    state = rng.choice(["well", "ill", "in hospital"], len(owner), p=[0.6, 0.3, 0.1])
+    visits = pd.DataFrame({"patient": owner, "date": start + day.astype("timedelta64[D]"), "state": state})
+    return {"patients": pd.DataFrame({"patient": np.arange(count), "born": start + born.astype("timedelta64[D]")})} | {
+        "visits": visits
+    }
 
 
 def _ruled(pair: str) -> str:
@@ -226,7 +286,7 @@ def _ruled(pair: str) -> str:
 # Noise: the same at every depth, whatever the cap.
 
 
-def noise(_: int) -> list[str]:
+def noise(_: int, jobs: int) -> list[str]:
     """What one person changes, in integers, and the noise that follows, beside a product of caps."""
     lines = [
         "## Noise by depth and cap",
@@ -288,6 +348,13 @@ key = "home"
 [tables.homes.columns.town]
 type = "category"
 values = ["a", "b", "c"]
+[tables.homes.columns.earned]
+aggregate = "sum(people.pay)"
+min = 0
+max = 6000
+cells = 20
+[tables.homes.columns.old]
+aggregate = "any(people, age >= 70)"
 [tables.people]
 parent = "homes"
 foreign_key = "home"
@@ -300,7 +367,6 @@ values = ["head", "spouse", "child"]
 type = "integer"
 min = 0
 max = 99
-cells = 20
 [tables.people.columns.pay]
 type = "integer"
 min = 0
@@ -324,16 +390,11 @@ def generated(count: int, seed: int = 0) -> dict[str, pd.DataFrame]:
     return {"homes": homes, "people": pd.DataFrame({"home": owner, "role": roles, "age": age, "pay": pay})}
 
 
-def coverage(count: int) -> list[str]:
+def coverage(count: int, jobs: int) -> list[str]:
     """How often 95 % intervals hold the truth, and how wide they are beside the errors."""
-    data = generated(4000)
-    truth = _truth(data)
-    found: dict[str, list[tuple[float, float, float]]] = {name: [] for name in truth}
-    tables = Tables.parse(GENERATED)
-    for seed in range(count):
-        release = ke.release(data, schema=tables, privacy=PRIVACY, seed=seed, rows=400, fast=True)
-        for name, estimate in _answers(release).items():
-            found[name].append((estimate.value, *estimate.interval()))
+    truth = _truth(generated(4000))
+    releases = in_processes(_one_covered, [(seed,) for seed in range(count)], jobs)
+    found = {name: [one[name] for one in releases] for name in truth}
     lines = [
         "## Coverage of answers over joins",
         "",
@@ -353,10 +414,20 @@ def coverage(count: int) -> list[str]:
     return lines
 
 
+def _one_covered(seed: int) -> dict[str, tuple[float, float, float]]:
+    """Every answer of one release, and its interval."""
+    release = ke.release(
+        generated(4000), schema=Tables.parse(GENERATED), privacy=PRIVACY, seed=seed, rows=400, fast=True
+    )
+    return {name: (told.value, *told.interval()) for name, told in _answers(release).items()}
+
+
 def _answers(release: "ke.TablesRelease") -> dict[str, "ke.Estimate"]:
     pay = release.mean("people.pay", by="homes.town")
     return {
         "mean of homes.people": release.mean("homes.people"),
+        "mean of homes.earned, a sum of people.pay": release.mean("homes.earned"),
+        "share of homes.old, any person of 70 or more": release.probability("homes.old = true"),
         **{f"mean of people.pay, town {town}": pay[town] for town in "abc"},
         "mean of people.age": release.mean("people.age"),
         "share of homes with nobody": release.flat.probability("homes.people = 0"),
@@ -376,6 +447,8 @@ def _truth(data: dict[str, pd.DataFrame]) -> dict[str, float]:
     child = people[(people.role == "child") & (people.town == "c")]
     return {
         "mean of homes.people": float(number.mean()),
+        "mean of homes.earned, a sum of people.pay": float(people.pay.sum() / len(homes)),
+        "share of homes.old, any person of 70 or more": people[people.age >= 70].home.nunique() / len(homes),
         **{f"mean of people.pay, town {town}": mean(people[people.town == town], "pay") for town in "abc"},
         "mean of people.age": mean(people, "age"),
         "share of homes with nobody": float((number == 0).mean()),
@@ -387,32 +460,37 @@ def _truth(data: dict[str, pd.DataFrame]) -> dict[str, float]:
 # Size.
 
 
-def size(parents: int) -> list[str]:
-    """One pass over many persons: CPU seconds, rows a second and memory, beside a single table with as many rows."""
-    data = _many(parents)
-    records = len(data["people"])
-    alone = data["people"].drop(columns="home")
-    columns = GENERATED[GENERATED.index("[tables.people.columns") :].replace("tables.people.", "")
-    single = f'[table]\nname = "people"\nneighbours = "add-remove"\n{columns}'
-    seconds = {}
-    for name, given, schema in (
-        ("one table", alone, ke.Schema.parse(single)),
-        ("tables", data, Tables.parse(GENERATED)),
-    ):
-        begin = time.process_time()
-        ke.measure(given, schema=schema, privacy=PRIVACY)
-        seconds[name] = time.process_time() - begin
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-    tables, one = seconds["tables"], seconds["one table"]
+def size(parents: int, jobs: int) -> list[str]:
+    """One pass over many persons: CPU seconds and memory, beside a single table with as many rows, from Parquet."""
+    with tempfile.TemporaryDirectory() as folder:
+        records = 10 * parents
+        in_processes(_write_many, [(parents, folder)], 1)
+        ran = in_processes(_one_size, [("one", folder), ("several", folder)], min(jobs, 2))
+    (one, beside), (several, memory) = ran
     lines = [
         "## Size",
         "",
-        f"{parents:,} persons with {records:,} records, frames in memory: {tables:.0f} CPU s to measure,",
-        f"{tables / one:.1f} times the {one:.0f} CPU s of one table of as many rows",
-        f"(asked: at most 3). {memory:.1f} GiB at most, frames included (asked: 1).",
+        f"{parents:,} persons with {records:,} records, from Parquet: {several:.0f} CPU s to measure,",
+        f"{several / one:.1f} times the {one:.0f} CPU s of one table of as many rows (asked: at most 3).",
+        f"{memory:.2f} GiB at most in the process (asked: 1), beside {beside:.2f} of one table.",
     ]
     print(" ".join(lines[-3:]), flush=True)
     return lines
+
+
+def _write_many(parents: int, folder: str) -> None:
+    for name, frame in _many(parents).items():
+        frame.to_parquet(Path(folder) / f"{name}.parquet", index=False)
+
+
+def _one_size(what: str, folder: str) -> tuple[float, float]:
+    """CPU seconds of measuring one table or several, and the most memory of this process, in GiB."""
+    columns = GENERATED[GENERATED.index("[tables.people.columns") :].replace("tables.people.", "")
+    alone = ke.Schema.parse(f'[table]\nname = "people"\nneighbours = "add-remove"\n{columns}')
+    given = Path(folder) / "people.parquet" if what == "one" else Path(folder)
+    begin = time.process_time()
+    ke.measure(given, schema=alone if what == "one" else Tables.parse(GENERATED), privacy=PRIVACY)
+    return time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
 
 
 def _many(parents: int) -> dict[str, pd.DataFrame]:
@@ -434,7 +512,7 @@ INTRODUCTION = """# Persons with records: figures
 By `make bench-relational`: what [several tables](several-tables.md) released together come to. Two pairs of public
 tables (players and seasons, 19,689 / 107,429; households and persons, 4,641 / 11,725), and generated ones.
 """
-PARTS: dict[str, tuple[Callable[[int], list[str]], int]] = {
+PARTS: dict[str, tuple[Callable[[int, int], list[str]], int]] = {
     "near": (near, 3),
     "rules": (rules, 20),
     "noise": (noise, 0),
@@ -457,6 +535,7 @@ def main() -> None:
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--only", default=",".join(PARTS), help="parts, with commas between them")
     arguments.add_argument("--times", type=int, help="releases of each part, or persons")
+    arguments.add_argument("--jobs", type=int, default=1, help="processes that make releases")
     arguments.add_argument("--write", action="store_true")
     asked = arguments.parse_args()
     for name in asked.only.split(","):
@@ -464,7 +543,7 @@ def main() -> None:
         if name == "near" and not DATA.exists():
             print("near: the public tables are not at hand.")
             continue
-        lines = part(asked.times or usual)
+        lines = part(asked.times or usual, asked.jobs)
         if asked.write:
             written({name: lines})
 

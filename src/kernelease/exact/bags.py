@@ -26,7 +26,7 @@ from kernelease.spool import Batch
 from kernelease.table.reading import identities
 
 NOBODY = -1  # the number of a key that is missing, or that no row has
-_BLOCK = 65_536  # paths at a time
+_BLOCK = 65_536  # paths at a time, or about so many
 Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
 Fold: TypeAlias = Callable[[Integers, Integers, int], NDArray[Any]]  # rows, their parents of so many: codes of these
 _FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a multiplicative hash. convention
@@ -41,10 +41,10 @@ class Keys(Private):
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] = {}
 
-    def digests(self, numbers: Integers) -> NDArray[np.uint64]:
+    def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
         """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
         every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._numbers]
-        return np.array([*every, 0], dtype=np.uint64)[numbers]
+        return np.array([*every, 0], dtype=np.uint64).take(numbers)
 
     def number(self, array: pa.Array, *, new: bool) -> Integers:
         """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
@@ -99,8 +99,8 @@ class Records(Private):
     def __init__(
         self,
         codes: Sequence[NarrowCodes],
-        parent: Integers,
-        key: Integers | None = None,
+        parent: NDArray[Any],
+        key: NDArray[Any] | None = None,
         digest: NDArray[np.uint64] | None = None,
         order: NDArray[Any] | None = None,
     ) -> None:
@@ -120,9 +120,9 @@ class Records(Private):
         last = [] if self.digest is None else [self.digest]
         keys = (*last, hashes, *([] if self.order is None else [self.order]), self.parent)
         order = np.lexsort(keys)
-        before, after = order[:-1], order[1:]
-        tied = (self.parent[before] == self.parent[after]) & (hashes[before] == hashes[after])
-        if any((column[before[tied]] != column[after[tied]]).any() for column in self.codes):  # once in 2⁶⁴
+        same = [own[order][1:] == own[order][:-1] for own in (self.parent, hashes)]
+        tied = np.flatnonzero(same[0] & same[1])
+        if any((column[order[tied]] != column[order[tied + 1]]).any() for column in self.codes):  # once in 2⁶⁴
             order = np.lexsort((*last, *self.codes[::-1], *keys[len(last) :]))
         return order
 
@@ -130,7 +130,7 @@ class Records(Private):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Nodes:
-    """The records of one table in all persons' trees: row, the parent's node, ticks [start, end), first and last."""
+    """The records of one table in some persons' trees: row, the parent's node, ticks [start, end), first and last."""
 
     row: Integers
     parent: Integers
@@ -156,33 +156,43 @@ class Bags(Private):
     person's. Records whose key no row has are nobody's; where several rows have the key, they are records of each.
     """
 
-    __slots__ = ("_nodes", "_numbers", "_shapes", "_tables", "_total")
+    __slots__ = ("_of_key", "_ranked", "_shapes", "_tables", "_total")
 
     def __init__(self, tables: Sequence[Records], shapes: Sequence[Shape], *, total: int, seed: PublicSeed) -> None:
         if total < 1:
             raise ParameterError(f"Bags: total must be at least 1, got {total!r}.")
         self._tables, self._shapes, self._total = tuple(tables), tuple(shapes), total
-        self._numbers: dict[int, Integers] = {}  # of each table, how many records of it each node of its parent has
-        self._nodes = [_root_nodes(tables[0], tables[0].ranks(seed), total)]
-        for place, (records, shape) in enumerate(zip(tables[1:], shapes[1:], strict=True), 1):
-            self._nodes.append(self._hang(place, records, shape, seed))
+        self._ranked = [records.ranks(seed) for records in tables]
+        self._of_key = [records.parent[order] for records, order in zip(tables, self._ranked, strict=True)]
 
-    def _hang(self, place: int, records: Records, shape: Shape, seed: PublicSeed) -> _Nodes:
+    def paths(self, columns: Sequence[PathColumn]) -> Iterator[Batch]:
+        """Blocks of paths: their codes in these columns, and their weights. Each person's weigh `total` together."""
+        own = self._of_key[0]  # of the root, its own keys: of one key, the first row; without a key, nobody
+        persons = self._ranked[0][(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
+        records = sum(len(of_key) for of_key in self._of_key)
+        for block in block_slices(len(persons), max(1, _BLOCK * len(persons) // max(1, records))):
+            nodes = [_root_nodes(persons[block], self._total)]
+            for place in range(1, len(self._tables)):
+                nodes.append(self._hang(place, nodes[self._shapes[place].parent or 0]))
+            starts = np.unique(np.concatenate([some.start[some.start < some.end] for some in nodes]))
+            at = [_node_at(some, starts) for some in nodes]
+            yield (
+                tuple(self._column(column, nodes, at) for column in columns),
+                np.diff(starts, append=nodes[0].end[-1:]),
+            )
+
+    def _hang(self, place: int, above: _Nodes) -> _Nodes:
         """The nodes of a table: each node of its parent gets at most `max_rows`, and parts its ticks among them."""
-        above = self._nodes[shape.parent or 0]
-        key = self._tables[shape.parent or 0].key
+        shape, key = self._shapes[place], self._tables[self._shapes[place].parent or 0].key
         own = np.full(len(above.row), NOBODY) if key is None else key[above.row]
-        ranked = records.ranks(seed)
-        of_key = records.parent[ranked]
-        first, last = (np.searchsorted(of_key, own, side=side) for side in ("left", "right"))
+        first, last = (np.searchsorted(self._of_key[place], own, side=side) for side in ("left", "right"))
         number = np.where(own == NOBODY, 0, np.minimum(last - first, shape.max_rows))
-        self._numbers[place] = number
         parent = np.repeat(np.arange(len(own)), number)
         begin = np.cumsum(number) - number
         rank = np.arange(len(parent)) - begin[parent]
         among, ticks = number[parent], (above.end - above.start)[parent]
         return _Nodes(
-            row=ranked[first[parent] + rank],
+            row=self._ranked[place][first[parent] + rank],
             parent=parent,
             start=above.start[parent] + ticks * rank // among,
             end=above.start[parent] + ticks * (rank + 1) // among,
@@ -190,34 +200,25 @@ class Bags(Private):
             last=begin[parent] + among - 1,
         )
 
-    def paths(self, columns: Sequence[PathColumn]) -> Iterator[Batch]:
-        """Blocks of paths: their codes in these columns, and their weights. Each person's weigh `total` together."""
-        starts = np.unique(np.concatenate([nodes.start[nodes.start < nodes.end] for nodes in self._nodes]))
-        ends = np.append(starts[1:], self._nodes[0].end[-1:])
-        for block in block_slices(len(starts), _BLOCK):
-            at = [_node_at(nodes, starts[block]) for nodes in self._nodes]
-            yield tuple(self._column(column, at) for column in columns), ends[block] - starts[block]
-
-    def _column(self, column: PathColumn, at: Sequence[Integers]) -> NDArray[Any]:
+    def _column(self, column: PathColumn, every: Sequence[_Nodes], at: Sequence[Integers]) -> NDArray[Any]:
         """The code of one column at each tick, by the nodes that have it."""
-        place, nodes = column.table, self._nodes[column.table]
+        place, nodes, above = column.table, every[column.table], self._shapes[column.table].parent or 0
         if column.number:
-            number = self._numbers[place]
-            own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, len(number))
-            return _codes(own, at[self._shapes[place].parent or 0], column.missing)
+            parents = len(every[above].row)
+            number = np.bincount(nodes.parent, minlength=parents)
+            own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, parents)
+            return _codes(own, at[above], column.missing)
         here = at[place]
         if column.which != "own":
             here = _codes(nodes.beside(column.which), here, NOBODY)
         return _codes(column.codes[nodes.row], here, column.missing)
 
 
-def _root_nodes(root: Records, ranked: NDArray[np.intp], total: int) -> _Nodes:
-    """One node for each key: the first row that has it. Rows without a key are nobody."""
-    own = root.parent[ranked]  # of the root, its own keys
-    first = ranked[(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
-    start = total * np.arange(len(first), dtype=np.int64)
-    nobody = np.full(len(first), NOBODY)
-    return _Nodes(row=first, parent=nobody, start=start, end=start + total, first=nobody, last=nobody)
+def _root_nodes(persons: NDArray[np.intp], total: int) -> _Nodes:
+    """One node for each of some persons, by their rows."""
+    start = total * np.arange(len(persons), dtype=np.int64)
+    nobody = np.full(len(persons), NOBODY)
+    return _Nodes(row=persons, parent=nobody, start=start, end=start + total, first=nobody, last=nobody)
 
 
 def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:

@@ -236,8 +236,8 @@ class _Read(Private):
         codes: list[list[Any]] = [[np.empty(0, dtype=np.uint8)] for _ in columns]
         raw: dict[int, list[Any]] = {place: [np.empty(0)] for place in laid}
         order: list[Any] = []
-        own: list[Any] = [np.empty(0, dtype=np.int64)]
-        parent: list[Any] = [np.empty(0, dtype=np.int64)]
+        own: list[Any] = [np.empty(0, dtype=np.int32)]  # numbers of keys that are in memory fit
+        parent: list[Any] = [np.empty(0, dtype=np.int32)]
         known = keys.setdefault(table.name, Keys())
         for batch in source.batches(wanted):
             for name, cells, encoder in zip(names, codes, encoders, strict=True):
@@ -247,9 +247,10 @@ class _Read(Private):
             if table.order is not None:
                 order.append(sequence_keys(columns[names.index(table.order)], batch.column(table.order)))
             if table.key is not None:
-                own.append(known.number(batch.column(table.key), new=True))
+                own.append(known.number(batch.column(table.key), new=True).astype(np.int32))
             if table.parent is not None and table.foreign_key is not None:
-                parent.append(keys[table.parent].number(batch.column(table.foreign_key), new=False))
+                refers = keys[table.parent].number(batch.column(table.foreign_key), new=False)
+                parent.append(refers.astype(np.int32))
         number, refers = np.concatenate(own), np.concatenate(parent)
         joined = [np.concatenate(cells) for cells in codes]
         come = np.concatenate(order) if order else None
