@@ -233,7 +233,11 @@ def _one_ruled(name: str, seed: int) -> tuple[int, int, int]:
     release = ke.release(data(), schema=tables, privacy=PRIVACY, rows=2000, seed=seed, fast=True)
     made = {table: release.tables[table.name].rows for table in tables.tables}
     broken = sum(int((~lawful_flags(t.schema, rows.select(t.schema.names))).sum()) for t, rows in made.items())
-    return len(key_problems(contents_of(release).tables, release.schema)), broken, sum(rows.num_rows for rows in made.values())
+    return (
+        len(key_problems(contents_of(release).tables, release.schema)),
+        broken,
+        sum(rows.num_rows for rows in made.values()),
+    )
 
 
 VISITS = """
