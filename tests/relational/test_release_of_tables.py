@@ -1,8 +1,12 @@
 """Releases of several tables: from rows to tables, bundles and answers."""
 
+import contextlib
 import json
 import shutil
+import sqlite3
+import sys
 
+import duckdb
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -278,3 +282,33 @@ def test_columns_of_a_code_book_follow_from_released_keys(tmp_path) -> None:
     assert release.probability("homes.town_state = 'north'").value == pytest.approx(north, abs=0.1)
     assert set(release.mean("people.age", by="homes.town_state")) >= {"north", "south"}
     assert [one.check for one in ke.verify(tmp_path / "out") if not one.holds] == ["noise"]
+
+
+@pytest.mark.parametrize("suffix", ["sqlite", "duckdb"])
+def test_a_database_has_the_rows_and_their_keys(made, suffix, tmp_path) -> None:
+    """Keys and references are declared and hold; and what was written is read again as several tables."""
+    release, _ = made
+    (path,) = release.export(tmp_path / f"homes.{suffix}")
+    if suffix == "sqlite":
+        with contextlib.closing(sqlite3.connect(path)) as connection:
+            assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
+            found = connection.execute("SELECT [table], [from] FROM pragma_foreign_key_list('people')").fetchall()
+            number = connection.execute("SELECT count(*) FROM people").fetchone()[0]
+        assert found == [("homes", "home")]
+    else:
+        with contextlib.closing(duckdb.connect(str(path), read_only=True)) as connection:
+            kinds = connection.execute("SELECT constraint_type FROM duckdb_constraints()").fetchall()
+            number = connection.execute("SELECT count(*) FROM people").fetchone()[0]
+        assert kinds.count(("FOREIGN KEY",)) == 2
+    assert number == len(release.tables["people"])
+    told = ke.check(path, release.schema)
+    assert told.rows == sum(len(table) for table in release.tables.values())
+    assert not any("not there" in finding.words for finding in told.findings)
+    with pytest.raises(ParameterError, match="is there already"):
+        release.export(path)
+
+
+def test_without_duckdb_there_is_a_word(made, tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(ParameterError, match="pip install"):
+        made[0].export(tmp_path / "homes.duckdb")

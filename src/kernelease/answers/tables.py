@@ -32,6 +32,7 @@ from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema
 
 FORMS = ("csv", "parquet")
+_DATABASES = (".sqlite", ".duckdb")
 END, NONE, NEVER = "(end)", "(none)", "(no record)"
 
 
@@ -152,20 +153,23 @@ class TablesRelease:
         """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
         return write(contents_of(self), path, key=key, overwrite=overwrite)
 
-    def export(self, folder: str | Path, *, form: str = "csv") -> list[Path]:
-        """Write the rows of each table into a folder, as NAME.csv or NAME.parquet."""
+    def export(self, out: str | Path, *, form: str = "csv") -> list[Path]:
+        """Write the rows of each table into a folder, as NAME.csv or NAME.parquet; or all into a database.
+
+        A name that ends in .sqlite or .duckdb is that of a new database, whose tables have their keys declared.
+        """
+        target, rows = Path(out), {name: table.rows for name, table in self.tables.items()}
+        if target.suffix in _DATABASES:
+            return [_to_database(target, rows, self.schema)]
         if form not in FORMS:
             raise ParameterError(f"export: form must be {' or '.join(FORMS)}, got {form!r}.")
-        target = Path(folder)
         target.mkdir(parents=True, exist_ok=True)
-        paths = []
-        for name, table in self.tables.items():
-            path = target / f"{name}.{form}"
-            from pyarrow import csv  # noqa: PLC0415  # questions need no files
+        from pyarrow import csv  # noqa: PLC0415  # questions need no files
 
-            csv.write_csv(table.rows, path) if form == "csv" else pq.write_table(table.rows, path)
-            paths.append(path)
-        return paths
+        for name, table in rows.items():
+            path = target / f"{name}.{form}"
+            csv.write_csv(table, path) if form == "csv" else pq.write_table(table, path)
+        return [target / f"{name}.{form}" for name in rows]
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(table)} {name}" for name, table in self.tables.items())
@@ -237,6 +241,65 @@ def load_table(path: str | Path, *, limits: Limits | None = None) -> Release:
 
 # --------------------
 # Persons' paths.
+
+
+def _to_database(path: Path, rows: Mapping[str, pa.Table], tables: Tables) -> Path:
+    """A new database with all tables, in which every key and reference is declared."""
+    if path.exists():
+        raise ParameterError(f"export: {path} is there already. Name another database.")
+    connection: Any
+    if path.suffix == ".duckdb":
+        try:
+            import duckdb  # noqa: PLC0415  # an engine that not everybody has
+        except ImportError:
+            raise ParameterError('export: a DuckDB file needs pip install "kernelease[duckdb]".') from None
+        connection = duckdb.connect(str(path))
+    else:
+        import sqlite3  # noqa: PLC0415  # questions need no database
+
+        connection = sqlite3.connect(path)
+    for table in tables.tables:
+        connection.execute(_declared(table, rows[table.name].schema, tables))
+        marks = ", ".join("?" * rows[table.name].num_columns)
+        name = _quoted(table.name)
+        if path.suffix == ".duckdb":
+            connection.register("released", rows[table.name])
+            connection.execute(f"INSERT INTO {name} SELECT * FROM released")
+        else:
+            cells = [_plain_cells(column) for column in rows[table.name].columns]
+            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", zip(*cells, strict=True))
+            connection.commit()
+    connection.close()
+    return path
+
+
+def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    """Cells as SQLite holds them: dates and instants are text."""
+    cells: list[Any] = (column.cast(pa.string()) if pa.types.is_temporal(column.type) else column).to_pylist()
+    return cells
+
+
+def _declared(table: TableOfRecords, schema: pa.Schema, tables: Tables) -> str:
+    """The statement that makes a table, with its key and what it refers to."""
+    columns = [f"{_quoted(field.name)} {_sql_type(field.type)}" for field in schema]
+    if table.key is not None:
+        columns.append(f"PRIMARY KEY ({_quoted(table.key)})")
+    owner = [] if table.parent is None else [(str(table.foreign_key), table.parent)]
+    for own, other in (*owner, *table.references):
+        columns.append(
+            f"FOREIGN KEY ({_quoted(own)}) REFERENCES {_quoted(other)} ({_quoted(str(tables.table(other).key))})"
+        )
+    return f"CREATE TABLE {_quoted(table.name)} ({', '.join(columns)})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    tests = {"BOOLEAN": pa.types.is_boolean, "BIGINT": pa.types.is_integer, "DOUBLE": pa.types.is_floating}
+    tests |= {"DATE": pa.types.is_date, "TIMESTAMP": pa.types.is_timestamp}
+    return next((name for name, test in tests.items() if test(kind)), "VARCHAR")
 
 
 def tables_of(measurements: Measurements) -> Tables:

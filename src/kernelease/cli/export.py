@@ -24,7 +24,8 @@ def export(
         typer.Option(
             "--out",
             metavar="FILE",
-            help="A .csv, .parquet, .feather, .arrow or .xlsx file; of several tables, a folder for their .csv files.",
+            help="A .csv, .parquet, .feather, .arrow or .xlsx file; of several tables, a folder for their .csv files, "
+            "or a new .sqlite or .duckdb file.",
         ),
     ],
     rows: Annotated[
@@ -63,7 +64,7 @@ def export(
 
 
 def _export_tables(release: "TablesRelease", folder: Path, screen: Screen, *, odd: bool) -> None:
-    """The rows of each table as a CSV file of a folder that is not there yet."""
+    """The rows of each table as a CSV file of a folder that is not there yet, or as a table of a new database."""
     if odd:
         raise ParameterError("--rows, --weights: rows of several tables refer to each other. Leave both out.")
     if folder.exists():
@@ -71,7 +72,7 @@ def _export_tables(release: "TablesRelease", folder: Path, screen: Screen, *, od
     written = release.export(folder)
     sizes = {name: len(table) for name, table in release.tables.items()}
     told = [(name, f"{count:,} rows") for name, count in sizes.items()]
-    screen.summary({"files": [str(path) for path in written], "rows": sizes}, facts([*told, ("folder", folder)]))
+    screen.summary({"files": [str(path) for path in written], "rows": sizes}, facts([*told, ("written to", folder)]))
 
 
 def _equal_rows(release: "Release", rows: int | None, seed: int) -> "pa.Table":
