@@ -107,7 +107,7 @@ class Records(Private):
         self.codes, self.parent, self.order = tuple(codes), parent, order  # which of a parent's records come first
         self.key, self.digest = key, digest  # of tables that others refer to
 
-    def ranks(self, seed: PublicSeed) -> NDArray[np.intp]:
+    def ranks(self, seed: PublicSeed) -> NDArray[Any]:
         """All rows by parent, each parent's by the declared order, then by a keyed hash of content, then by content.
 
         Rows without a parent come first. Rows that are equal in all of it are the same to whoever counts them, unless
@@ -115,16 +115,16 @@ class Records(Private):
         """
         hashes = np.full(len(self.parent), np.uint64(seed.value % 2**64) ^ _FACTOR)
         for column in self.codes:
-            hashes = (hashes ^ column.astype(np.uint64)) * _FACTOR
+            hashes ^= column.astype(np.uint64)
+            hashes *= _FACTOR
             hashes ^= hashes >> _SHIFT
         last = [] if self.digest is None else [self.digest]
         keys = (*last, hashes, *([] if self.order is None else [self.order]), self.parent)
         order = np.lexsort(keys)
-        same = [own[order][1:] == own[order][:-1] for own in (self.parent, hashes)]
-        tied = np.flatnonzero(same[0] & same[1])
+        tied = np.flatnonzero((np.diff(self.parent[order]) == 0) & (np.diff(hashes[order]) == 0))
         if any((column[order[tied]] != column[order[tied + 1]]).any() for column in self.codes):  # once in 2⁶⁴
             order = np.lexsort((*last, *self.codes[::-1], *keys[len(last) :]))
-        return order
+        return order.astype(np.uint32) if len(order) < 2**32 else order
 
 
 @final
@@ -214,7 +214,7 @@ class Bags(Private):
         return _codes(column.codes[nodes.row], here, column.missing)
 
 
-def _root_nodes(persons: NDArray[np.intp], total: int) -> _Nodes:
+def _root_nodes(persons: NDArray[Any], total: int) -> _Nodes:
     """One node for each of some persons, by their rows."""
     start = total * np.arange(len(persons), dtype=np.int64)
     nobody = np.full(len(persons), NOBODY)

@@ -166,25 +166,23 @@ class _Persons(Private):
         """What a parent's kept records come to. Each value of a condition's columns has a code of its own."""
         tables, number = self._tables, self._tables.names.index(aggregate.table)
         schema, own, read = tables.tables[number].schema, tables.places[number].columns, self._records[number]
-        wanted = aggregate.columns(schema)
-        cells = {
-            name: tables.flat.columns[own[place]].decode(read.records.codes[place], np.random.default_rng(0))  # no draw
-            for place, name in enumerate(schema.names)
-            if name in wanted
-        }
-        chosen = (
-            aggregate.holds(pa.table(cells), schema) if cells else np.ones(len(read.records.parent), dtype=np.bool_)
-        )
-        of, steps = None, None
-        if aggregate.column is not None:
-            of = schema.column(aggregate.column)
-            steps, there = aggregate.values(read.numbers_of(schema.names.index(aggregate.column)), of)
-            chosen = chosen & there
+        wanted = [(place, name) for place, name in enumerate(schema.names) if name in aggregate.columns(schema)]
+        of = None if aggregate.column is None else schema.column(aggregate.column)
+        raw: Any = None if of is None else read.numbers_of(schema.names.index(of.name))
+        no_draw = np.random.default_rng(0)
 
         def fold(row: Integers, parent: Integers, parents: int) -> Any:
             """The codes of parents, each by its own records."""
-            taken = None if steps is None else steps[row]
-            return column.encode(aggregate.of_parents(parent, parents, chosen[row], taken, of))
+            cells = {
+                name: tables.flat.columns[own[place]].decode(read.records.codes[place][row], no_draw)
+                for place, name in wanted
+            }
+            chosen = aggregate.holds(pa.table(cells), schema) if cells else np.ones(len(row), dtype=np.bool_)
+            steps = None
+            if of is not None:
+                steps, there = aggregate.values(raw[row] if isinstance(raw, np.ndarray) else raw.take(row), of)
+                chosen = chosen & there
+            return column.encode(aggregate.of_parents(parent, parents, chosen, steps, of))
 
         return PathColumn(number, np.empty(0), column.missing, number=True, fold=fold)
 
