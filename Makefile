@@ -77,16 +77,16 @@ bench-paper: .venv/.plot  ## the paper's figures 1 and 2, our numbers beside the
 	$(BIN)/python benchmarks/paper.py
 
 bench-vectors: .venv/.core  ## Adaptive on the paper's data, beside what it must not pass
-	$(BIN)/python benchmarks/vectors.py $(OPTIONS)
+	$(BIN)/python benchmarks/vectors.py --write $(OPTIONS)
 
 bench-embeddings: .venv/.bench  ## vectors with classes: ours beside noisy class moments, DP-MERF and Private Evolution
-	$(BIN)/python benchmarks/embeddings.py $(OPTIONS)
+	$(BIN)/python benchmarks/embeddings.py --write $(OPTIONS)
 
 bench-descendants: .venv/.core  ## vectors without classes: ours beside DP-MERF, DP-HP, private KDE, private measures, Private Evolution
-	$(BIN)/python benchmarks/descendants.py $(OPTIONS)
+	$(BIN)/python benchmarks/descendants.py --write $(OPTIONS)
 
 bench-shapes: .venv/.core  ## Adaptive beside the paper's algorithms on data of many shapes
-	$(BIN)/python benchmarks/shapes.py $(OPTIONS)
+	$(BIN)/python benchmarks/shapes.py --write $(OPTIONS)
 
 bench-rates: .venv/.plot  ## error against the number of rows, with fitted slopes
 	$(BIN)/python benchmarks/rates.py

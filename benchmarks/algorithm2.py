@@ -1,15 +1,14 @@
 """Algorithm 2 with the greedy solver: RKHS distances along its path, several fits at a time."""
 
-import multiprocessing
 import os
-from collections.abc import Iterable, Iterator
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 
 import kernelease as ke
 from benchmarks import mixtures
+from benchmarks.machine import in_processes
 from benchmarks.published import DELTA, EPSILONS
 from benchmarks.truth import Truth
 from kernelease.arrays import Floats, Rows
@@ -40,7 +39,7 @@ class Fit:
 def path_errors(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...] = COUNTS) -> Floats:
     """RKHS distances at each ε, in each run (features, starts and noise of its own), at each count: (3, runs, m)."""
     fits = list(_fits(truth, rows, runs, counts))
-    errors = [_errors(truth, *path) for path in _in_processes(fits)]
+    errors = [_errors(truth, *path) for path in in_processes(Fit.path, fits, os.cpu_count() or 1)]
     return np.array(errors).reshape(runs, len(EPSILONS), len(counts)).transpose(1, 0, 2)
 
 
@@ -60,13 +59,6 @@ def _fits(truth: Truth, rows: Rows, runs: int, counts: tuple[int, ...]) -> Itera
                 purpose="a run of the benchmark",
             )
             yield Fit(exact.privatise(budget, noise=ke.SystemNoise()), source, seed, counts)
-
-
-def _in_processes(fits: Iterable[Fit]) -> Iterator[tuple[Rows, list[Floats]]]:
-    """Every fit's path. A fit is a long row of small steps, so each has a core to itself."""
-    os.environ["OPENBLAS_NUM_THREADS"] = "1"  # read by the processes that are about to start, not by this one
-    with ProcessPoolExecutor(os.cpu_count() or 1, mp_context=multiprocessing.get_context("spawn")) as pool:
-        yield from pool.map(Fit.path, fits)
 
 
 def _errors(truth: Truth, points: Rows, weights: list[Floats]) -> list[float]:

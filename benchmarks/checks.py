@@ -1,7 +1,11 @@
 """A claim, the numbers behind it, and whether it holds. A miss is printed like everything else."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+from textwrap import fill
+
+VECTORS = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-vectors.md"
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,29 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
         for pairs in (list(zip(row, widths, strict=True)) for row in cells)
     ]
     return "\n".join(["", title, lines[0], "-" * max(map(len, lines)), *lines[1:]])
+
+
+def markdown(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """The same for a page."""
+    lines = [header, ["---"] * len(header), *([_cell(value) for value in row] for row in rows)]
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
+def bullets(checks: Iterable[Check]) -> str:
+    """Claims as a list on a page."""
+    return "\n".join(f"- {'Met' if one.holds else '**Missed**'}: {one.claim} ({one.numbers})." for one in checks)
+
+
+def write_part(page: Path, heading: str, words: str, *paragraphs: str) -> None:
+    """Put a part of a page, with a few words first, where the one with this heading is, or after all others."""
+    before, *parts = page.read_text(encoding="utf-8").split("\n## ")
+    known = [part.partition("\n")[0] for part in parts]
+    part = "\n\n".join([heading, fill(" ".join(words.split()), 120), *paragraphs]) + "\n"
+    if heading in known:
+        parts[known.index(heading)] = part
+    else:
+        parts.append(part)
+    page.write_text("\n## ".join([before, *parts]), encoding="utf-8")
 
 
 def _cell(value: object) -> str:

@@ -1,6 +1,6 @@
 """Vectors without classes: ours beside what followed the paper, each by its own measure and by those of the others.
 
-python benchmarks/descendants.py [--runs 5] [--only skewed] [--write]
+python benchmarks/descendants.py [--runs 5] [--only skewed] [--jobs 16] [--write]
 
 Contenders are small versions of our own, made from their papers, all with Gaussian noise at the same (ε, δ) and with as
 many points as ours: DP-MERF (Harder, Adamczewski & Park 2021: points moved to match noisy random Fourier features),
@@ -18,6 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,8 @@ from scipy.stats import wasserstein_distance
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
 import kernelease as ke
-from benchmarks.checks import Check
+from benchmarks import machine
+from benchmarks.checks import VECTORS, Check, markdown, write_part
 from benchmarks.truth import OfRows
 from kernelease.arrays import Floats
 from kernelease.privacy.calibration import gaussian_mu
@@ -39,7 +41,6 @@ HELD_OUT = 500  # fresh rows, at which densities are asked
 POINTS = 2_048  # that each contender makes, as ours does
 FREQUENCIES = 500  # of DP-MERF and of private KDE
 STEPS = 100  # of Adam
-PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-vectors.md"
 _MU = gaussian_mu(EPSILON, DELTA)
 
 
@@ -88,23 +89,26 @@ def _square(generator: np.random.Generator, count: int) -> Floats:
     return generator.uniform(-8.0, 8.0, (count, 2))
 
 
-def settings() -> Iterator[Callable[[], Setting]]:
-    """One for each kind of data, made when it is wanted."""
-    makers = {
-        "mixture of Gaussians, 2 columns": (_mixture(2), 2, ke.kernels.Gaussian),
-        "mixture of Gaussians, 5 columns": (_mixture(5), 5, ke.kernels.Gaussian),
-        "mixture of Gaussians, 2 columns, Laplace kernel": (_mixture(2), 2, ke.kernels.Laplace),
-        "skewed, 1 column": (_skewed, 1, ke.kernels.Gaussian),
-        "uniform in a square": (_square, 2, ke.kernels.Gaussian),
-    }
-    for name, (make, dimension, kernel) in makers.items():
-        yield lambda name=name, make=make, d=dimension, kernel=kernel: Setting(
-            name=name,
-            rows=np.clip(make(np.random.default_rng(0), ROWS), -8.0, 8.0),
-            fresh=make(np.random.default_rng(2), HELD_OUT),
-            half_width=8.0,
-            kernel=kernel(lengthscale=(1.0,) * d),
-        )
+SETTINGS = {
+    "mixture of Gaussians, 2 columns": (_mixture(2), 2, ke.kernels.Gaussian),
+    "mixture of Gaussians, 5 columns": (_mixture(5), 5, ke.kernels.Gaussian),
+    "mixture of Gaussians, 2 columns, Laplace kernel": (_mixture(2), 2, ke.kernels.Laplace),
+    "skewed, 1 column": (_skewed, 1, ke.kernels.Gaussian),
+    "uniform in a square": (_square, 2, ke.kernels.Gaussian),
+}
+
+
+@lru_cache
+def setting_of(name: str) -> Setting:
+    """One kind of data, made when it is wanted."""
+    make, dimension, kernel = SETTINGS[name]
+    return Setting(
+        name=name,
+        rows=np.clip(make(np.random.default_rng(0), ROWS), -8.0, 8.0),
+        fresh=make(np.random.default_rng(2), HELD_OUT),
+        half_width=8.0,
+        kernel=kernel(lengthscale=(1.0,) * dimension),
+    )
 
 
 # --------------------
@@ -427,15 +431,14 @@ def _taking_part(setting: Setting) -> Iterator[str]:
             yield name
 
 
-def _medians(setting: Setting, runs: int) -> tuple[dict[str, Floats], dict[str, float]]:
-    found, seconds = {}, {}
-    for name in _taking_part(setting):
-        start = time.process_time()
-        made = [CONTENDERS[name][0](setting, seed) for seed in range(runs)]
-        seconds[name] = (time.process_time() - start) / runs
-        found[name] = np.median([scores(setting, one) for one in made], axis=0)
-        print(setting.name, name, *(f"{value:.4f}" for value in found[name]), f"{seconds[name]:.1f} s", flush=True)
-    return found, seconds
+def _score(unit: tuple[str, str, int]) -> Floats:
+    """One release by all measures, and its CPU seconds."""
+    name, contender, seed = unit
+    setting = setting_of(name)
+    start = time.process_time()
+    made = CONTENDERS[contender][0](setting, seed)
+    seconds = time.process_time() - start
+    return np.append(scores(setting, made), seconds)
 
 
 def _checks(setting: Setting, medians: dict[str, Floats]) -> Iterator[Check]:
@@ -447,55 +450,55 @@ def _checks(setting: Setting, medians: dict[str, Floats]) -> Iterator[Check]:
             yield Check(claim, f"{theirs:.4f}, ours {mine:.4f}", mine <= theirs)
 
 
-def _page(parts: list[tuple[Setting, dict[str, Floats], dict[str, float]]], runs: int) -> str:
-    text = [
-        "# Vectors, beside what followed the paper",
-        "",
-        f"`make bench-descendants OPTIONS=--write` wrote this page: N = {ROWS:,}, ε = {EPSILON:g}, δ = {DELTA:g}, "
-        f"medians of {runs} runs,",
-        f"{POINTS:,} points each. What a contender's own paper is about is in bold. All measures are distances: RKHS",
-        f"distance to the private rows; mean error of the kernel density at {HELD_OUT} fresh rows, over its mean; W1,",
-        "averaged over 32 directions; Fréchet distance (of Gaussians with the same moments); mean, in standard",
-        "deviations; covariance, relative. Contenders are small versions of our own, made from their papers",
-        "(`benchmarks/descendants.py` names them); noise is Gaussian for all. What is not private is last.",
+def _part(setting: Setting, medians: dict[str, Floats]) -> str:
+    lines = []
+    for name, values in medians.items():
+        own = CONTENDERS[name][1]
+        cells = [
+            "–" if np.isnan(value) else f"**{value:.4f}**" if measure == own else f"{value:.4f}"
+            for measure, value in zip(MEASURES, values, strict=False)
+        ]
+        lines.append((name, *cells, f"{values[-1]:.1f}"))
+    title = f"### {setting.name[0].upper()}{setting.name[1:]}"
+    behind = [
+        f"Behind: {check.claim.split(': ', 1)[1].split(' at most')[0]}, {check.numbers}."
+        for check in _checks(setting, medians)
+        if not check.holds
     ]
-    for setting, medians, seconds in parts:
-        text += ["", f"## {setting.name[0].upper()}{setting.name[1:]}", ""]
-        text += ["| | " + " | ".join(MEASURES) + " | CPU s |", "| --- " * (len(MEASURES) + 2) + "|"]
-        for name, values in medians.items():
-            own = CONTENDERS[name][1]
-            cells = [
-                "–" if np.isnan(value) else f"**{value:.4f}**" if measure == own else f"{value:.4f}"
-                for measure, value in zip(MEASURES, values, strict=True)
-            ]
-            text.append(f"| {name} | " + " | ".join(cells) + f" | {seconds[name]:.1f} |")
-        behind = [check for check in _checks(setting, medians) if not check.holds]
-        if behind:
-            text += [
-                "",
-                *(
-                    f"Behind: {check.claim.split(': ', 1)[1].split(' at most')[0]}, {check.numbers}."
-                    for check in behind
-                ),
-            ]
-    return "\n".join([*text, ""])
+    return "\n\n".join([title, markdown(("", *MEASURES, "CPU s"), lines), *behind])
 
 
 def main(
     runs: Annotated[int, typer.Option(min=1, help="Releases of each.")] = 5,
     only: Annotated[str, typer.Option(help="Only data whose name contains this.")] = "",
-    write: Annotated[bool, typer.Option(help="Write the page.")] = False,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Make points, judge them, say who is nearer."""
-    parts = []
-    for make in settings():
-        setting = make()
-        if only in setting.name:
-            parts.append((setting, *_medians(setting, runs)))
-            for check in _checks(*parts[-1][:2]):
-                print(check)
+    chosen = [name for name in SETTINGS if only in name]
+    units = [
+        (name, contender, seed)
+        for name in chosen
+        for contender in _taking_part(setting_of(name))
+        for seed in range(runs)
+    ]
+    found: dict[str, dict[str, list[Floats]]] = {}
+    for unit, score in zip(units, machine.in_processes(_score, units, jobs), strict=True):
+        found.setdefault(unit[0], {}).setdefault(unit[1], []).append(score)
+        print(*unit, *(f"{value:.4f}" for value in score), flush=True)
+    medians = {name: {one: np.median(s, axis=0) for one, s in own.items()} for name, own in found.items()}
+    for name in chosen:
+        print(*_checks(setting_of(name), medians[name]), sep="\n")
     if write:
-        PAGE.write_text(_page(parts, runs), encoding="utf-8")
+        words = f"""`make bench-descendants` ({machine.described()}): N = {ROWS:,}, ε = {EPSILON:g}, δ = {DELTA:g},
+            medians of {runs} runs, {POINTS:,} points each. What a contender's own paper is about is in bold. All
+            measures are distances: RKHS distance to the private rows; mean error of the kernel density at {HELD_OUT}
+            fresh rows, over its mean; W1, averaged over 32 directions; Fréchet distance (of Gaussians with the same
+            moments); mean, in standard deviations; covariance, relative. Contenders are small versions of our own,
+            made from their papers (`benchmarks/descendants.py` names them); noise is Gaussian for all. What is not
+            private is last."""
+        parts = (_part(setting_of(name), medians[name]) for name in chosen)
+        write_part(VECTORS, "Beside what followed the paper", words, *parts)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,15 @@
-"""Where a benchmark ran, in a few words."""
+"""Where a benchmark ran, in a few words; and its parts in processes of their own."""
 
 import os
 import platform
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
+from typing import TypeVar
+
+Unit = TypeVar("Unit")
+Result = TypeVar("Result")
 
 
 def described() -> str:
@@ -18,3 +25,13 @@ def _processor() -> str:
         return platform.machine()
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else platform.machine()
+
+
+def in_processes(function: Callable[[Unit], Result], units: Iterable[Unit], jobs: int) -> Iterator[Result]:
+    """The result of each unit, in their order. Every process has one thread: CPU seconds are those of one core."""
+    if jobs == 1:
+        yield from map(function, units)
+        return
+    os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")  # read by the processes that are about to start
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        yield from pool.map(function, units)

@@ -2,6 +2,7 @@
 
 python benchmarks/shapes.py             every shape
 python benchmarks/shapes.py ring        those whose name contains a word
+python benchmarks/shapes.py --jobs 16 --write       in processes; with --write into docs/benchmarks-vectors.md
 
 Each contender has the same public law of points, the same kernel and the same (ε, δ). Algorithm 1 and simplex weights
 have the number of points that an oracle would choose, Algorithm 2 likewise. Noisy moments are sums of x and of x·xᵀ
@@ -14,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +25,8 @@ import typer
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this file runs as a script
 
 import kernelease as ke
-from benchmarks.checks import Check, table
+from benchmarks import machine
+from benchmarks.checks import VECTORS, Check, bullets, markdown, table, write_part
 from benchmarks.truth import OfRows
 from kernelease.arrays import Floats
 from kernelease.privacy.calibration import gaussian_mu
@@ -159,7 +162,8 @@ SHAPES = {
 
 @dataclass(frozen=True)
 class Score:
-    """How far a release is: RKHS distance, mean, covariance; weight outside a declared box; CPU seconds."""
+    """How far a release is: RKHS distance, mean, covariance; weight outside a declared box; CPU
+    seconds."""
 
     distance: float
     mean: float
@@ -192,10 +196,6 @@ class Setting:
         outside = float(weights[(np.abs(points) > self.shape.scale).any(axis=1)].sum()) if self.shape.box else 0.0
         return Score(self.truth.distance(points, weights), mean, covariance, outside, seconds)
 
-    def best(self, methods: list[ke.methods.Method], runs: int) -> float:
-        """The median distance of the best of these: an oracle's choice."""
-        return min(float(np.median([self.released(m, run).distance for run in range(runs)])) for m in methods)
-
     def noisy_moments(self, run: int) -> tuple[float, float]:
         """Errors of the mean and of the covariance that noisy sums over clipped rows have."""
         generator, rows = np.random.default_rng(run), self.truth.rows
@@ -223,6 +223,7 @@ class Setting:
 def _contenders(law: ke.fit.NormalPoints | ke.fit.UniformPoints) -> dict[str, list[ke.methods.Method]]:
     simplex = ke.fit.Simplex()
     return {
+        "Adaptive": [ke.Adaptive(points=law)],
         "Algorithm 1": [ke.Subspace(points=law, count=count) for count in COUNTS],
         "simplex": [ke.Subspace(points=law, count=max(COUNTS), constraint=simplex)],
         "Algorithm 2": [
@@ -232,13 +233,64 @@ def _contenders(law: ke.fit.NormalPoints | ke.fit.UniformPoints) -> dict[str, li
     }
 
 
-def _line(name: str, setting: Setting, runs: int) -> list[str | float]:
-    ours = [setting.released(ke.Adaptive(points=setting.law), run) for run in range(runs)]
+# --------------------
+# What is run, each in a process of its own where there are several, and what comes of it.
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One release: of a shape with so many rows at most, at one ε, by one of a contender's methods."""
+
+    shape: str
+    most: int | None
+    energy: float
+    epsilon: float
+    contender: str
+    method: int
+    run: int
+
+
+@lru_cache
+def _truth(shape: str, most: int | None, energy: float | None) -> OfRows:
+    chosen = SHAPES[shape]
+    rows = chosen.rows(np.random.default_rng(0), min(chosen.count, most or chosen.count))
+    return OfRows(chosen.kernel, rows, energy)
+
+
+def _energy(shape: tuple[str, int | None]) -> float:
+    return _truth(*shape, None).energy
+
+
+def _score(unit: Unit) -> Score:
+    setting = Setting(SHAPES[unit.shape], _truth(unit.shape, unit.most, unit.energy), unit.epsilon)
+    return setting.released(_contenders(setting.law)[unit.contender][unit.method], unit.run)
+
+
+def _units(shapes: dict[str, float], most: int | None, epsilons: list[float], runs: int) -> list[Unit]:
+    law = ke.fit.NormalPoints(dimension=1)
+    return [
+        Unit(shape, most, energy, epsilon, contender, method, run)
+        for contender, methods in _contenders(law).items()
+        for shape, energy in shapes.items()
+        for epsilon in epsilons
+        for method in range(len(methods))
+        for run in range(runs)
+    ]
+
+
+def _line(setting: Setting, name: str, scores: dict[Unit, Score]) -> list[str | float]:
+    ours, theirs = [], {}
+    for contender, methods in _contenders(setting.law).items():
+        mine = [(unit.method, s) for unit, s in scores.items() if unit.contender == contender]
+        each = [[score for method, score in mine if method == index] for index in range(len(methods))]
+        if contender == "Adaptive":
+            ours = each[0]
+        else:
+            theirs[contender] = min(float(np.median([score.distance for score in own])) for own in each)
     distance, mean, covariance, outside, seconds = np.median(
         [(s.distance, s.mean, s.covariance, s.outside, s.seconds) for s in ours], axis=0
     )
-    theirs = {key: setting.best(methods, runs) for key, methods in _contenders(setting.law).items()}
-    noisy = np.median([setting.noisy_moments(run) for run in range(max(runs, 5))], axis=0)
+    noisy = np.median([setting.noisy_moments(run) for run in range(max(len(ours), 5))], axis=0)
     return [
         name, setting.epsilon, distance, *theirs.values(), distance / min(theirs.values()),
         max(s.distance for s in ours) / distance, mean / noisy[0], covariance / noisy[1], outside, round(seconds, 1),
@@ -256,21 +308,31 @@ def main(
     epsilon: Annotated[list[float] | None, typer.Option(help="ε; 0.1 and 1 if not given.")] = None,
     rows: Annotated[int | None, typer.Option(help="Fewer rows, for a quick look.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Releases of each method, of which medians are taken.")] = 5,
-    skip: Annotated[int, typer.Option(min=0, help="Shapes to leave out at the beginning.")] = 0,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Print the distance of each release to the private mean embedding, and how good its moments are."""
-    lines: list[list[str | float]] = []
-    for name, shape in list(SHAPES.items())[skip:]:
-        if word not in name:
-            continue
-        private = shape.rows(np.random.default_rng(0), min(shape.count, rows or shape.count))
-        truth = OfRows(shape.kernel, private)
-        for value in epsilon or (0.1, 1.0):
-            lines.append(_line(name, Setting(shape, truth, value), runs))
-            print(*(f"{cell:.4g}" if isinstance(cell, float) else cell for cell in lines[-1]), flush=True)
+    names = [name for name in SHAPES if word in name]
+    energies = dict(zip(names, machine.in_processes(_energy, [(name, rows) for name in names], jobs), strict=True))
+    units = _units(energies, rows, epsilon or [0.1, 1.0], runs)
+    scores: dict[Unit, Score] = {}
+    for unit, score in zip(units, machine.in_processes(_score, units, jobs), strict=True):
+        scores[unit] = score
+        print(unit.shape, f"{unit.epsilon:g}", unit.contender, unit.method, unit.run, score, flush=True)
+    lines = []
+    for name, energy in energies.items():
+        for value in epsilon or [0.1, 1.0]:
+            own = {unit: score for unit, score in scores.items() if (unit.shape, unit.epsilon) == (name, value)}
+            lines.append(_line(Setting(SHAPES[name], _truth(name, rows, energy), value), name, own))
+    checks = _checks(np.array([line[6:11] for line in lines], dtype=np.float64))
     print(table(f"RKHS distance to the private embedding; medians of {runs} runs", HEADER, lines))
-    for check in _checks(np.array([line[6:11] for line in lines], dtype=np.float64)):
-        print(check)
+    print(*checks, sep="\n")
+    if write:
+        words = f"""`make bench-shapes` ({machine.described()}): N = {ROWS:,}, δ = {DELTA:g}, medians of {runs}
+            releases. RKHS distance to the private embedding; ours over that of the best contender; ours in the worst
+            run over its median; errors of mean and covariance over those of noisy sums; weight outside a declared box;
+            CPU seconds."""
+        write_part(VECTORS, "Eighteen shapes", words, markdown(HEADER, lines), bullets(checks))
 
 
 def _checks(numbers: Floats) -> list[Check]:
