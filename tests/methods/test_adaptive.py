@@ -1,5 +1,7 @@
 """Adaptive: two charged stages, of which the second looks where the first found mass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -293,6 +295,24 @@ def test_what_was_not_measured_by_it_is_refused() -> None:
     measured = method.measure(PrivateArray(_rows(100)), _context())
     with pytest.raises(ke.errors.ParameterError, match="can only fit what Adaptive has measured"):
         SMALL.fit(measured, _context().seed)
+
+
+def test_gaussians_are_not_fitted_where_rows_are_published() -> None:
+    measured = SMALL.measure(PrivateArray(_rows(100)), _context())
+    with pytest.raises(ke.errors.ParameterError, match="with points of the same kind"):
+        Adaptive(points=ke.fit.PublishedRows(10)).fit(measured, _context().seed)
+
+
+def test_points_stay_within_a_declared_box() -> None:
+    """Rows at the edge of the box: half of a Gaussian around them would lie outside."""
+    box = ke.fit.UniformPoints(low=(-8.0, -8.0), high=(0.5, 0.5))
+    rows = np.clip(_rows(400), None, 0.5)
+    context = _context()
+    method = replace(SMALL, points=box)
+    made = method.fit(method.measure(PrivateArray(rows), context), context.seed).synthetic
+    assert made.points.max() <= 0.5
+    np.testing.assert_array_equal(box.within(np.array([[9.0, -1.0]])), [[0.5, -1.0]])
+    np.testing.assert_array_equal(PRIOR.within(np.array([[9e9, -1.0]])), [[9e9, -1.0]])
 
 
 def test_less_budget_gives_stage_one_a_larger_share() -> None:

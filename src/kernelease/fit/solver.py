@@ -111,6 +111,10 @@ class PointSource(Kind, ABC):
     def dimension(self) -> int:
         """d: number of columns."""
 
+    def within(self, points: Rows) -> Rows:
+        """The nearest points to these that rows can be at, where the source says so: (m, d)."""
+        return points
+
     @property
     def published(self) -> int:
         """How many rows of the private table these are, if any: they then have no guarantee."""
@@ -169,6 +173,10 @@ class UniformPoints(PointSource):
     def draw(self, count: int, generator: np.random.Generator) -> Rows:
         """Independent draws."""
         return generator.uniform(self.low, self.high, size=(count, self.dimension))
+
+    def within(self, points: Rows) -> Rows:
+        """Cut to the box."""
+        return np.clip(points, self.low, self.high)
 
 
 @final

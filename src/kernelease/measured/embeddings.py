@@ -182,15 +182,16 @@ class Gaussians(Kind):
         dimension = self.centres.shape[1]
         parts = []
         for centre, width, number in zip(self.centres, self.widths, numbers, strict=True):
-            sequence = scipy.stats.qmc.Sobol(dimension, rng=generator)
-            even = sequence.random_base2(math.ceil(math.log2(number)))[:number]
-            parts.append(centre + width * _standardised(ndtri(np.clip(even, _TAIL, 1.0 - _TAIL))))
+            parts.append(centre + width * even_points(int(number), dimension, generator))
         return np.concatenate(parts), np.repeat(shares / numbers, numbers)
 
 
-def _standardised(points: Floats) -> Floats:
-    """Points of mean 0 and covariance I near these, if there are more than twice as many as columns: (m, d)."""
-    if len(points) <= 2 * points.shape[1]:
+def even_points(count: int, dimension: int, generator: np.random.Generator) -> Floats:
+    """Standard normal points, more even than random ones; of mean 0 and covariance I, if enough for that: (m, d)."""
+    sequence = scipy.stats.qmc.Sobol(dimension, rng=generator)
+    even = sequence.random_base2(math.ceil(math.log2(count)))[:count]
+    points: Floats = ndtri(np.clip(even, _TAIL, 1.0 - _TAIL))
+    if count <= 2 * dimension:
         return points
     centred = points - points.mean(axis=0)
     lower = np.linalg.cholesky(centred.T @ centred / len(points))

@@ -13,6 +13,7 @@ from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
 from kernelease.fit.gaussians.averages import Averages
+from kernelease.fit.gaussians.ellipsoids import shaped
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import (
     SIGNIFICANCE,
@@ -465,6 +466,8 @@ class Adaptive(Method):
     def _tilted(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
         """Points and their weights: near the Gaussians' law, near published rows, or near equal weights."""
         noisy, candidates = measured.embedding, measured.candidates
+        if not isinstance(self.points, PublishedRows):
+            candidates = self.points.within(candidates)
         target = noisy.mean / noisy.sigma
         around = None
         if measured.law is not None:
@@ -501,16 +504,20 @@ class Adaptive(Method):
     ) -> tuple[Rows, Tilted]:
         """Points of the Gaussians' law, with weights near it; the Gaussians' parameters have followed the noise too."""
         kernel = basis.kernel
-        if not isinstance(kernel, ShiftInvariant):
-            raise ParameterError("Adaptive: can only fit what Adaptive has measured.")
-        drawn, own = gaussians.spread(_RELEASED, seed.generator("adaptive: released points"))
-        points = kernel.admit(drawn * kernel.lengthscale)
-        features = basis.evaluate(points) / noisy.sigma
+        if not isinstance(kernel, ShiftInvariant) or isinstance(self.points, PublishedRows):
+            raise ParameterError("Adaptive: can only fit what Adaptive has measured, with points of the same kind.")
+        draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
+        whereabouts = Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0)
         likelihood = subspace_likelihood(noisy, kernel.lengthscale)
-        law = likelihood.target - likelihood.residual(gaussians)
-        base = matched(features, law, own, strength=_MATCHING * len(points))
+        flat = shaped(likelihood, gaussians, whereabouts)
+        law = gaussians if flat is None else flat
+        drawn, own = law.spread(_RELEASED, seed.generator("adaptive: released points"))
+        points = kernel.admit(self.points.within(drawn * kernel.lengthscale))
+        features = basis.evaluate(points) / noisy.sigma
+        mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
+        base = matched(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
-        followed = float(gaussians.parameters)
+        followed = float(law.parameters)
         return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
 
     def _one_stage(self, rows: PrivateRows, public: Rows, context: Context, reason: str) -> NoisyEmbeddings:

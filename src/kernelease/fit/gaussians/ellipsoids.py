@@ -1,0 +1,185 @@
+"""Gaussians of any shape in the place of many round ones: where rows lie along lines, planes or ellipsoids.
+
+Round Gaussians tile a flat one, each with d + 2 parameters of its own. Merged two by two, and fitted again with whole
+covariances, they may explain as much with fewer. All of it is in units of the kernel's lengthscales, and whitened.
+"""
+
+from dataclasses import dataclass
+from typing import final
+
+import numpy as np
+import scipy
+
+from kernelease.arrays import Floats
+from kernelease.fit.gaussians.likelihood import SubspaceLikelihood
+from kernelease.fit.gaussians.sliding_frank_wolfe import Whereabouts
+from kernelease.measured.embeddings import Gaussians, even_points
+
+_FIRST, _MORE = 12, 40  # evaluations of a fit, before and after it looks promising. limit: of time
+_HOPELESS = 2.0  # times the misfit of round ones, after the first evaluations: not worth the others. limit: of time
+_DEAREST = 2  # times as many parameters as round ones have, at most. limit: of time
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ellipsoids:
+    """Σ w_k·N(z_k, L_k·L_kᵀ): weights w (K,), centres z (K, d), lower triangles L (K, d, d)."""
+
+    weights: Floats
+    centres: Floats
+    factors: Floats
+
+    def __len__(self) -> int:
+        return len(self.weights)
+
+    @property
+    def parameters(self) -> int:
+        """A weight, d coordinates and d(d + 1)/2 numbers of the covariance each."""
+        return len(self) * _parameters(self.centres.shape[1])
+
+    def features(self, likelihood: SubspaceLikelihood) -> Floats:
+        """What the likelihood sees of all of them: (F,)."""
+        return np.asarray(likelihood.basis @ (self.weights @ self._blurred(likelihood.points)[0]), dtype=np.float64)
+
+    def spread(self, count: int, generator: np.random.Generator) -> tuple[Floats, Floats]:
+        """Points of the mixture, about `count` in numbers ∝ weight, and their weights: (m, d), (m,)."""
+        numbers = np.maximum(1, np.rint(self.weights * count)).astype(np.int64)
+        dimension = self.centres.shape[1]
+        points = [
+            centre + even_points(int(number), dimension, generator) @ factor.T
+            for centre, factor, number in zip(self.centres, self.factors, numbers, strict=True)
+        ]
+        return np.concatenate(points), np.repeat(self.weights / numbers, numbers)
+
+    def _blurred(self, points: Floats) -> tuple[Floats, Floats, Floats]:
+        """E k(z, c + L·ξ) = √det V⁻¹·exp(−gᵀV⁻¹g/2), V⁻¹g and V⁻¹, with V = I + L·Lᵀ and g = z − c, for points z.
+
+        (F, d) → (K, F), (K, F, d), (K, d, d).
+        """
+        blurred = np.eye(points.shape[1]) + self.factors @ np.swapaxes(self.factors, 1, 2)
+        inverses = np.asarray(np.linalg.inv(blurred), dtype=np.float64)
+        gaps = points - self.centres[:, None]
+        pulls: Floats = gaps @ inverses
+        heights = np.sqrt(np.linalg.det(inverses))[:, None] * np.exp(-0.5 * (gaps * pulls).sum(axis=2))
+        return heights, pulls, inverses
+
+    def slopes(self, likelihood: SubspaceLikelihood) -> Floats:
+        """Derivatives of `features` by logits, centres and lower triangles: (p, F)."""
+        heights, pulls, inverses = self._blurred(likelihood.points)
+        weighted = self.weights[:, None] * heights
+        turned = pulls[:, :, :, None] * (pulls @ self.factors)[:, :, None, :] - (inverses @ self.factors)[:, None]
+        rows, columns = np.tril_indices(self.centres.shape[1])
+        by_factor = np.moveaxis(weighted[:, :, None] * turned[:, :, rows, columns], 2, 1)
+        by_centre = np.moveaxis(weighted[:, :, None] * pulls, 2, 1)
+        by_logit = weighted - np.outer(self.weights, weighted.sum(axis=0))
+        count = len(likelihood.points)
+        moves = np.concatenate([by_logit, by_centre.reshape(-1, count), by_factor.reshape(-1, count)])
+        return np.asarray(moves @ likelihood.basis.T, dtype=np.float64)
+
+
+def _parameters(dimension: int) -> int:
+    return 1 + dimension + dimension * (dimension + 1) // 2
+
+
+def shaped(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Whereabouts) -> Ellipsoids | None:
+    """The number of ellipsoids, by halves, that explain most with fewest parameters; None where round ones do better.
+
+    Each parameter follows the noise, so that it has to lower χ² by 2, as everywhere.
+    """
+    residual = likelihood.residual(gaussians)
+    misfit = float(residual @ residual)
+    best, least = None, misfit + 2.0 * gaussians.parameters
+    most = _DEAREST * gaussians.parameters // _parameters(gaussians.centres.shape[1])
+    count = 2 ** int(np.log2(max(1, min(most, len(gaussians)))))
+    while count >= 1 and most >= 1:
+        fitted, left = _fitted(likelihood, merged(gaussians, count), whereabouts, _HOPELESS * least)
+        if left > _HOPELESS * least:
+            break
+        if left + 2.0 * fitted.parameters < least:
+            best, least = fitted, left + 2.0 * fitted.parameters
+        count //= 2
+    return best
+
+
+def merged(gaussians: Gaussians, count: int) -> Ellipsoids:
+    """So many in the place of round ones, with the same mean and covariance as these.
+
+    Those two are merged, again and again, that differ least: w·log det of the covariance of both together, less the
+    same of each alone (Runnalls 2007).
+    """
+    parts = [
+        _Part(weight, centre, width**2 * np.eye(len(centre)))
+        for weight, centre, width in zip(gaussians.weights, gaussians.centres, gaussians.widths, strict=True)
+    ]
+    while len(parts) > count:
+        pairs = [(one, other) for place, one in enumerate(parts) for other in parts[:place]]
+        one, other = min(pairs, key=lambda pair: pair[0].with_(pair[1]).size - pair[0].size - pair[1].size)
+        parts = [part for part in parts if part is not one and part is not other] + [one.with_(other)]
+    return Ellipsoids(
+        weights=np.array([part.weight for part in parts]),
+        centres=np.array([part.centre for part in parts]),
+        factors=np.linalg.cholesky(np.array([part.covariance for part in parts])),
+    )
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """One Gaussian, while they are merged."""
+
+    weight: float
+    centre: Floats
+    covariance: Floats
+
+    @property
+    def size(self) -> float:
+        """w·log det of the covariance."""
+        return self.weight * float(np.linalg.slogdet(self.covariance)[1])
+
+    def with_(self, other: "_Part") -> "_Part":
+        """One with the mean and the covariance of both."""
+        whole = self.weight + other.weight
+        share, gap = self.weight / whole, self.centre - other.centre
+        within = share * self.covariance + (1.0 - share) * other.covariance
+        return _Part(whole, other.centre + share * gap, within + share * (1.0 - share) * np.outer(gap, gap))
+
+
+def _fitted(
+    likelihood: SubspaceLikelihood, start: Ellipsoids, whereabouts: Whereabouts, hopeless: float
+) -> tuple[Ellipsoids, float]:
+    """The nearest local optimum of the misfit, and that misfit. Where it stays `hopeless`, the search ends early.
+
+    Centres and axes are expected within the public law's spread, so that none drifts where nothing sees it.
+    """
+    count, dimension = start.centres.shape
+    below = np.tril_indices(dimension)
+    spread = np.broadcast_to(whereabouts.spread, (dimension,))
+    pull = np.concatenate([np.zeros(count), np.tile(1.0 / spread, count), np.tile(1.0 / spread[below[0]], count)])
+    middle = np.concatenate([np.zeros(count), np.tile(whereabouts.middle, count), np.zeros(count * len(below[0]))])
+
+    def law(numbers: Floats) -> Ellipsoids:
+        logits, centres, triangles = np.split(numbers, [count, count + count * dimension])
+        masses = np.exp(logits - logits.max())
+        factors = np.zeros((count, dimension, dimension))
+        factors[:, below[0], below[1]] = triangles.reshape(count, -1)
+        return Ellipsoids(weights=masses / masses.sum(), centres=centres.reshape(count, dimension), factors=factors)
+
+    def misfit(numbers: Floats) -> Floats:
+        return np.concatenate([law(numbers).features(likelihood) - likelihood.target, pull * (numbers - middle)])
+
+    def slopes(numbers: Floats) -> Floats:
+        return np.vstack([law(numbers).slopes(likelihood).T, np.diag(pull)])
+
+    numbers = np.concatenate(
+        [np.log(start.weights), start.centres.ravel(), start.factors[:, below[0], below[1]].ravel()]
+    )
+
+    def search(begin: Floats, evaluations: int) -> scipy.optimize.OptimizeResult:
+        return scipy.optimize.least_squares(
+            misfit, begin, jac=slopes, x_scale="jac", max_nfev=evaluations, ftol=1e-4, xtol=1e-6
+        )
+
+    found = search(numbers, _FIRST)
+    if found.status == 0 and 2.0 * found.cost <= hopeless:  # not at an end yet
+        found = search(found.x, _MORE)
+    return law(found.x), 2.0 * float(found.cost)
