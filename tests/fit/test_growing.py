@@ -7,7 +7,14 @@ import kernelease as ke
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, SubspaceLikelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import ANYWHERE, Growing, LevenbergMarquardt, Whereabouts, splits
+from kernelease.fit.gaussians.sliding_frank_wolfe import (
+    ANYWHERE,
+    Growing,
+    LevenbergMarquardt,
+    Whereabouts,
+    removal_costs,
+    splits,
+)
 from kernelease.measured.embeddings import Gaussians
 from kernelease.seeds import PublicSeed
 
@@ -153,3 +160,27 @@ def test_public_points_that_are_all_one_still_let_centres_move() -> None:
     optimiser = LevenbergMarquardt(lengthscale=1.0, widest=4.0, likeness=0.7, whereabouts=single)
     fitted = optimiser.fit(likelihood, TRUTH).gaussians
     assert np.abs(fitted.centres - TRUTH.centres).max() < 0.05
+
+
+def test_growth_that_is_stuck_begins_anew_from_many_places() -> None:
+    """One wide Gaussian over three: growing could stop there, pruning the places' hull ends at all three."""
+    likelihood = _joint(1e-3)
+    stuck = OPTIMISER.fit(likelihood, Gaussians(centres=np.zeros((1, 2)), widths=np.array([3.0]), weights=np.ones(1)))
+    growing = Growing(optimiser=OPTIMISER)
+    anew = growing.begin_anew(likelihood, PLACES, stuck)
+    assert anew.misfit < stuck.misfit
+    assert _error(likelihood, anew.gaussians) < 60.0
+    assert growing.begin_anew(likelihood, PLACES, anew).misfit <= anew.misfit
+    assert Growing(optimiser=OPTIMISER, parameters=4).begin_anew(likelihood, PLACES, stuck) is stuck
+
+
+def test_what_is_removed_first_costs_least() -> None:
+    """A double of a Gaussian costs next to nothing, whatever it weighs; one that stands alone costs more."""
+    likelihood = _joint(1e-3)
+    doubled = Gaussians(
+        centres=np.vstack([TRUTH.centres, TRUTH.centres[:1] + 0.01]),
+        widths=np.append(TRUTH.widths, TRUTH.widths[0]),
+        weights=np.array([0.25, 0.3, 0.2, 0.25]),
+    )
+    costs = removal_costs(likelihood, doubled)
+    assert np.maximum(costs[0], costs[3]) < 0.01 * np.minimum(costs[1], costs[2])

@@ -295,7 +295,7 @@ class Explorer:
         solver = SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths)
         return solver.gaussians(waves, self._draw, self.generator)
 
-    def grown(self, likelihood: Likelihood, places: Floats, start: Gaussians) -> Gaussians:
+    def grown(self, likelihood: JointLikelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
         optimiser = LevenbergMarquardt(
             lengthscale=1.0,
@@ -304,7 +304,11 @@ class Explorer:
             steps=25,
             whereabouts=self.whereabouts,
         )
-        return Growing(optimiser=optimiser, search=self.stages.search).grow(likelihood, places, start).gaussians
+        growing = Growing(optimiser=optimiser, search=self.stages.search)
+        grown = growing.grow(likelihood, places, start)
+        if self.stages.cells <= CELLS_FILLED:  # so that places say enough of where mass is
+            grown = growing.begin_anew(likelihood, places, grown)
+        return grown.gaussians
 
     def cloud(self, likelihood: Likelihood, gaussians: Gaussians, *, first: bool) -> Floats:
         """Points around the Gaussians, at weak peaks that may be something, and first from the public law: (m, d).
@@ -561,16 +565,16 @@ class Adaptive(Method):
         )
         places = cloud
         if stages.gaussians:
-            seen = explorer.joint(coarse, fine)
-            gaussians = explorer.grown(seen, cloud, Gaussians.none(stages.dimension))
+            seen = both = explorer.joint(coarse, fine)
+            gaussians = explorer.grown(both, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
             basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
             fine = rows.embedding(basis, threads=context.threads).resume(
                 fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
             )
-            seen = explorer.joint(coarse, fine)
-            gaussians = explorer.grown(seen, cloud, gaussians)
+            seen = both = explorer.joint(coarse, fine)
+            gaussians = explorer.grown(both, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(
             stages=(coarse, fine),

@@ -16,7 +16,7 @@ from kernelease.arrays import Floats, check_integer, check_number, finite_number
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
-from kernelease.fit.gaussians.likelihood import FourierLikelihood, Likelihood
+from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood
 from kernelease.fit.solver import Outcome, PointSolver, PointSource, Solution, SyntheticSet
 from kernelease.fit.weights import nearest_in_hull
 from kernelease.measured.embeddings import Gaussians, NoisyEmbedding
@@ -381,7 +381,7 @@ _FIRST_WIDTH = 0.3
 _PROMISING = 12.0  # χ² that a place must promise to be tried. convention: none near is worse
 _TRIED = 3  # places at each step. convention: none near is worse
 _CLEAR = 5.0  # times its penalty: no need to try another place. convention: none near is worse
-_REMOVED = 5  # lightest Gaussians whose removal is tried. convention: none near is worse
+_REMOVED = 5  # Gaussians whose removal is tried, the cheapest. convention: none near is worse
 # Of a direction, so much counts even if moving the others does it too. convention: none near is worse
 _HIDDEN = 0.02
 _SHORT = 12  # steps of the optimiser after a removal. convention: none near is worse
@@ -415,6 +415,24 @@ class Growing:
                 break
             grown = better
         return self._pruned(likelihood, grown)
+
+    def begin_anew(self, likelihood: JointLikelihood, places: Floats, grown: FittedGaussians) -> FittedGaussians:
+        """These Gaussians, or those that many places are pruned to where they explain more: growing may get stuck.
+
+        The places are those with weight in the nearest point of their hull, near ones as one, and pruned as the last
+        embedding sees them, which is quicker. Both are judged by all of the embeddings.
+        """
+        last = likelihood.parts[-1]
+        width = _FIRST_WIDTH * self.optimiser.lengthscale
+        even = np.full(len(places), 1.0 / len(places))
+        hull = reweighted(last, Gaussians(centres=places, widths=np.full(len(places), width), weights=even))
+        start = _clustered(hull, _APART * self.optimiser.lengthscale)
+        if start.parameters > self.parameters:
+            return grown
+        pruned = self._pruned(last, self.optimiser.fit(last, start)).gaussians
+        other = self.optimiser.fit(likelihood, pruned)
+        more = other.gaussians.parameters - grown.gaussians.parameters
+        return other if grown.misfit - other.misfit > 2.0 * more else grown
 
     def _penalty(self, gaussians: Gaussians) -> float:
         return 2.0 * (int(gaussians.centres.shape[1]) + 2)
@@ -461,7 +479,7 @@ class Growing:
         """Without the Gaussians whose parameters cost more than they explain."""
         quick = replace(self.optimiser, steps=_SHORT)
         while len(grown.gaussians) > 1:
-            for index in np.argsort(grown.gaussians.weights)[:_REMOVED]:
+            for index in np.argsort(removal_costs(likelihood, grown.gaussians))[:_REMOVED]:
                 weights = grown.gaussians.weights.copy()
                 weights[index] = 0.0
                 fewer = quick.fit(likelihood, grown.gaussians.weighted(weights))
@@ -471,6 +489,37 @@ class Growing:
             else:
                 break
         return grown
+
+
+def removal_costs(likelihood: Likelihood, gaussians: Gaussians) -> Floats:
+    """About how much χ² rises without each Gaussian, all others adjusting: (K,).
+
+    Near an optimum it is w²/[H⁻¹]_kk for a weight w and the matrix H of all derivatives' products (Wald's test).
+    """
+    count = len(gaussians)
+    products, _ = likelihood.linearised(gaussians.centres, gaussians.widths, np.zeros(len(likelihood.target)))
+    scales = np.concatenate([np.ones(count), np.tile(gaussians.weights, gaussians.centres.shape[1] + 1)])
+    products *= np.outer(scales, scales)
+    products[:count, :count] += products[:count, :count].max()  # the sum of weights is known
+    products[np.diag_indices_from(products)] *= 1.0 + 1e-6
+    return np.asarray(gaussians.weights**2 / np.diagonal(np.linalg.inv(products))[:count], dtype=np.float64)
+
+
+def _clustered(gaussians: Gaussians, apart: float) -> Gaussians:
+    """One in the place of all that are within a distance of a heavier one, with their weight and mean."""
+    heads: list[int] = []
+    members = np.empty(len(gaussians), dtype=np.int64)
+    for index in np.argsort(-gaussians.weights, kind="stable"):
+        gaps = np.linalg.norm(gaussians.centres[heads] - gaussians.centres[index], axis=1)
+        if len(heads) == 0 or gaps.min() > apart:
+            members[index] = len(heads)
+            heads.append(int(index))
+        else:
+            members[index] = np.argmin(gaps)
+    weights, centres = np.zeros(len(heads)), np.zeros((len(heads), gaussians.centres.shape[1]))
+    np.add.at(weights, members, gaussians.weights)
+    np.add.at(centres, members, gaussians.weights[:, None] * gaussians.centres)
+    return Gaussians(centres=centres / weights[:, None], widths=gaussians.widths[heads], weights=weights)
 
 
 def splits(likelihood: Likelihood, gaussians: Gaussians) -> tuple[Floats, Floats]:
