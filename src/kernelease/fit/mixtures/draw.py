@@ -4,7 +4,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias, final
 
 import numpy as np
@@ -123,15 +123,11 @@ def _sweep(
     parts, before = [each.beside(group) for each in tables], rows[list(group)]
     excess, own = _Excess.joined(parts), before.copy()
     ahead = np.float32(_TAKEN * partners.batch) * np.concatenate([each.drift(group) for each in tables])
-    starts = np.cumsum([0, *(part.excess.size for part in parts)])
+    judge, starts = _Judge.of(excess, ahead), np.cumsum([0, *(part.excess.size for part in parts)])
     for first, second in partners.parts():
-        here, there = (
-            np.hstack([start + each.at(group, some) for start, each in zip(starts, tables, strict=False)])
-            for some in (first, second)
-        )
-        apart = np.hstack([each.steps(group, own[:, second]) - each.steps(group, own[:, first]) for each in tables])
+        changes = _Changes.of(tables, starts, group, (first, second), own)
         harm = np.zeros(len(first)) if generator is None else -2.0 * np.log1p(-generator.random(len(first)))
-        keep = excess.swap(_Changes.of(here, there, apart), partners.batch, ahead, harm.astype(np.float32))
+        keep = judge.swap(changes, partners.batch, harm.astype(np.float32))
         left, right = first[keep], second[keep]
         own[:, left], own[:, right] = own[:, right], own[:, left]
     rows[list(group)] = own
@@ -170,21 +166,23 @@ class _Partners:
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Changes:
-    """Which counts fall and rise if each of some swaps is made: flat places, (swaps, 2 · tables) each."""
+    """Which counts fall and rise, of either row, if each of some swaps is made: flat places, (2, tables, swaps)."""
 
     fall: Integers
     rise: Integers
-    differ: Single  # (swaps, tables): 0 where rise and fall cancel, and nothing changes, else 1
+    differ: Single  # (tables, swaps): 0 where rise and fall cancel, and nothing changes, else 1
 
     @classmethod
-    def of(cls, here: Integers, there: Integers, apart: Integers) -> "_Changes":
-        """Of rows that are at these places, and swap values whose places are so far apart: (swaps, tables) each."""
-        moved = here + apart
-        return cls(
-            fall=np.hstack([here, there]),
-            rise=np.hstack([moved, there - apart]),
-            differ=((apart != 0) & (moved != there)).astype(np.float32),
-        )
+    def of(
+        cls, tables: "list[_Pairs | _Sets]", starts: Integers, group: Group, rows: Sequence[Integers], own: Integers
+    ) -> "_Changes":
+        """Of pairs of rows, whose values of the group are in `own`, (group, n); each table begins at its start."""
+        ends = np.cumsum([0, *(each.count(group) for each in tables)])
+        fall, rise = (np.empty((2, int(ends[-1]), len(rows[0])), dtype=np.int64) for _ in range(2))
+        for each, start, begin, end in zip(tables, starts, ends, ends[1:], strict=False):
+            each.find(group, rows, own, start, fall[:, begin:end], rise[:, begin:end])
+        differ = (fall[0] != rise[0]) & (rise[0] != fall[1])
+        return cls(fall=fall, rise=rise, differ=differ.astype(np.float32))
 
 
 @final
@@ -208,31 +206,38 @@ class _Excess:
             weight=np.concatenate([part.weight.ravel() for part in parts]),
         )
 
-    def swap(self, changes: _Changes, batch: int, ahead: Single, harm: Single) -> NDArray[np.bool_]:
-        """Which swaps lower Σ weight · excess², judged batch after batch; counts move, in place: (swaps,).
 
-        Those are made, too, that raise it by less than `harm`, (swaps,). `ahead` is by how much others of the batch
-        are likely to raise each count.
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Judge:
+    """Which swaps lower Σ weight · excess². A count that moves by ±1 changes its square by 1 ± 2 · excess."""
 
-        A count that moves by ±1 changes its square by 1 ± 2 · excess. Where nothing changes, rise and fall cancel.
-        """
-        twice = 2 * self.weight
-        slope = twice * (self.excess + ahead)
-        falls, rises = self.weight - slope, self.weight + slope
-        keep = np.empty(len(changes.fall), dtype=np.bool_)
+    excess: Single  # flat, of all tables
+    twice: Single  # its weight, twice
+    falls: Single  # by how much a count that falls by one changes the sum
+    rises: Single
+
+    @classmethod
+    def of(cls, excess: _Excess, ahead: Single) -> "_Judge":
+        """`ahead` is by how much others that are judged together are likely to raise each count."""
+        twice = 2 * excess.weight
+        slope = twice * (excess.excess + ahead)
+        return cls(excess=excess.excess, twice=twice, falls=excess.weight - slope, rises=excess.weight + slope)
+
+    def swap(self, changes: _Changes, batch: int, harm: Single) -> NDArray[np.bool_]:
+        """Which swaps lower the sum, or raise it by less than `harm`, batch after batch; counts move: (swaps,)."""
+        keep = np.empty(len(harm), dtype=np.bool_)
         for start in range(0, len(keep), batch):
             now = slice(start, start + batch)
-            fall, rise, differ = changes.fall[now], changes.rise[now], changes.differ[now]
-            moved = falls.take(fall)
-            moved += rises.take(rise)
-            keep[now] = np.einsum("skt,st->s", moved.reshape(len(fall), 2, -1), differ) < harm[now]
-            if now.stop < len(keep):
-                for made, sign in ((fall[keep[now]].ravel(), 1), (rise[keep[now]].ravel(), -1)):
-                    shift = sign * twice.take(made)
-                    np.add.at(falls, made, shift)
-                    np.subtract.at(rises, made, shift)
-        for places, change in ((changes.fall, -1.0), (changes.rise, 1.0)):
-            np.add.at(self.excess, places[keep].ravel(), np.float32(change))
+            fall, rise = changes.fall[..., now], changes.rise[..., now]
+            moved = self.falls.take(fall)
+            moved += self.rises.take(rise)
+            keep[now] = np.einsum("itk,tk->k", moved, changes.differ[:, now]) < harm[now]
+            for places, sign in ((fall[..., keep[now]].ravel(), 1), (rise[..., keep[now]].ravel(), -1)):
+                shift = sign * self.twice.take(places)
+                np.add.at(self.falls, places, shift)
+                np.subtract.at(self.rises, places, shift)
+                np.subtract.at(self.excess, places, np.float32(sign))
         return keep
 
 
@@ -243,7 +248,7 @@ class _Pairs:
 
     cells: tuple[Integers, ...]  # of each column: the cell of each atom
     places: tuple[slice, ...]  # of each column: its cells among all
-    table: Integers  # (n, columns): the cells of each row
+    table: Integers  # (n, columns): the cells of each row, in few bytes: rows are looked up in random order
     excess: _Excess
     expected: Single  # (C, C)
     drifts: Single  # (C, C): by how much a swap of a column's values, one of its cells each, is likely to raise counts
@@ -255,7 +260,7 @@ class _Pairs:
         q = np.concatenate([mixture.grouped(i, own) for i, own in enumerate(cells)], axis=1).astype(np.float32)
         weights = mixture.weights.astype(np.float32)
         expected = rows.shape[1] * ((q * weights[:, None]).T @ q)
-        table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1).astype(np.int64)
+        table = np.stack([starts[i] + cells[i][column] for i, column in enumerate(rows)], axis=1)
         places = tuple(slice(int(start), int(end)) for start, end in zip(starts, ends, strict=True))
         for pair in mixture.unheld_pairs:
             own = [cells[column] for column in pair.columns]
@@ -269,6 +274,7 @@ class _Pairs:
                 expected[one, other] = apart.expected(expected[one, other].astype(np.float64), cells)
                 expected[other, one] = expected[one, other].T
         excess = _Excess.of(_pair_counts(table, places), expected)
+        table = table.astype(np.min_scalar_type(int(ends[-1])))
         drifts = _drifts(expected / rows.shape[1], weights @ q, places) if anywhere else np.zeros_like(expected)
         return cls(cells=tuple(cells), places=places, table=table, excess=excess, drifts=drifts, expected=expected)
 
@@ -285,45 +291,46 @@ class _Pairs:
         return [group for group in groups if len(group) > 1]
 
     def beside(self, group: Group) -> _Excess:
-        """The tables of each column of a group beside all columns, flat; those of the group weigh nothing."""
-        inside = np.isin(np.arange(len(self.expected)), np.concatenate([np.r_[self.places[c]] for c in group]))
-        excess, weight = (
-            np.concatenate([whole[:, self.places[column]].ravel() for column in group])
-            for whole in (self.excess.excess, np.where(inside[:, None], np.float32(0.0), self.excess.weight))
-        )
-        return _Excess(excess=excess, weight=weight)
+        """The tables of all columns beside a group's, whose cells stand next to each other: (C, cells)."""
+        own = self._own(group)
+        return _Excess(excess=self.excess.excess[:, own], weight=self.excess.weight[:, own])
 
     def drift(self, group: Group) -> Single:
         """How much a swap is likely to raise each count: flat."""
-        return np.concatenate([self.drifts[:, self.places[column]].ravel() for column in group])
+        return self.drifts[:, self._own(group)].ravel()
 
-    def at(self, group: Group, rows: Integers) -> Integers:
-        """Where some rows are in these tables: (rows, group · columns outside of it)."""
-        every = self.table.take(rows, axis=0)
-        outside, begin, found = np.delete(every, group, axis=1), 0, []
-        for column in group:
-            place = self.places[column]
-            width = place.stop - place.start
-            found.append(outside * width + (every[:, [column]] + (begin - place.start)))
-            begin += width * len(self.expected)
-        return np.hstack(found)
+    def count(self, group: Group) -> int:
+        """How many tables there are of a column in a group and one outside of it."""
+        return len(group) * (len(self.places) - len(group))
 
-    def steps(self, group: Group, values: Integers) -> Integers:
-        """How far the places of rows with such values, (group, rows), are from those of the first ones: as `at`."""
-        cells = np.stack([self.cells[column][own] for column, own in zip(group, values, strict=True)], axis=1)
-        return np.repeat(cells, len(self.places) - len(group), axis=1)
+    def find(
+        self, group: Group, rows: Sequence[Integers], own: Integers, start: int, fall: Integers, rise: Integers
+    ) -> None:
+        """Write where pairs of rows are in these tables, from `start` on, and would be: (2, tables, rows)."""
+        widths = [self.places[column].stop - self.places[column].start for column in group]
+        grid, begins = (len(group), -1, len(rows[0])), start + np.cumsum([0, *widths[:-1]])
+        outside = [np.delete(self.table.take(some, axis=0).T, group, axis=0) for some in rows]
+        beside = [np.multiply(own, sum(widths), dtype=np.int64) for own in outside]
+        ours = [
+            np.stack([self.cells[c].take(own[i].take(some)) + begins[i] for i, c in enumerate(group)])[:, None]
+            for some in rows
+        ]
+        for row, other in ((0, 1), (1, 0)):
+            np.add(beside[row], ours[row], out=fall[row].reshape(grid))
+            np.add(beside[row], ours[other], out=rise[row].reshape(grid))
 
     def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
         """What became of these tables, and of the columns' values."""
-        ends = np.cumsum(
-            [len(self.expected) * (self.places[column].stop - self.places[column].start) for column in group]
-        )
-        for column, part, old, new in zip(group, np.split(excess, ends[:-1]), before, after, strict=True):
-            beside = part.reshape(len(self.expected), -1)
-            for other in set(range(len(self.places))) - set(group):
-                place, there = self.places[column], self.places[other]
-                self.excess.excess[there, place], self.excess.excess[place, there] = beside[there], beside[there].T
-            self.table[:, column] += self.cells[column][new] - self.cells[column][old]
+        own, beside = self._own(group), excess.reshape(len(self.expected), -1)
+        outside = np.setdiff1d(np.arange(len(self.expected)), own)
+        self.excess.excess[np.ix_(outside, own)] = beside[outside]
+        self.excess.excess[np.ix_(own, outside)] = beside[outside].T
+        for column, new in zip(group, after, strict=True):
+            self.table[:, column] = self.cells[column][new] + self.places[column].start
+
+    def _own(self, group: Group) -> Integers:
+        """The cells of a group's columns among all."""
+        return np.concatenate([np.r_[self.places[column]] for column in group])
 
 
 @final
@@ -343,6 +350,7 @@ class _Sets:
     parts: tuple[_Part, ...]  # of each column
     at_all: Integers  # (n, sets): where each row is
     excess: _Excess
+    known: dict[Group, tuple[Integers, list[Integers]]] = field(default_factory=dict)  # sets that groups are in
 
     @classmethod
     def of(cls, rows: Integers, mixture: "Mixture") -> "_Sets":
@@ -359,7 +367,7 @@ class _Sets:
         counts = np.bincount(np.concatenate(at), minlength=begin).astype(np.float32)
         return cls(
             parts=tuple(_part(own, mixture.columns[column].shape[1]) for column, own in enumerate(parts)),
-            at_all=np.stack(at, axis=1),
+            at_all=np.stack(at, axis=1).astype(np.min_scalar_type(begin)),
             excess=_Excess.of(counts, np.concatenate(expected).astype(np.float32)),
         )
 
@@ -371,28 +379,43 @@ class _Sets:
         """No drift is known."""
         return np.zeros_like(self.excess.excess)
 
-    def at(self, group: Group, rows: Integers) -> Integers:
-        """Where some rows are in the tables of the sets that a group's columns are in: (rows, k)."""
-        return self.at_all.take(rows, axis=0).take(self._with(group), axis=1)
+    def count(self, group: Group) -> int:
+        """How many sets some column of the group is in."""
+        return len(self._with(group)[0])
 
-    def steps(self, group: Group, values: Integers) -> Integers:
-        """How far the places of rows with such values, (group, rows), are from those of the first ones: (rows, k)."""
-        sets = self._with(group)
-        steps = np.zeros((values.shape[1], len(sets)), dtype=np.int64)
-        for column, own in zip(group, values, strict=True):
-            steps[:, np.searchsorted(sets, self.parts[column].sets)] += self.parts[column].cells.T[own]
-        return steps
+    def find(
+        self, group: Group, rows: Sequence[Integers], own: Integers, start: int, fall: Integers, rise: Integers
+    ) -> None:
+        """Write where pairs of rows are in these sets' tables, from `start` on, and would be: (2, sets, rows)."""
+        sets, apart = self._with(group)[0], self._apart(group, own.take(rows[0], axis=1), own.take(rows[1], axis=1))
+        for row, sign in ((0, 1), (1, -1)):
+            np.add(self.at_all.take(rows[row], axis=0).T.take(sets, axis=0), start, out=fall[row])
+            np.add(fall[row], sign * apart, out=rise[row])
 
     def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
         """What became of these tables, and of the columns' values."""
         self.excess.excess[:] = excess
         (rows,) = np.nonzero((before != after).any(axis=0))
-        moved = self.steps(group, after[:, rows]) - self.steps(group, before[:, rows])
-        self.at_all[np.ix_(rows, self._with(group))] += moved
+        self.at_all[np.ix_(rows, self._with(group)[0])] += self._apart(group, before[:, rows], after[:, rows]).T.astype(
+            self.at_all.dtype
+        )
 
-    def _with(self, group: Group) -> Integers:
-        """The sets that some column of the group is in."""
-        return np.unique(np.concatenate([self.parts[column].sets for column in group]))
+    def _apart(self, group: Group, before: Integers, after: Integers) -> Integers:
+        """How far rows go in the tables of a group's sets whose values, (group, rows), become others: (sets, rows)."""
+        sets, places = self._with(group)
+        apart = np.zeros((len(sets), before.shape[1]), dtype=np.int64)
+        for column, at, old, new in zip(group, places, before, after, strict=True):
+            cells = self.parts[column].cells
+            apart[at] += cells.take(new, axis=1) - cells.take(old, axis=1)
+        return apart
+
+    def _with(self, group: Group) -> tuple[Integers, list[Integers]]:
+        """The sets that some column of the group is in, and where those of each column are among them."""
+        if group not in self.known:
+            each = [self.parts[column].sets for column in group]
+            sets = np.unique(np.concatenate(each))
+            self.known[group] = sets, [np.searchsorted(sets, own) for own in each]
+        return self.known[group]
 
 
 def _information(counts: Floats | Single) -> float:
