@@ -30,10 +30,12 @@ from kernelease.table.schema import Schema
 from tests.fit.tables import noisy_blocks
 
 
-def _pair(counts: Any, sigma: float, columns: tuple[int, int] = (0, 1)) -> Pair:
+def _pair(
+    counts: Any, sigma: float, columns: tuple[int, int] = (0, 1), groups: tuple[np.ndarray, np.ndarray] | None = None
+) -> Pair:
     table = np.asarray(counts, dtype=np.float64)
-    groups = np.arange(table.shape[0]), np.arange(table.shape[1])
-    return Pair(columns=columns, groups=groups, counts=table, alone=(table.sum(axis=1), table.sum(axis=0)), sigma=sigma)
+    cells = groups or (np.arange(table.shape[0]), np.arange(table.shape[1]))
+    return Pair(columns=columns, groups=cells, counts=table, alone=(table.sum(axis=1), table.sum(axis=0)), sigma=sigma)
 
 
 def _map(values: int, others: int, rows: float, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -123,7 +125,18 @@ def test_long_columns_of_as_many_values_are_looked_at_closer_and_read_off() -> N
 def test_closer_looks_are_bounded_before_anything_is_counted() -> None:
     assert most_closer_numbers((300, 300, 10)) == 90_000
     assert most_closer_numbers((4_000, 4_000)) == 0
-    assert most_closer_numbers((LONG, LONG)) == 0
+    assert most_closer_numbers((36, 44, 2)) == 36 * 44
+
+
+def test_short_columns_that_go_one_to_one_are_looked_at_closer_where_their_map_can_be_seen() -> None:
+    shares = np.sort(np.random.default_rng(2).dirichlet(np.ones(24)))[::-1]
+    merged = np.minimum(np.arange(24), 4)  # four values stand out, and all others are one cell
+    counts = np.zeros((5, 5))
+    np.add.at(counts, (merged, merged), 15_000.0 * shares)
+    assert _pair(counts, 100.0, groups=(merged, merged)).may_be_map()
+    loose = counts + 0.2 * (counts.sum() / 25 - counts)
+    assert not _pair(loose, 100.0, groups=(merged, merged)).may_be_map()
+    assert not _pair(counts, 4_000.0, groups=(merged, merged)).may_be_map()  # no value stands out of that
 
 
 # --------------------

@@ -105,10 +105,11 @@ class Pair:
         """The share of rows off the map that takes each cell to its likeliest; None where it is no map.
 
         Cells whose rows stand out of the noise are looked at: of lighter ones the largest count is one of noise, and
-        seems to be on any map. They must hold most of all rows, and the map most of the rows of each. No value of more
-        rows than may be off it is left out by the map.
+        seems to be on any map; and of those that their own noise made heavy, rows seem to be off it. They must hold
+        most of all rows, and the map most of the rows of each. No value of more rows than may be off it is left out
+        by the map.
         """
-        heavy = self.alone[0] >= HEAVY * self.sigma
+        heavy = self.alone[0] >= HEAVY * max(self.sigma, self.own)
         rows = float(self.alone[0][heavy].sum())
         if not (self.single >= 0).all() or rows < self.rows / 2.0:
             return None
@@ -123,7 +124,8 @@ class Pair:
         seen = self.sigma * math.sqrt(len(there))
         varies = rows * (1.0 - float(self.alone[1].max()) / self.rows)
         off = max(0.0, rows - on)
-        sure = off <= OFF * rows + DOUBT * seen and off + seen <= UNEXPLAINED * varies
+        doubt = DOUBT * math.hypot(self.sigma, self.own) * math.sqrt(len(there))
+        sure = off <= OFF * rows + doubt and off + seen <= UNEXPLAINED * varies
         return off / rows if sure else None
 
     def may_be_one_to_one(self) -> bool:
@@ -136,6 +138,27 @@ class Pair:
         away = self.counts - np.multiply.outer(*self.alone) / self.rows
         beyond = float((away**2).sum()) / self.sigma**2 - away.size
         return beyond > DEPENDENT * math.sqrt(2.0 * away.size)
+
+    def may_be_map(self) -> bool:
+        """Whether values that stand out, in cells of their own, go with one cell of the second column each.
+
+        No more of their rows may be elsewhere than off a map, but for noise, and most of what they vary is told by it.
+        """
+        there = np.flatnonzero((np.bincount(self.groups[0]) == 1) & (self.alone[0] >= HEAVY * self.sigma))
+        counts = self.counts[there]
+        rows, on = float(self.alone[0][there].sum()), float(counts.max(axis=1, initial=0.0).sum())
+        doubt = DOUBT * math.hypot(self.sigma, self.own) * math.sqrt(len(there))
+        varies = rows - float(counts.sum(axis=0).max(initial=0.0))
+        return rows - on <= OFF * rows + doubt and max(0.0, rows - on) + doubt < varies / 2.0
+
+    @property
+    def merged(self) -> float:
+        """The share of rows in cells of several values, of the column that has more of them."""
+        shares = [
+            float(own[np.bincount(groups) > 1].sum()) / self.rows
+            for own, groups in zip(self.alone, self.groups, strict=True)
+        ]
+        return max(shares)
 
     @cached_property
     def never(self) -> NDArray[np.bool_]:
@@ -426,22 +449,55 @@ def compounds_of(noisy: NoisyBlocks) -> tuple[Compounds, tuple[Pair, ...]]:
 
 
 def most_closer_numbers(sizes: Sequence[int]) -> int:
-    """The most counts of closer looks at pairs of long columns."""
-    products = [one * other for one, other in itertools.combinations([size for size in sizes if size > LONG], 2)]
+    """The most counts of a closer look at a pair of columns."""
+    products = (one * other for one, other in itertools.combinations(sizes, 2))
     return max((product for product in products if product <= MOST_NUMBERS), default=0)
 
 
-def closer_look(noisy: NoisyBlocks) -> tuple[int, int] | None:
-    """Two long columns without an order that may go one to one, those with most values; None where there are none."""
-    ordered = noisy.ordered or (0,) * len(noisy.sizes)
-    found = [
-        pair.columns
-        for pair in _pairs(noisy)
-        if all(noisy.sizes[column] > LONG and not ordered[column] for column in pair.columns)
-        and pair.counts.size < math.prod(noisy.sizes[column] for column in pair.columns) <= MOST_NUMBERS
-        and pair.may_be_one_to_one()
-    ]
-    return max(found, key=lambda pair: (noisy.sizes[pair[0]] * noisy.sizes[pair[1]], pair), default=None)
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CloserLook:
+    """Two columns that may go one to one, and the noise of a count, in rows, through which that shows."""
+
+    columns: tuple[int, int]
+    sigma: float | None  # None: the less, the better
+
+
+def closer_look(noisy: NoisyBlocks) -> CloserLook | None:
+    """Two columns, not both in an order, that may go one to one: those of most values; None where there are none.
+
+    Of long ones most cells hold many values, and all that can be seen is that they depend on each other.
+    """
+    ordered, columns = noisy.ordered or (0,) * len(noisy.sizes), one_ways(noisy)
+    found = []
+    for pair in _pairs(noisy):
+        sizes = [noisy.sizes[column] for column in pair.columns]
+        if math.prod(sizes) > MOST_NUMBERS:
+            continue
+        if min(sizes) > LONG and not any(ordered[column] for column in pair.columns):
+            if pair.counts.size < math.prod(sizes) and pair.may_be_one_to_one():
+                found.append((sizes, CloserLook(columns=pair.columns, sigma=None)))
+        elif not all(ordered[column] for column in pair.columns):
+            sigma = _telling(pair, columns, noisy.rows)
+            untold = pair.merged > UNEXPLAINED or pair.sigma > sigma
+            if untold and pair.may_be_map() and pair.turned.may_be_map():
+                found.append((sizes, CloserLook(columns=pair.columns, sigma=sigma)))
+    return max(found, key=lambda each: (math.prod(each[0]), each[1].columns), default=(None, None))[1]
+
+
+def _telling(pair: Pair, columns: Sequence[OneWay], rows: float) -> float:
+    """The largest noise of a count at which a map can be told, by `Pair.off_map`.
+
+    Values that noise may hide have no more rows than a map may leave unexplained, and no more seem to be off it.
+    """
+    found = []
+    for column in pair.columns:
+        counts = rows * np.sort(columns[column].distribution)
+        hidden = np.searchsorted(np.cumsum(counts), UNEXPLAINED * rows, side="right")
+        least = float(counts[min(int(hidden), len(counts) - 1)])
+        varied = UNEXPLAINED * (rows - float(counts[-1])) / math.sqrt(max(1, int((counts >= least).sum())))
+        found.append(min(least / HEAVY, varied - pair.own))
+    return max(0.0, min(found))
 
 
 def _pairs(noisy: NoisyBlocks) -> list[Pair]:

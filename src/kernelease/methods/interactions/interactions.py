@@ -289,15 +289,21 @@ class Interactions(Method):
         rounds.count(pairs)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
-        self._measure_closer(rounds)
-        rounds.count(pairing.details(mixture, pairs), stage=1)
+        left = rounds.left
+        self._measure_closer(rounds, noise)
+        shares = shares.after(rounds.left / left)
+        rounds.count(replace(pairing, shares=shares).details(mixture, pairs), stage=1)
         self._measure_sets(rounds, mixture, cells, shares, noise)
 
-    def _measure_closer(self, rounds: Rounds) -> None:
-        """Two long columns that go one to one, value by value, where there are such."""
-        if (pair := closer_look(rounds.noisy)) is not None:
-            groups = tuple(np.arange(rounds.noisy.sizes[column]) for column in pair)
-            rounds.count([Counts(columns=pair, groups=groups, share=min(CLOSER, rounds.left / 3.0))], stage=1)
+    def _measure_closer(self, rounds: Rounds, noise: Noise) -> None:
+        """Two columns that may go one to one, value by value, where there are such and a map can be seen."""
+        if (look := closer_look(rounds.noisy)) is None:
+            return
+        groups = tuple(np.arange(rounds.noisy.sizes[column]) for column in look.columns)
+        most = min(CLOSER, rounds.left / 3.0)
+        share = most if look.sigma is None else least_share(lambda part: rounds.unit * noise(part), look.sigma, most)
+        if share is not None:
+            rounds.count([Counts(columns=look.columns, groups=groups, share=share)], stage=1)
 
     def _measure_chosen(
         self,
@@ -336,6 +342,7 @@ class Interactions(Method):
         rounds.count(pairing.chosen(sets, cells, shares.forest), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
+        self._measure_closer(rounds, noise)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
@@ -482,3 +489,14 @@ def count_noise(privacy: Privacy, total: Loss) -> Noise:
     """The noise of a count, in rows, for each share of the budget."""
     sensitivity = block_sensitivity(privacy.relation)
     return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))
+
+
+def least_share(noise: Noise, sigma: float, most: float) -> float | None:
+    """The least share of the budget for which a count has no more noise than σ, to a thousandth; None above `most`."""
+    if noise(most) > sigma:
+        return None
+    low, high = 0.0, most
+    while high - low > most / 1000.0:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if noise(middle) <= sigma else (middle, high)
+    return high

@@ -132,6 +132,12 @@ class Shares:
             details=self.details * left,
         )
 
+    def after(self, left: float) -> "Shares":
+        """The same where a part alone is left for what follows pairs: details, a choice, and larger sets."""
+        return dataclasses.replace(
+            self, choice=self.choice * left, triples=self.triples * left, details=self.details * left
+        )
+
     def strongest(self, most: int, needed: float) -> "Shares":
         """The same where less than a forest can be seen: the strongest pairs are chosen, with more for the choice.
 
