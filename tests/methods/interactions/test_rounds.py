@@ -232,3 +232,15 @@ def test_of_few_rows_the_strongest_pairs_are_chosen_and_rows_keep_a_part_of_thei
     for first, second in (("v0", "v1"), ("v2", "v3")):
         real, made = (np.corrcoef(each[first], each[second])[0, 1] for each in (table, release.rows))
         assert made > 0.25 * real
+
+
+def test_of_fewer_rows_and_more_columns_nothing_is_chosen_and_single_columns_get_all():
+    """A choice among 120 pairs of 350 rows tells nothing: what it would cost shows in single columns, in runs too."""
+    g = np.random.default_rng(9)
+    table = pa.table({f"q{i}": g.integers(0, 100 if i % 4 == 0 else 5, 350) for i in range(16)})
+    sizes = (f'[columns.q{i}]\ntype = "integer"\nmin = 0\nmax = {99 if i % 4 == 0 else 4}\n' for i in range(16))
+    schema = Schema.parse('[table]\nneighbours = "add-remove"\n' + "".join(sizes))
+    kept = ke.measure(table, schema=schema, privacy=(1.0, 1e-9), noise=ke.SeededNoise(1)).measured
+    assert kept.selections == ()
+    assert max(len(block.block.columns) for block in kept.blocks) == 1
+    assert {block.block.grid for block in kept.blocks if block.block.columns == (0,)} == {(100,), (7,)}

@@ -1,6 +1,7 @@
 """Tables: noisy counts of columns, pairs and chosen larger sets, and a mixture of products that matches them."""
 
 import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import ClassVar, final
@@ -204,7 +205,7 @@ class Interactions(Method):
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
         alone = len(columns) == 1 or shares.most == 0
         if alone:
-            self._measure_singles(rounds, columns, rounds.left, level, interactions=False)
+            self._measure_singles(rounds, columns, rounds.left, level, interactions=len(columns) > 1)
         else:
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
             self._measure_together(rounds, columns, shares, level, seed, progress)
@@ -436,7 +437,11 @@ class Interactions(Method):
         all_of_them = most < 2 * forest and faint(together / pairs) <= selection.FAINT_IF_ALL * rows
         if most < pairs and not all_of_them:
             few = selection.affordable(selection.STRONGEST, together, rows, faint, selection.FAINT_IF_ALL)
-            told = few == selection.STRONGEST and selection.tells(pairs, rows, noise)
+            alone, cells = (
+                noise(shares.singles / len(columns)),
+                _typical_cells(columns, rows, faint(together / selection.STRONGEST)),
+            )
+            told = few == selection.STRONGEST and selection.tells(pairs, rows, noise, alone, cells)
             needed = together * few / max(most, 1)  # of which a pair's count has a noise of `FAINT` of all rows
             shares = shares.chosen(most) if most >= forest else shares.strongest(few if told else 0, needed)
         return shares.beside(aside)
@@ -483,6 +488,11 @@ def with_analyses(method: Method, schema: Schema | None) -> Method:
             f"analyses: {type(method).__name__} counts no columns together. Remove [analyses], or take Interactions."
         )
     return replace(method, analyses=(*method.analyses, *schema.analyses))
+
+
+def _typical_cells(columns: Sequence[Column], rows: float, noise: float) -> float:
+    """About how many cells columns have in pairs, where counts of pairs have such noise: those that it shows."""
+    return min(float(np.mean([column.size for column in columns])), max(2.0, math.sqrt(rows / noise)))
 
 
 def count_noise(privacy: Privacy, total: Loss) -> Noise:

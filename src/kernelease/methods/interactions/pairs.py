@@ -275,16 +275,22 @@ def affordable(pairs: int, share: float, rows: float, noise: Noise, faint: float
     return low
 
 
-def tells(pairs: int, rows: float, noise: Noise) -> bool:
+def tells(pairs: int, rows: float, noise: Noise, alone: float, cells: float) -> bool:
     """Whether a choice of the strongest tells one of so many pairs from all others, if its columns depend strongly.
 
     The noise of a choice is about √2 times that of a count for the same share, and the largest of n such log n times
-    it. Counts of two columns that go together are about as far from independence as there are rows: half is enough.
+    it. What independent columns would have is known up to the noise of single ones, `alone` in each of so many `cells`:
+    the sum of its sizes, in the cells of two columns, differs from pair to pair by √(2 cells (1 − 2/π)) times that,
+    and the largest of n is √(2 log n) times as far. Counts of two columns that go together are about as far from
+    independence as there are rows: half is enough.
 
-    >>> tells(45, 1000, lambda share: 6.0 / share**0.5), tells(2145, 400, lambda share: 6.0 / share**0.5)
-    (True, False)
+    >>> noise = lambda share: 5.5 / share**0.5
+    >>> tells(45, 548, noise, 28.0, 10.0), tells(120, 350, noise, 34.0, 5.0), tells(2145, 400, noise, 0.0, 5.0)
+    (True, False, False)
     """
-    return math.sqrt(2.0) * noise((CHOICE + FOREST) / STRONGEST) * math.log(pairs) <= rows / 2.0
+    chosen = math.sqrt(2.0) * noise((CHOICE + FOREST) / STRONGEST) * math.log(pairs)
+    expected = alone * math.sqrt(2.0 * cells * (1.0 - 2.0 / math.pi)) * math.sqrt(2.0 * math.log(pairs))
+    return math.hypot(chosen, expected) <= rows / 2.0
 
 
 def candidates(cells: Sequence[Integers], generator: np.random.Generator) -> tuple[Block, ...]:

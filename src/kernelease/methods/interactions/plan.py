@@ -282,9 +282,11 @@ def _blocks(
     noise, shares = count_noise(privacy, total), method.shares(columns, privacy, total, rows, kept)
     counted = leaves(schema.columns)
     centred = centres(len(columns), privacy.relation, pure=privacy.pure)
-    if len(columns) == 1 or shares.most == 0:
-        return single_blocks(columns, shares.singles, centred=centred, leaves=counted)
-    singles = single_blocks(columns, shares.singles, centred=centred, interactions=shares.interactions, leaves=counted)
+    alone = shares.most == 0 and len(columns) > 1
+    shown = alone or (shares.interactions and len(columns) > 1)
+    singles = single_blocks(columns, shares.singles, centred=centred, interactions=shown, leaves=counted)
+    if alone or len(columns) == 1:
+        return singles
     uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
     pairing = method.pairing(columns, uniform, rows, shares, noise)
     if shares.most is None:

@@ -341,8 +341,8 @@ def single_blocks(
     """A block for each column, atom by atom, and a second one in runs of atoms for a long one.
 
     Noise on a sum of many atoms adds up; measured in runs as well, both the shape and the detail are seen. Counts of
-    pairs show such sums, too, and `interactions` do not: beside these, a column of more than two runs is measured in
-    runs as well, for half as much.
+    pairs show such sums, too, and `interactions` do not: beside these, or where no pairs are measured, a column of more
+    than two runs is measured in runs as well, for half as much.
     A column's part of the share follows from how many of its atoms there are to be seen: its `needs`, or all. Where
     they are `centred`, noise is less, and the number of rows has to be known from elsewhere.
 
