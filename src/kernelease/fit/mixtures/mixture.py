@@ -384,7 +384,7 @@ class MixtureSolver(Kind):
     components: int | None = None
     steps: int | None = None
     goal: float | None = None
-    rate: float = 0.2
+    rate: float = 0.3
     device: str | None = None
 
     def __post_init__(self) -> None:
