@@ -17,7 +17,9 @@ import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Annotated, Any, TypeAlias
 
@@ -295,6 +297,7 @@ def main(
     runs: Annotated[int, typer.Option(help="Releases of each table.")] = 5,
     only: Annotated[str, typer.Option(help="Tables, by commas.")] = "",
     add: Annotated[bool, typer.Option(help="Add to the runs of the file.")] = False,
+    jobs: Annotated[int, typer.Option(help="Releases at once, each in a process of its own.")] = 1,
     write: Annotated[bool, typer.Option(help="Write the page.")] = False,
 ) -> None:
     """Print a line for each figure."""
@@ -302,9 +305,12 @@ def main(
     RUNS.parent.mkdir(exist_ok=True)
     if not add:
         RUNS.unlink(missing_ok=True)
-    for name in (only.split(",") if only else [*GENERATED, *here]) * runs:
-        run(name)
-        print(f"{name}: a run is in {RUNS}", flush=True)
+    names = (only.split(",") if only else [*GENERATED, *here]) * runs
+    longest_first = sorted(names, key=lambda name: (name != "fire", name != "stroke", name))
+    with ProcessPoolExecutor(max_workers=jobs, mp_context=get_context("spawn")) as pool:
+        for done in as_completed({pool.submit(run, name) for name in longest_first}):
+            done.result()
+            print(f"a run is in {RUNS}", flush=True)
     page = "\n".join([INTRODUCTION, *lines(), "", f"{described()}.", ""])
     print(page)
     if write:
