@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from kernelease.measured.contrasts import Contrasts
-from kernelease.methods.interactions.singles import centres, number_of_rows, single_blocks
+from kernelease.methods.interactions.interactions import least_share
+from kernelease.methods.interactions.singles import Shares, centres, number_of_rows, single_blocks
 from kernelease.privacy import Neighbours
 from kernelease.table import Category
 
@@ -40,3 +41,18 @@ def test_what_a_column_needs_decides_its_share():
 
 def test_the_number_of_rows_is_a_block_of_no_column():
     assert (number_of_rows(0.1).columns, number_of_rows(0.1).cells) == ((), 1)
+
+
+def test_after_a_closer_look_what_follows_pairs_shares_what_is_left():
+    shares = Shares.rule(20, 50.0, known_rows=True, target=False, interactions=True)
+    left = shares.details + shares.choice + shares.triples
+    after = shares.after(2.0 / 3.0)
+    assert left > 0.0
+    assert after.details + after.choice + after.triples == pytest.approx(2.0 / 3.0 * left)
+    assert (after.singles, after.pairs) == (shares.singles, shares.pairs)
+
+
+def test_a_look_gets_no_more_than_it_takes_and_nothing_where_that_is_too_much():
+    share = least_share(lambda part: 5.0 / part**0.5, 50.0, 0.14)
+    assert share == pytest.approx(0.01, rel=0.02)
+    assert least_share(lambda part: 5.0 / part**0.5, 5.0, 0.14) is None
