@@ -115,12 +115,11 @@ bench-first-minute: .venv/.bench  ## CPU seconds of demo, report, query, refusal
 bench-texture: .venv/.bench  ## spikes, grids, maps, ranges and a classifier, on generated and public tables
 	$(BIN)/python benchmarks/texture.py --write $(OPTIONS)
 
-bench-inference: .venv/.core  ## how often intervals of whole releases hold the truth, how wide they are; levels and power of tests
-	$(BIN)/python benchmarks/inference_promises.py
-	$(BIN)/python benchmarks/replicates.py
-	$(BIN)/python benchmarks/inference.py --page $(OPTIONS)
+bench-inference: .venv/.core  ## one page: intervals, promises, replicates, tests (OPTIONS="--repeats 100 --jobs 16")
 	$(BIN)/python benchmarks/inference_tests.py
-	$(BIN)/python benchmarks/power.py
+	$(BIN)/python benchmarks/inference_promises.py $(OPTIONS)
+	$(BIN)/python benchmarks/replicates.py $(OPTIONS)
+	$(BIN)/python benchmarks/inference.py --page $(OPTIONS)
 
 bench-thinning: .venv/.core  ## rows of equal weight: thinning beside independent draws
 	$(BIN)/python benchmarks/thinning.py

@@ -32,6 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 
 import kernelease as ke
 from benchmarks import households, predictors
+from benchmarks.adult import FOLDER
 from benchmarks.questions import HOUSEHOLDS, Question, arrays
 from kernelease.table import Schema
 
@@ -60,6 +61,13 @@ of 95 % hold what is true of the law, in brackets the share that was refused, an
 synthetic rows for a sample. The fits are rough ones.
 
 """
+TESTS = """## Levels and power of tests
+
+`benchmarks/inference_tests.py`: how often each test rejects a true hypothesis, with its standard error, how often one
+that is not true, and how often the same test without privacy does; rows and noise are fresh in each repeat.
+
+"""
+PARTS = {"promises.md": PROMISED, "replicates.md": REPLICATES, "tests.md": TESTS}  # beside intervals, with their heads
 DELTA = 1e-6
 LEVEL, Z = 0.95, 1.96
 LEAST_HELD = 0.91  # what no kind of answer should be below
@@ -181,17 +189,23 @@ def run(units: Sequence[Unit], results: Path, jobs: int, again: str | None = Non
     for name in {unit[0] for unit, _ in work}:
         if "population" in SETUPS[name].targets:
             law(name)  # once, for all processes
-    started = time.perf_counter()
+    write(results, work, partial(_one, folder=results.parent / "releases"), jobs)
+
+
+def write(results: Path, work: Sequence[Any], ask: Callable[[Any], dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
+    """A line for each piece of work, which is added to a file as soon as it is known."""
     results.parent.mkdir(parents=True, exist_ok=True)
     if results.exists() and not results.read_bytes().endswith(b"\n"):  # a part of a line: what follows is not of it
         results.write_bytes(results.read_bytes() + b"\n")
+    started, lines = time.perf_counter(), []
     with results.open("a", encoding="utf-8") as file, multiprocessing.get_context("fork").Pool(jobs) as pool:
-        one = partial(_one, folder=results.parent / "releases")
-        for number, line in enumerate(pool.imap_unordered(one, work), 1):
+        for line in pool.imap_unordered(ask, work):
+            lines.append(line)
             file.write(json.dumps(line) + "\n")
             file.flush()
-            if number % 50 == 0 or number == len(work):
-                print(f"{number} of {len(work)} releases, {time.perf_counter() - started:.0f} s", flush=True)
+            if len(lines) % 50 == 0 or len(lines) == len(work):
+                print(f"{len(lines)} of {len(work)}, {time.perf_counter() - started:.0f} s", flush=True)
+    return lines
 
 
 def _one(work: tuple[Unit, Sequence[str]], folder: Path) -> dict[str, Any]:
@@ -214,16 +228,13 @@ def read(results: Path) -> Iterator[dict[str, Any]]:
             continue
 
 
-def resumed(results: Path, units: Iterable[Unit], ask: Callable[[Unit], dict[str, Any]]) -> list[dict[str, Any]]:
-    """The lines of a file, and one for each unit that it lacks, which is written as soon as it is known."""
+def resumed(
+    results: Path, units: Sequence[Any], ask: Callable[[Any], dict[str, Any]], jobs: int = 1
+) -> list[dict[str, Any]]:
+    """The lines of a file, and one for each unit that it lacks."""
     lines = list(read(results))
     done = {tuple(line["unit"]) for line in lines}
-    with results.open("a", encoding="utf-8") as file:
-        for unit in (unit for unit in units if unit not in done):
-            lines.append(ask(unit))
-            file.write(json.dumps(lines[-1]) + "\n")
-            file.flush()
-    return lines
+    return lines + write(results, [unit for unit in units if unit not in done], ask, jobs)
 
 
 def answered(lines: Iterable[dict[str, Any]]) -> dict[Unit, dict[str, Any]]:
@@ -356,29 +367,48 @@ def below(done: dict[Unit, dict[str, Any]], name: str, target: str) -> str:
     )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=100, help="releases of each law, size and ε")
-    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
+def options_of(about: str | None, *, repeats: int, results: str) -> argparse.ArgumentParser:
+    """The options that all parts of the page have in common."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--repeats", type=int, default=repeats, help="of each line, or releases of each setting")
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1, help="processes")
-    parser.add_argument("--results", type=Path, default=OUT / "answers.jsonl", help="file of lines, which is added to")
-    parser.add_argument("--laws", nargs="*", choices=list(SETUPS), default=list(SETUPS), help="laws of tables")
+    parser.add_argument("--results", type=Path, default=OUT / results, help="file of lines, which is added to")
+    parser.add_argument("--report", action="store_true", help="run nothing: tell what the file has")
+    return parser
+
+
+def tell(told: str, results: Path) -> None:
+    """Print what came of a part, and keep it for the page, beside its lines."""
+    results.with_suffix(".md").write_text(told.rstrip() + "\n", encoding="utf-8")
+    print(told)
+
+
+def page(told: str, folder: Path) -> str:
+    """The page: intervals, and what other parts have left in a folder."""
+    beside = [
+        head + (folder / name).read_text(encoding="utf-8") for name, head in PARTS.items() if (folder / name).exists()
+    ]
+    return "\n".join([HELD + told.rstrip() + "\n", *beside])
+
+
+def main() -> None:
+    parser = options_of(__doc__, repeats=100, results="answers.jsonl")
+    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
+    parser.add_argument("--laws", nargs="*", choices=list(SETUPS), default=["predictors", "adult"], help="of tables")
     parser.add_argument("--again", nargs="?", const="", help="ask once more: all questions, or those with these words")
-    parser.add_argument("--report", action="store_true", help="release nothing: print what the file has")
     parser.add_argument("--page", action="store_true", help="write docs/benchmarks-inference.md, too")
     options = parser.parse_args()
+    laws = [name for name in options.laws if name != "adult" or FOLDER.exists()]
+    if laws != options.laws:
+        print(f"Adult is left out: {FOLDER} is not there.")
     repeats = range(options.first, options.first + options.repeats)
-    units = [
-        (name, *setting, repeat) for name in options.laws for repeat in repeats for setting in SETUPS[name].settings
-    ]
+    units = [(name, *setting, repeat) for repeat in repeats for name in laws for setting in SETUPS[name].settings]
     if not options.report:
         run(units, options.results, options.jobs, options.again)
     told = report(answered(read(options.results)))
     print(told)
     if options.page:
-        parts = [(PROMISED, OUT / "promises.md"), (REPLICATES, OUT / "replicates.md")]
-        beside = [head + path.read_text(encoding="utf-8").rstrip() + "\n" for head, path in parts if path.exists()]
-        PAGE.write_text("\n".join([HELD + told.rstrip() + "\n", *beside]), encoding="utf-8")
+        PAGE.write_text(page(told, options.results.parent), encoding="utf-8")
 
 
 if __name__ == "__main__":

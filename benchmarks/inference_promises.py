@@ -1,6 +1,6 @@
 """Promised analyses: answered in how many releases, and how wide beside what `plan` said before.
 
-    python benchmarks/inference_promises.py [--repeats 40]
+    python benchmarks/inference_promises.py [--repeats 100] [--jobs 2]
 
 Each repeat draws a table of a trial and releases it with the promises of its schema. The plan is made twice, from the
 schema alone, as if every value were as frequent as any other, and like rows that the planner simulates from the same
@@ -8,7 +8,6 @@ law, fresh ones and as many. Asked are all coefficients and groups; a width is h
 to the planned one.
 """
 
-import argparse
 import math
 import sys
 import warnings
@@ -28,7 +27,6 @@ from kernelease.answers.promises import GROUP, promised_answers
 from kernelease.table import Schema
 from kernelease.table.expressions.formulas import Analysis
 
-OUT = Path(__file__).resolve().parent / "out" / "promises.jsonl"
 SETTINGS = ((5_000, 1.0), (30_000, 1.0))
 DELTA = 1e-6
 METHOD = ke.Interactions(solver=ke.fit.MixtureSolver().rough())
@@ -159,16 +157,10 @@ def _line(name: str, term: str, releases: list[Any], even: float, simulated: flo
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=40, help="releases of each setting")
-    parser.add_argument("--results", type=Path, default=OUT, help="file of lines, which is added to")
-    options = parser.parse_args()
-    options.results.parent.mkdir(parents=True, exist_ok=True)
+    options = inference.options_of(__doc__, repeats=100, results="promises.jsonl").parse_args()
     units = [("trial", *setting, repeat) for repeat in range(options.repeats) for setting in SETTINGS]
-    lines = inference.resumed(options.results, units, asked)
-    told = report(lines)
-    options.results.with_suffix(".md").write_text(told, encoding="utf-8")
-    print(told)
+    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs)
+    inference.tell(report(lines), options.results)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Whether intervals from replicates hold what is true of the law, for eight kinds of statistics over three predictors.
 
-    python benchmarks/replicates.py [--repeats 20]
+    python benchmarks/replicates.py [--repeats 100] [--jobs 2]
 
 The tables and releases are those of benchmarks/inference.py, the fits rough. Each statistic is computed on weighted
 rows, pooled over 20 replicates, and asked to hold the law's value at 95 %. Naive beside it: the same statistic of the
@@ -8,7 +8,6 @@ synthetic rows as if they were a sample, with the error of as many draws from th
 refused where noise hides how far one of them is spread.
 """
 
-import argparse
 import json
 import sys
 import warnings
@@ -28,8 +27,7 @@ from benchmarks import inference, predictors
 from benchmarks.questions import Arrays, arrays
 
 COUNT = 20
-OUT = Path(__file__).resolve().parent / "out"
-SETTINGS = ((5_000, 1.0), (30_000, 1.0), (30_000, 5.0))
+OUT = inference.OUT
 Statistic = Callable[[Arrays, np.ndarray], float]
 
 
@@ -162,19 +160,18 @@ def _cell(answers: list[Any]) -> str:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--repeats", type=int, default=20, help="releases of each setting")
-    parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
+    parser = inference.options_of(__doc__, repeats=100, results="replicates.jsonl")
     parser.add_argument("--settings", type=int, nargs="*", default=[0, 1, 2], help="of the three: 5,000/1, 30,000/1, 5")
-    parser.add_argument("--results", type=Path, default=OUT / "replicates.jsonl", help="file of lines, added to")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
-    repeats = range(options.first, options.first + options.repeats)
-    units = [("predictors", *SETTINGS[place], repeat) for repeat in repeats for place in options.settings]
-    lines = inference.resumed(options.results, units, asked)
-    told = report(lines)
-    options.results.with_suffix(".md").write_text(told, encoding="utf-8")
-    print(told)
+    law()  # once, for all processes
+    units = [
+        ("predictors", *inference.SETTINGS[place], repeat)
+        for repeat in range(options.repeats)
+        for place in options.settings
+    ]
+    lines = inference.resumed(options.results, [] if options.report else units, asked, options.jobs)
+    inference.tell(report(lines), options.results)
 
 
 if __name__ == "__main__":
