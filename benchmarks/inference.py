@@ -73,7 +73,12 @@ LEVEL, Z = 0.95, 1.96
 LEAST_HELD = 0.91  # what no kind of answer should be below
 LAW = 2_000_000  # rows that stand for the law: their own sampling error is 1/8 of that of 30,000
 FEW = 5  # answers that say something, of which a length is told
-WORDS = {"table": "about the table itself", "population": "about the law it was drawn from"}
+WORDS = {
+    "table": "about the table itself",
+    "population": "about the law it was drawn from",
+    "model": 'about that law, with `estimate="model"`: the fitted rows and their replicates; last the error over that '
+    "of the unbiased answer",
+}
 METHOD = ke.Interactions(solver=ke.fit.MixtureSolver().rough())
 SETTINGS = ((5_000, 1.0), (30_000, 1.0), (30_000, 5.0))
 
@@ -86,7 +91,7 @@ class Setup:
     draw: Callable[[int, np.random.Generator], pa.Table]
     questions: Sequence[Question]
     settings: Sequence[tuple[int, float]] = SETTINGS
-    targets: Sequence[str] = ("table", "population")
+    targets: Sequence[str] = ("table", "population", "model")
     method: ke.Interactions = field(default=METHOD)
     exact: Mapping[str, list[float]] = field(
         default_factory=dict
@@ -104,7 +109,7 @@ SETUPS = {
         settings=((0, 0.5), (0, 1.0)),
         targets=("table",),
     ),
-    "households": Setup(lambda: households.SCHEMA, households.households, HOUSEHOLDS),
+    "households": Setup(lambda: households.SCHEMA, households.households, HOUSEHOLDS, targets=("table", "population")),
 }
 Unit = tuple[str, int, float, int]  # a setup, rows, ε and a repeat: one release
 
@@ -159,19 +164,40 @@ def answer(unit: Unit, words: Sequence[str], folder: Path) -> dict[str, Any]:
     for question in (one for one in setup.questions if one.words in words):
         truths = {"table": question.truth(own)}
         if "population" in setup.targets:
-            truths["population"] = law(unit[0])[question.words]
+            truths["population"] = truths["model"] = law(unit[0])[question.words]
         for target in setup.targets:
             answers[target][question.words] = _asked(question, release, target, truths[target])
     return {"unit": list(unit), **answers}
+
+
+@dataclass(frozen=True)
+class ByModel:
+    """A release that is asked by its model: `mean(x, of=...)` and `of(...).mean(x)` alike."""
+
+    release: ke.Release
+
+    def __getattr__(self, name: str) -> Any:
+        def ask(*given: Any, where: str | None = None, of: str = "population") -> Any:
+            rows: Any = self.release.of(of).estimate("model")
+            return getattr(rows if where is None else rows.where(where), name)(*given)
+
+        return ask
+
+    def of(self, whose: str) -> Any:
+        return self.release.of(whose).estimate("model")
+
+    def where(self, condition: str) -> Any:
+        return self.of("population").where(condition)
 
 
 def _asked(question: Question, release: ke.Release, target: str, truths: Sequence[float]) -> list[Any]:
     """Each answer; a question that is refused has no interval, and says little."""
     started = time.process_time()
     try:
-        estimates = question.ask(release, target)
+        by_model = target == "model"
+        estimates = question.ask(ByModel(release), "population") if by_model else question.ask(release, target)
         found = [[float(one), *map(float, one.interval(LEVEL)), bool(one.says_little)] for one in estimates]
-    except ke.KerneleaseError:
+    except (ke.KerneleaseError, AttributeError):  # what the model is not asked for is no attribute
         found = [[math.nan, -math.inf, math.inf, True] for _ in truths]
     seconds = (time.process_time() - started) / len(found)
     return [[*one[:3], float(truth), one[3], seconds] for one, truth in zip(found, truths, strict=True)]

@@ -11,7 +11,7 @@ from typing import Any
 
 import kernelease as ke
 from kernelease import arguments
-from kernelease.answers import comparisons, forms, frames, questions, replicates, vectors
+from kernelease.answers import comparisons, forms, frames, modelled, questions, replicates, vectors
 
 TARGET = Path(__file__).with_name("api")
 _NO_SEARCH = "---\nsearch:\n  boost: 0.2\n---\n\n"  # words of a tutorial come before those of a signature
@@ -96,7 +96,7 @@ def pages() -> tuple[Page, ...]:
             about="Each question here can be asked of a release, and of `release.where(…)` and `release.by(…)`.",
             inside="",
             names=_top("Release load save pool")
-            | _classes(questions.Questions, questions.ShortForms, frames.Frames)
+            | _classes(questions.Questions, questions.ShortForms, modelled.ModelQuestions, frames.Frames)
             | _classes(comparisons.Comparisons, forms.Forms, replicates.Replicates)
             | _classes(vectors.Vectors, vectors.VectorEstimate)
             | _classes(vectors.RatioEstimate, vectors.PrincipalAxes, vectors.Clusters),

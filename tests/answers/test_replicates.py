@@ -159,3 +159,23 @@ def test_survey_software_has_a_column_for_each(sets):
     values = np.array([float(np.average(table["age"].to_numpy(), weights=w)) for w in sets.weights])
     by_hand = math.sqrt(float(np.sum((values[2:] - values[1]) ** 2)) / (10 * sets.step**2))
     assert sets.estimate(weighted_mean("age")).standard_error == pytest.approx(by_hand)
+
+
+def test_rows_are_read_as_blocks_measure_them(release):
+    """Counts, and counts without their means, of the synthetic rows: as each block would make them of a table."""
+    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
+    support = replicates._Support.of(release, few, np.random.default_rng(0))
+    update = replicates._Update(support, few)
+    read = np.split(update._numbers(np.ones(len(support.codes))), update._ends[1:-1])
+    kinds = set()
+    for part, numbers in zip(update.parts, read, strict=True):
+        block = part.noisy.block
+        if block.weighted:
+            continue
+        cells = [groups[support.codes[:, at]] for at, groups in zip(block.columns, block.groups, strict=True)]
+        table = np.zeros(block.grid, dtype=np.int64)
+        np.add.at(table, tuple(cells), 1)
+        exact = np.asarray(block.exact(table), dtype=np.float64).reshape(block.shape) / block.whole
+        assert part.noisy.sigma * numbers == pytest.approx(block.values(exact).ravel(), abs=1e-8)
+        kinds.add(type(block).__name__)
+    assert {"Counts", "Contrasts"} <= kinds

@@ -44,6 +44,7 @@ QUESTIONS = {
         "age > 40", where="sex == 'female'"
     ),
     ("mean", "age", "--of", "population"): lambda r: r.mean("age", of="population"),
+    ("mean", "age", "--estimate", "model"): lambda r: r.mean("age", estimate="model"),
     ("quantile", "hours", "0.9"): lambda r: r.quantile("hours", 0.9),
     ("correlation", "age", "hours"): lambda r: r.correlation("age", "hours"),
     ("gini", "age"): lambda r: r.ask.gini("age"),

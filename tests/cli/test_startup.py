@@ -9,8 +9,9 @@ import kernelease
 from kernelease import risk
 from kernelease.analysis import inference
 from kernelease.analysis.estimate import Target
+from kernelease.answers.questions import Whence as Estimator
 from kernelease.cli import options as choices
-from kernelease.cli.options import RISK_DELTA, RecordEnd, Relation, Whose
+from kernelease.cli.options import RISK_DELTA, RecordEnd, Relation, Whence, Whose
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table.written import Records
 
@@ -134,7 +135,9 @@ def release(data, folder):
     )
 
 
-@pytest.mark.parametrize(("words", "meaning"), [(Relation, Neighbours), (Whose, Target), (RecordEnd, Records)])
+@pytest.mark.parametrize(
+    ("words", "meaning"), [(Relation, Neighbours), (Whose, Target), (Whence, Estimator), (RecordEnd, Records)]
+)
 def test_the_words_of_options_are_those_that_are_meant(words, meaning):
     assert [(one.name, one.value) for one in words] == [(one.name, one.value) for one in meaning]
 

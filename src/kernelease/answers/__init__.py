@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from kernelease.answers.comparisons import Comparisons
     from kernelease.answers.forms import Forms, Supervised
     from kernelease.answers.habits import Description
+    from kernelease.answers.modelled import ModelQuestions
     from kernelease.answers.questions import Questions
     from kernelease.answers.release import Release
     from kernelease.answers.replicates import Replicates, Samples
@@ -19,6 +20,7 @@ else:
             "comparisons": "Comparisons",
             "forms": "Forms Supervised",
             "habits": "Description",
+            "modelled": "ModelQuestions",
             "questions": "Questions",
             "release": "Release",
             "replicates": "Replicates Samples",
@@ -31,6 +33,7 @@ __all__ = [
     "Comparisons",
     "Description",
     "Forms",
+    "ModelQuestions",
     "PrincipalAxes",
     "Questions",
     "RatioEstimate",

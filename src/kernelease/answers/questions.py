@@ -9,6 +9,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from enum import StrEnum, unique
 from functools import partial
 from typing import (
     TYPE_CHECKING,
@@ -56,6 +57,9 @@ from kernelease.table.columns.listed import Boolean
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.expressions.formulas import ModelFormula
 from kernelease.table.expressions.logic import Condition
+
+if TYPE_CHECKING:
+    from kernelease.answers.modelled import ModelQuestions
 
 # --------------------
 # How an event goes with an exposure, and rates that do not depend on who is compared: from conditional probabilities.
@@ -133,6 +137,15 @@ def _name_comparison(estimate: Estimate, what: str, event: str, exposure: str, w
 Where: TypeAlias = str | None
 By: TypeAlias = str | Sequence[str] | None
 Whose: TypeAlias = Target | str | None
+
+
+@final
+@unique
+class Whence(StrEnum):
+    """Where an answer comes from: the noisy numbers alone, or the rows of the model that was fitted to them."""
+
+    UNBIASED = "unbiased"
+    MODEL = "model"
 
 
 @final
@@ -266,6 +279,14 @@ class Questions(Generic[One, Model]):
     def of(self, whose: Target | str) -> "Questions[One, Model]":
         """Questions about the private "table", or about the "population" that it was drawn from."""
         return Questions(self._among.narrow(None, None, whose))
+
+    def estimate(self, whence: Whence | str) -> "Questions[One, Model] | ModelQuestions":
+        """The same questions to the noisy numbers ("unbiased", as without it), or to the fitted rows ("model")."""
+        if choice(Whence, whence, "estimate") is Whence.UNBIASED:
+            return self
+        from kernelease.answers.modelled import ModelQuestions  # noqa: PLC0415  # replicates are made when asked for
+
+        return ModelQuestions(self._among)
 
     @in_words
     def mean(self, column: str) -> One:
@@ -491,6 +512,7 @@ class Rows(TypedDict, total=False):
     where: Where
     by: None
     of: Whose
+    estimate: Whence | str
 
 
 class Grouped(TypedDict, total=False):
@@ -499,6 +521,7 @@ class Grouped(TypedDict, total=False):
     where: Where
     by: Required[str | Sequence[str]]
     of: Whose
+    estimate: Whence | str
 
 
 class ShortForms(ABC):
@@ -524,26 +547,45 @@ class ShortForms(ABC):
         """Questions about the private "table", which is meant unless said, or about its "population"."""
         return self.ask.of(whose)
 
-    def _narrow(self, where: Where = None, by: By = None, of: Whose = None) -> Questions[Any, Any]:
-        return Questions(self.ask._among.narrow(where, by, of))
+    def _narrow(
+        self, where: Where = None, by: By = None, of: Whose = None, estimate: Whence | str = Whence.UNBIASED
+    ) -> Any:
+        narrowed: Questions[Any, Any] = Questions(self.ask._among.narrow(where, by, of))
+        return narrowed.estimate(estimate)
 
     @overload
     def mean(self, column: str, **rows: Unpack[Rows]) -> Estimate: ...
     @overload
     def mean(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
-    def mean(self, column: str, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def mean(
+        self,
+        column: str,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
-        return self._narrow(where, by, of).mean(column)
+        return self._narrow(where, by, of, estimate).mean(column)
 
     @overload
     def probability(self, event: str, **rows: Unpack[Rows]) -> Estimate: ...
     @overload
     def probability(self, event: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
-    def probability(self, event: str, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def probability(
+        self,
+        event: str,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """The share of rows for which a condition is true."""
-        return self._narrow(where, by, of).probability(event)
+        return self._narrow(where, by, of, estimate).probability(event)
 
     @overload
     def count(self, where: Where = None, *, by: None = None, of: Whose = None) -> Estimate: ...
@@ -559,41 +601,76 @@ class ShortForms(ABC):
     @overload
     def quantile(self, column: str, share: float, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
-    def quantile(self, column: str, share: float, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def quantile(
+        self,
+        column: str,
+        share: float,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
-        return self._narrow(where, by, of).quantile(column, share)
+        return self._narrow(where, by, of, estimate).quantile(column, share)
 
     @overload
     def correlation(self, first: str, second: str, **rows: Unpack[Rows]) -> Estimate: ...
     @overload
     def correlation(self, first: str, second: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
-    def correlation(self, first: str, second: str, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def correlation(
+        self,
+        first: str,
+        second: str,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """The correlation of two columns of numbers or booleans."""
-        return self._narrow(where, by, of).correlation(first, second)
+        return self._narrow(where, by, of, estimate).correlation(first, second)
 
     @in_words
     def crosstab(self, first: str, second: str, *, where: Where = None, of: Whose = None) -> EstimateTable:
         """The share of rows in each cell of two columns. For a third: `by(first, third).histogram(second)`."""
-        return self._narrow(where, None, of).crosstab(first, second)
+        found: EstimateTable = self._narrow(where, None, of).crosstab(first, second)
+        return found
 
     @overload
     def regression(self, formula: str, **rows: Unpack[Rows]) -> Regression: ...
     @overload
     def regression(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     @in_words
-    def regression(self, formula: str, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def regression(
+        self,
+        formula: str,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
-        return self._narrow(where, by, of).regression(formula)
+        return self._narrow(where, by, of, estimate).regression(formula)
 
     @overload
     def logistic(self, formula: str, **rows: Unpack[Rows]) -> Regression: ...
     @overload
     def logistic(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     @in_words
-    def logistic(self, formula: str, *, where: Where = None, by: By = None, of: Whose = None) -> Any:
+    def logistic(
+        self,
+        formula: str,
+        *,
+        where: Where = None,
+        by: By = None,
+        of: Whose = None,
+        estimate: Whence | str = Whence.UNBIASED,
+    ) -> Any:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
-        return self._narrow(where, by, of).logistic(formula)
+        return self._narrow(where, by, of, estimate).logistic(formula)
 
     @in_words
     def plot(

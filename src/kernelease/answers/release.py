@@ -47,6 +47,7 @@ class Release(Frames, ShortForms):
     settings: FitSettings | None = None
     _solution: Solution | None = field(default=None, repr=False)  # of methods that fit points; not in a bundle
     _evidence: dict[Target, Evidence] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _replicates: dict[Target, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def certificate(self) -> Certificate:

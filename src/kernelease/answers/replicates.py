@@ -196,8 +196,8 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
 #
 # the best linear guess, and what is left of its uncertainty is drawn exactly: with δ ~ N(0, V) and fresh noise e, the
 # replicate is w + δ − K (A δ + e). κ makes what was measured uncertain by four times its noise before it is looked
-# at. So a dependence that noise hid from the fit is not taken for none, and what was not measured varies with V
-# alone.
+# at; where the fit misses the numbers by more than noise does, by four times that. So a dependence that noise hid from
+# the fit is not taken for none, and what was not measured varies with V alone.
 #
 # Such weights have either sign, and few tools take these. A statistic θ is therefore asked at w₀ and at a small step
 # from it, w₀ + s·(w − w₀), where no weight is below 0. θ(w₀) + (θ(step) − θ(w₀))/s is then one step of Newton's from
@@ -255,7 +255,7 @@ class Replicates:
         Results are numbers, mappings, arrays, or fits with `params` (statsmodels) or `coef_` (scikit-learn). Their own
         standard errors are not asked for: noise and sampling are in the replicates.
         """
-        self._check(columns)
+        self.check(columns)
         named = [_numbers_of(one) for one in results]
         if len(named) != len(self) or any(list(one) != list(named[0]) for one in named):
             raise ParameterError(f"pool: needs {len(self)} results with the same terms, one for each data set.")
@@ -280,7 +280,8 @@ class Replicates:
             remark="one step from the fit" if known else "no replicate differs: nothing says how far off it is",
         )
 
-    def _check(self, columns: Sequence[str]) -> None:
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that a statistic needs together and that these rows do not say: see `estimate`."""
         if not columns:
             return
         evidence = evidence_of(self._release, self.target)
@@ -417,14 +418,15 @@ class _Update:
         self._ends = np.cumsum([0, *(one.size for one in self.parts)])
         self._sums = vstack([one.sums for one in self.parts]).tocsr()
         heights = np.asarray(self._sums.power(2) @ support.weights)
-        scale = DOUBT * len(heights) / float(heights.sum())
-        self.variance: Floats = np.where(support.doubt > 0.0, DOUBT * support.doubt, scale * support.weights)
+        self.missing = np.concatenate([one.values for one in self.parts]) - self._numbers(support.weights)
+        doubt = DOUBT * max(1.0, float(np.mean(self.missing**2)))
+        scale = doubt * len(heights) / float(heights.sum())
+        self.variance: Floats = np.where(support.doubt > 0.0, doubt * support.doubt, scale * support.weights)
 
     def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
         """The change of weights to the best guess, and to a replicate for each generator."""
         draws = [self._draw(generator) for generator in generators]
-        measured = np.concatenate([one.values for one in self.parts])
-        missing = [measured - self._numbers(self.support.weights), *(-self._numbers(d) - e for d, e in draws)]
+        missing = [self.missing, *(-self._numbers(d) - e for d, e in draws)]
         best, *gains = self._gain(np.stack(missing, axis=1)).T
         return [
             best,
@@ -498,10 +500,10 @@ class _Part:
     def of(cls, noisy: NoisyBlock, codes: Integers, fine: Integers) -> "_Part":
         block = noisy.block
         cells = [groups[codes[:, place]] for place, groups in zip(block.columns, block.groups, strict=True)]
-        heights = np.full(len(codes), 1.0 / (block.whole * noisy.sigma))
+        heights = np.full(len(codes), 1.0 / noisy.sigma)
         for place, ramp in zip(block.columns, block.ramps, strict=False):
             if ramp is not None:
-                heights *= ramp.of(codes[:, place], fine[:, place])
+                heights *= ramp.of(codes[:, place], fine[:, place]) / ramp.limit
         index = (np.ravel_multi_index(cells, block.grid), np.arange(len(codes)))
         sums = csr_matrix((heights, index), shape=(math.prod(block.grid), len(codes)))
         return cls(noisy=noisy, sums=sums, values=noisy.values.ravel() / noisy.sigma)

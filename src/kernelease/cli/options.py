@@ -48,6 +48,14 @@ class Whose(StrEnum):
 
 
 @unique
+class Whence(StrEnum):
+    """`kernelease.answers.questions.Whence`, by its values."""
+
+    UNBIASED = "unbiased"
+    MODEL = "model"
+
+
+@unique
 class RecordEnd(StrEnum):
     """`kernelease.table.written.Records`, by its values."""
 

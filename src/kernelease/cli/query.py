@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from kernelease.cli.options import Bundle, Json, Quiet, Whose
+from kernelease.cli.options import Bundle, Json, Quiet, Whence, Whose
 from kernelease.cli.screen import Screen
 
 
@@ -44,6 +44,12 @@ def query(
     of: Annotated[
         Whose, typer.Option(help="Whose value: of the private table, or of the population it was drawn from.")
     ] = Whose.TABLE,
+    estimate: Annotated[
+        Whence,
+        typer.Option(
+            help="From the noisy numbers alone, or from the rows of the model: often nearer, and may be biased."
+        ),
+    ] = Whence.UNBIASED,
     level: Annotated[float, typer.Option(metavar="LEVEL", help="How often the interval is to hold the truth.")] = 0.95,
     parts: Annotated[
         bool, typer.Option("--parts", help="Also show what each error is made of: noise, sampling, bias.")
@@ -69,8 +75,10 @@ def query(
     from kernelease.cli.work.estimates import record, show
 
     whose = Target(of.value)
-    asked = Asking(release=load_table(bundle), about=tuple(about), where=where, by=columns, of=whose)
+    asked = Asking(
+        release=load_table(bundle), about=tuple(about), where=where, by=columns, of=whose, estimate=estimate.value
+    )
     answer = compare_groups(QUESTIONS[name].answer(asked), minus, over)
     fields: dict[str, Any] = {"query": name, "of": about, "where": where, "by": by, "minus": minus, "over": over}
-    fields |= {"target": of.value, "level": level, **record(answer, level)}
+    fields |= {"target": of.value, "estimate": estimate.value, "level": level, **record(answer, level)}
     Screen(json=as_json, quiet=quiet).result(fields, *show(answer, level, parts=parts))

@@ -33,13 +33,15 @@ class Asking:
     where: str | None
     by: str | list[str] | None
     of: "Target"
+    estimate: str = "unbiased"
 
     @property
-    def rows(self) -> "Questions[Any, Any]":
-        """The questions about these rows."""
+    def rows(self) -> Any:
+        """The questions about these rows, to the noisy numbers or to the model."""
         rows: Questions[Any, Any] = self.release.of(self.of)
         rows = rows if self.where is None else rows.where(self.where)
-        return rows if self.by is None else rows.by(*([self.by] if isinstance(self.by, str) else self.by))
+        rows = rows if self.by is None else rows.by(*([self.by] if isinstance(self.by, str) else self.by))
+        return rows.estimate(self.estimate)
 
 
 @final
@@ -59,7 +61,8 @@ def _crosstab(asked: Asking) -> Answer:
         first, second = asked.about
         by = asked.by if isinstance(asked.by, str) else ",".join(asked.by)
         raise ParameterError(f"query: crosstab takes no --by. Ask histogram {second} --by {first},{by}.")
-    return asked.rows.crosstab(*asked.about)
+    found: Answer = asked.rows.crosstab(*asked.about)
+    return found
 
 
 def _standardised_rate(asked: Asking) -> Answer:
@@ -120,13 +123,15 @@ def _quantile(asked: Asking) -> Answer:
 
 def _survival(asked: Asking) -> Answer:
     column, *times = asked.about
-    return asked.rows.survival(column, [read_number(time, "a time") for time in times])
+    found: Answer = asked.rows.survival(column, [read_number(time, "a time") for time in times])
+    return found
 
 
 def _hazard(asked: Asking) -> Answer:
     column, *rest = asked.about
     event = next((part for part in rest if not _is_number(part)), None)
-    return asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
+    found: Answer = asked.rows.hazard(column, [read_number(time, "a time") for time in rest if time != event], event)
+    return found
 
 
 def _is_number(text: str) -> bool:
