@@ -9,6 +9,7 @@ import pytest
 
 import kernelease as ke
 from kernelease.answers import replicates
+from kernelease.answers.reading import evidence_of
 from kernelease.errors import ParameterError
 
 SCHEMA = ke.Schema.parse(
@@ -97,15 +98,33 @@ def test_a_population_is_less_certain(release, sets):
     assert population.target is ke.analysis.Target.POPULATION
 
 
+def update_of(release):
+    """The rows that are reweighted, and the equations."""
+    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
+    support = replicates._Support.of(release, few, np.random.default_rng(0))
+    return support, replicates._Update(support, few, evidence_of(release, ke.analysis.Target.TABLE))
+
+
+def test_rows_may_lie_otherwise_within_their_cells(release):
+    """A tilt leaves the number of rows in its cell, and moves where they lie by as much as the cell is uneven."""
+    support, update = update_of(release)
+    tilts = update._tilts.toarray()
+    assert np.abs(tilts.sum(axis=0)).max() < 1e-6 * np.abs(tilts).sum(axis=0).max()
+    paid = support.rows["paid"].to_numpy()
+    assert np.abs(paid @ tilts).max() > 0.0
+    cells = np.abs(tilts) > 0.0
+    inside = [(paid[one].min(), paid[one].max()) for one in cells.T if one.sum() > 1]
+    assert min(high - low for low, high in inside) < 100_000.0  # of a range of a million
+
+
 def test_the_update_agrees_with_its_equations(release, monkeypatch):
     """K = V Aᵀ (A V Aᵀ + I)⁻¹ from dense matrices, another way: (V⁻¹ + AᵀA)⁻¹ Aᵀ."""
     monkeypatch.setattr(replicates, "ACCURATE", 1e-10)
-    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
-    support = replicates._Support.of(release, few, np.random.default_rng(0))
-    update = replicates._Update(support, few)
+    support, update = update_of(release)
     dense = update._numbers(np.eye(len(support.weights)))
     missing = np.concatenate([one.values for one in update.parts]) - dense @ support.weights
-    precision = np.diag(1.0 / update.variance) + dense.T @ dense
+    tilts = update._tilts.toarray()
+    precision = np.linalg.inv(np.diag(update.variance) + tilts @ tilts.T) + dense.T @ dense
     (best,) = update.changes(ke.analysis.Target.TABLE, [])
     wanted = np.linalg.solve(precision, dense.T @ missing)
     assert np.abs(best - wanted).max() < 1e-5 * np.abs(wanted).max()
@@ -163,9 +182,7 @@ def test_survey_software_has_a_column_for_each(sets):
 
 def test_rows_are_read_as_blocks_measure_them(release):
     """Counts, and counts without their means, of the synthetic rows: as each block would make them of a table."""
-    few = SimpleNamespace(blocks=release.measurements.measured, schema=release.measurements.laid.schema)
-    support = replicates._Support.of(release, few, np.random.default_rng(0))
-    update = replicates._Update(support, few)
+    support, update = update_of(release)
     read = np.split(update._numbers(np.ones(len(support.codes))), update._ends[1:-1])
     kinds = set()
     for part, numbers in zip(update.parts, read, strict=True):

@@ -1,5 +1,6 @@
 """Weights that carry the uncertainty of a release into any tool, at no privacy cost: of vectors, and of tables."""
 
+import itertools
 import math
 import re
 import warnings
@@ -9,12 +10,15 @@ from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
-from scipy.sparse import csr_matrix, vstack
+from scipy.sparse import csr_matrix, hstack, vstack
 from scipy.special import stdtrit
 
+from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
+from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups, Label
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits
+from kernelease.analysis.inside import unevenness
 from kernelease.analysis.spread import variance
 from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
 from kernelease.arrays import Floats, Integers, Rows
@@ -348,7 +352,7 @@ def replicates_of(release: "Release", count: int, *, target: Target, seed: int) 
     random = PublicSeed(seed)
     support = _Support.of(release, view, random.generator("support"))
     generators = [random.generator(f"replicate {number}") for number in range(count)]
-    changes = _Update(support, view).changes(target, generators)
+    changes = _Update(support, view, evidence_of(release, target)).changes(target, generators)
     lowest = min(float((change / support.weights).min()) for change in changes)
     step = min(1.0, -1.0 / lowest) if lowest < 0.0 else 1.0
     weights = np.maximum(0.0, np.stack([support.weights, *(support.weights + step * one for one in changes)]))
@@ -411,7 +415,7 @@ def _empty_cells(
 class _Update:
     """The best linear guess of the weights by all noisy numbers, and draws of what it leaves uncertain."""
 
-    def __init__(self, support: _Support, view: CountsReading) -> None:
+    def __init__(self, support: _Support, view: CountsReading, evidence: Evidence) -> None:
         self.support, self.rows, told = support, view.blocks.rows, view.blocks.without_details
         fine = _finer_codes(view.schema, support)
         self.parts = [_Part.of(one, support.codes, fine) for one in (*told.blocks, *told.moments)]
@@ -422,6 +426,7 @@ class _Update:
         doubt = DOUBT * max(1.0, float(np.mean(self.missing**2)))
         scale = doubt * len(heights) / float(heights.sum())
         self.variance: Floats = np.where(support.doubt > 0.0, doubt * support.doubt, scale * support.weights)
+        self._tilts = _tilts(evidence, support)
 
     def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
         """The change of weights to the best guess, and to a replicate for each generator."""
@@ -436,6 +441,7 @@ class _Update:
     def _draw(self, generator: np.random.Generator) -> tuple[Floats, Floats]:
         """δ, which leaves the number of rows, and fresh noise."""
         change = np.sqrt(self.variance) * generator.standard_normal(len(self.variance))
+        change += self._tilts @ generator.standard_normal(self._tilts.shape[1])
         change -= self.variance * (change.sum() / self.variance.sum())
         return change, np.concatenate([one.noise(generator) for one in self.parts])
 
@@ -455,7 +461,8 @@ class _Update:
         """K of some numbers: (numbers, k) → (rows, k)."""
 
         def spread(numbers: Floats) -> Floats:
-            return np.asarray(self.variance[:, None] * (self._sums.T @ self._seen(numbers)))
+            rows = self._sums.T @ self._seen(numbers)
+            return np.asarray(self.variance[:, None] * rows + self._tilts @ (self._tilts.T @ rows))
 
         return spread(conjugate_gradients(lambda one: one + self._numbers(spread(one)), missing))
 
@@ -463,6 +470,46 @@ class _Update:
         """What blocks say of tables of sums, one below another; its own transpose."""
         bounds = zip(self.parts, self._ends, self._ends[1:], strict=False)
         return np.concatenate([one.seen(tables[low:high]) for one, low, high in bounds])
+
+
+def _tilts(evidence: Evidence, support: _Support) -> Any:
+    """How rows may lie otherwise within the cells of a column, and of two: a change of weights for each, (rows, modes).
+
+    With z a number's place in its cell, of mean 0 and variance 1 over the cell's rows, the change w·z moves the mean of
+    z by 1. Its variance is the unevenness of the cell (`analysis.inside`): that of a mean over rows which lie so.
+    """
+    columns = evidence.schema.columns
+    numbers = {i: numbers_of(one, support.rows) for i, one in enumerate(columns) if one.tag in ("integer", "number")}
+    found = []
+    for places in [*((i,) for i in numbers), *itertools.combinations(range(len(columns)), 2)]:
+        marginal = max(evidence.marginals(places), key=lambda one: one.size, default=None)
+        if marginal is None or not numbers.keys() & set(places):
+            continue
+        cells = np.ravel_multi_index(
+            [groups[support.codes[:, i]] for i, groups in zip(marginal.columns, marginal.groups, strict=True)],
+            marginal.shape,
+        )
+        likely = np.sqrt(unevenness(evidence, marginal).own)
+        found += [_tilt(numbers[i], cells, likely, support.weights) for i in places if i in numbers]
+    rows = len(support.weights)
+    return hstack([csr_matrix((rows, 1)), *found]).tocsr()
+
+
+def _tilt(numbers: Floats, cells: Integers, likely: Floats, weights: Floats) -> Any:
+    """w·z·(likely size) of the rows of each cell, a column for each: (rows, cells)."""
+    known = ~np.isnan(numbers)
+    mass = np.where(known, weights, 0.0)
+    x = np.where(known, numbers, 0.0)
+
+    def mean(values: Floats) -> Floats:
+        total = np.bincount(cells, mass, minlength=len(likely))
+        return np.asarray(np.bincount(cells, mass * values, minlength=len(likely)) / np.maximum(total, 1e-300))
+
+    away = x - mean(x)[cells]
+    size = np.sqrt(mean(away**2))
+    apart = size > np.sqrt(np.finfo(float).eps) * np.sqrt(mean(x**2))  # beyond rounding
+    place = np.where(apart, likely / np.where(apart, size, 1.0), 0.0)[cells]
+    return csr_matrix((mass * away * place, (np.arange(len(x)), cells)), shape=(len(x), len(likely)))
 
 
 def conjugate_gradients(apply: Callable[[Floats], Floats], right: Floats) -> Floats:
