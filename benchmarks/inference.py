@@ -50,8 +50,9 @@ answers of a kind of number. With few releases a single line says little: 16 tel
 PROMISED = """## Promised analyses
 
 `benchmarks/inference_promises.py`: a trial with five promised analyses. How many releases answer, and half an interval
-over what `plan` said before: from the schema alone (every value as frequent as any other), and like rows that the
-planner simulates. The last column has the releases whose width is within a quarter of the second plan.
+over what `plan` said before: from the schema alone, which is a range (every value as frequent as any other, or the k-th
+1/k times as frequent as the first), with the releases that are in it to a quarter; and like rows that the planner
+simulates, with the releases whose width is within a quarter of that.
 
 """
 REPLICATES = """## Replicates

@@ -3,9 +3,9 @@
     python benchmarks/inference_promises.py [--repeats 100] [--jobs 2]
 
 Each repeat draws a table of a trial and releases it with the promises of its schema. The plan is made twice, from the
-schema alone, as if every value were as frequent as any other, and like rows that the planner simulates from the same
-law, fresh ones and as many. Asked are all coefficients and groups; a width is half an interval, and its ratio is that
-to the planned one.
+schema alone, which gives a range (values as frequent as each other, or ever rarer), and like rows that the planner
+simulates from the same law, fresh ones and as many. Asked are all coefficients and groups; a width is half an interval,
+and its ratio is that to the planned one.
 """
 
 import math
@@ -111,10 +111,16 @@ def asked(unit: inference.Unit) -> dict[str, Any]:
     return {"unit": list(unit), "answers": found}
 
 
-def planned(rows: int, epsilon: float, like: pa.Table | None) -> dict[str, dict[str, float]]:
-    """What a plan says of each analysis."""
+def planned(rows: int, epsilon: float, like: pa.Table | None) -> dict[str, dict[str, tuple[float, float]]]:
+    """What a plan says of each analysis: from which width to which."""
     plan = ke.plan(SCHEMA, privacy=ke.Privacy(epsilon=epsilon, delta=DELTA), rows=rows, like=like)
-    return {one.analysis: dict(one.half_widths) for one in plan.promises}
+    return {
+        one.analysis: {
+            term: (min(half, one.uneven.get(term, half)), max(half, one.uneven.get(term, half)))
+            for term, half in one.half_widths.items()
+        }
+        for one in plan.promises
+    }
 
 
 def report(lines: Iterable[dict[str, Any]]) -> str:
@@ -129,8 +135,8 @@ def report(lines: Iterable[dict[str, Any]]) -> str:
         text += [
             f"**{rows:,} rows, ε = {epsilon:g}**, {len(own)} releases:",
             "",
-            "| analysis | answered | says little | width / planned, even | / planned, simulated | within 25 % |",
-            "| --- | --- | --- | --- | --- | --- |",
+            "| analysis | answered | says little | width / range | within it | / planned, simulated | within 25 % |",
+            "| --- | --- | --- | --- | --- | --- | --- |",
         ]
         for name in SCHEMA.analyses:
             answers = [one[name] for one in own]
@@ -139,17 +145,20 @@ def report(lines: Iterable[dict[str, Any]]) -> str:
     return "\n".join(text)
 
 
-def _line(name: str, term: str, releases: list[Any], even: float, simulated: float) -> str:
+def _line(name: str, term: str, releases: list[Any], alone: tuple[float, float], like: tuple[float, float]) -> str:
     told = [[one for one in found if term in (GROUP, one[0])] for found in releases if found is not None]
     halves = np.array([np.median([half for _, half, _ in found]) for found in told])
     answered = sum(bool(np.isfinite(half)) for half in halves)
     little = np.mean([flag for found in told for _, _, flag in found])
+    simulated, (low, high) = like[0], alone
     near = np.mean(np.abs(halves / simulated - 1.0) <= 0.25)
+    ranged = np.mean((halves >= 0.75 * low) & (halves <= 1.25 * high))
     cells = [
         f"{name}: {term}",
         f"{answered} of {len(releases)}",
         f"{little:.0%}",
-        f"{np.median(halves) / even:.2f}" if math.isfinite(even) else "-",
+        f"{np.median(halves) / low:.2f} to {np.median(halves) / high:.2f}" if math.isfinite(high) else "-",
+        f"{ranged:.0%}",
         f"{np.median(halves) / simulated:.2f}" if math.isfinite(simulated) else "-",
         f"{near:.0%}",
     ]

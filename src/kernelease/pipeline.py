@@ -15,7 +15,7 @@ from kernelease.answers.promises import promised_widths
 from kernelease.answers.release import Release
 from kernelease.answers.tables import contents_of
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of
-from kernelease.arrays import Floats, Rows, as_rows, check_integer, finite_numbers
+from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.certificate import Certificate, Measurements
 from kernelease.errors import ParameterError, in_words, nearest
@@ -343,7 +343,8 @@ def plan(
 
     Of each promised analysis it says how far off its answers would be, by rehearsing them. `like` are PUBLIC rows that
     look as private ones may, best simulated ones and as many: rows of a small pilot that are drawn again and again are
-    rougher than others, and widths come out larger. Without them every value is as frequent as any other.
+    rougher than others, and widths come out larger. Without them there are two widths, of rows in which every value is
+    as frequent as any other, and of rows in which the k-th value is 1/k times as frequent as the first.
     """
     check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
@@ -367,17 +368,28 @@ def _promises(schema: Schema, method: Interactions, expected: Plan, like: pa.Tab
         return ()
     alone, size = _row_by_row(schema), min(expected.rows, REHEARSED)
     privacy = _as_noisy(expected, method.reserve(schema.columns), size)
-    rehearsals = []
-    for seed in range(REHEARSALS):
-        rows = _even(alone, size, seed) if like is None else _drawn(like, alone, size, seed)
-        measured = measure(rows, schema=alone, privacy=privacy, method=method, seed=seed, noise=SeededNoise(seed))
-        weights = pa.array(np.full(size, 1.0 / size))
-        table = rows.append_column(measured.domain.weight_name, weights)
-        rehearsals.append(Release(table=table, measurements=measured))
+
+    def rehearse_on(draw: Callable[[int], pa.Table]) -> list[Release]:
+        rehearsals = []
+        for seed in range(REHEARSALS):
+            rows = draw(seed)
+            measured = measure(rows, schema=alone, privacy=privacy, method=method, seed=seed, noise=SeededNoise(seed))
+            weights = pa.array(np.full(size, 1.0 / size))
+            table = rows.append_column(measured.domain.weight_name, weights)
+            rehearsals.append(Release(table=table, measurements=measured))
+        return rehearsals
+
+    if like is not None:
+        first, second = rehearse_on(lambda seed: _drawn(like, alone, size, seed)), []
+    else:
+        first, second = (
+            rehearse_on(functools.partial(_of_nobody, alone, size, uneven=uneven)) for uneven in (False, True)
+        )
     return tuple(
         Promise(
             analysis=text,
-            half_widths=promised_widths(rehearsals, Analysis.parse(text)),
+            half_widths=promised_widths(first, Analysis.parse(text)),
+            uneven=promised_widths(second, Analysis.parse(text)) if second else {},
             rows=expected.rows,
             epsilon=expected.privacy.epsilon,
         )
@@ -404,10 +416,15 @@ def _as_noisy(expected: Plan, reserve: Reserve, size: int) -> Privacy:
     return dataclasses.replace(expected.privacy, epsilon=high)
 
 
-def _even(schema: Schema, size: int, seed: int) -> pa.Table:
-    """Rows in which every declared value is as frequent as any other, as far as rules allow: of nobody."""
+def _of_nobody(schema: Schema, size: int, seed: int, *, uneven: bool) -> pa.Table:
+    """Rows that nobody's are, as far as rules allow: every declared value as frequent as any other, or the k-th 1/k."""
     generator = PublicSeed(seed).generator("rehearsal")
-    codes = np.column_stack([generator.integers(0, column.size, size) for column in schema.columns])
+
+    def column_codes(count: int) -> Integers:
+        shares = 1.0 / np.arange(1, count + 1) if uneven else np.ones(count)
+        return generator.choice(count, size, p=shares / shares.sum())
+
+    codes = np.column_stack([column_codes(column.size) for column in schema.columns])
     rows, lawful = decode_lawfully(schema, codes, generator)
     if not lawful.any():
         raise ParameterError("plan: no drawn row keeps the declared constraints. Give public rows that do: like=…")

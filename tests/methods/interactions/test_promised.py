@@ -170,6 +170,19 @@ def test_what_would_be_refused_is_infinite():
 def test_plans_need_rows_that_the_rules_allow():
     impossible = Schema.parse(SCHEMA.replace('name = "trial"', 'name = "trial"\nconstraints = ["age > 200"]'))
     with pytest.raises(ParameterError, match="no drawn row keeps"):
-        pipeline._even(impossible, 10, 0)
+        pipeline._of_nobody(impossible, 10, 0, uneven=False)
     with pytest.raises(ParameterError, match="empty"):
         plan_of(3000, like=trial().slice(0, 0))
+
+
+def test_a_plan_from_the_schema_alone_is_a_range(monkeypatch):
+    """Of rows that are even, and of rows with ever rarer values; public rows in their place give one width."""
+    monkeypatch.setattr(pipeline, "REHEARSALS", 1)
+    model = plan_of(3000, analyses=["mean age by arm"]).promises[0]
+    assert list(model.uneven) == list(model.half_widths) == [GROUP]
+    low, high = sorted([model.half_widths[GROUP], model.uneven[GROUP]])
+    assert low < high  # noise is seeded
+    assert f"a group ± {low:.2g} to {high:.2g} (by how even values are" in model.told
+    model = plan_of(3000, analyses=["mean age by arm"], like=trial()).promises[0]
+    assert not model.uneven
+    assert f"a group ± {model.half_widths[GROUP]:.2g};" in model.told

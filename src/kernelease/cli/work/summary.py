@@ -311,7 +311,10 @@ def plan_fields(expected: Plan) -> dict[str, Any]:
         "rows": expected.rows,
         "attacker": attacker_fields(expected.attacker),
         "advice": list(expected.advice),
-        "analyses": [{"analysis": one.analysis, "half_widths": dict(one.half_widths)} for one in expected.promises],
+        "analyses": [
+            {"analysis": one.analysis, "half_widths": dict(one.half_widths), "uneven": dict(one.uneven)}
+            for one in expected.promises
+        ],
         "notices": list(expected.notices),
         "pairs": expected.pairs,
         "pairs_chosen": expected.chosen,

@@ -8,7 +8,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeAlias, final
 
 import numpy as np
@@ -175,6 +175,7 @@ class Promise:
 
     analysis: str
     half_widths: Mapping[str, float]  # by coefficient; infinite where there would be no interval
+    uneven: Mapping[str, float] = field(default_factory=dict)  # the same of uneven rows, where no public ones are given
     rows: int
     epsilon: float
 
@@ -194,9 +195,17 @@ class Promise:
     @property
     def told(self) -> str:
         """In a sentence."""
-        widths = ", ".join(f"{term} ± {half:.2g}" for term, half in self.half_widths.items())
+        widths = ", ".join(f"{term} ± {self._range(term)}" for term in self.half_widths)
         half = f"{2 * self.rows:,} rows, or epsilon = {2 * self.epsilon:.2g}"
-        return f"{self.analysis}: by noise about {widths}; half of it takes {half}."
+        given = " (by how even values are: rows that look like the private ones say it better)" if self.uneven else ""
+        return f"{self.analysis}: by noise about {widths}{given}; half of it takes {half}."
+
+    def _range(self, term: str) -> str:
+        """A width, or from which to which it goes between even and uneven rows."""
+        one = self.half_widths[term]
+        other = self.uneven.get(term, one)
+        low, high = f"{min(one, other):.2g}", f"{max(one, other):.2g}"
+        return low if low == high else f"{low} to {high}"
 
 
 def plan(
