@@ -12,6 +12,7 @@ from kernelease.analysis.averages import mean
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
+from kernelease.analysis.inside import unevenness
 from kernelease.analysis.regression import regression
 from kernelease.analysis.spread import correlation
 from kernelease.table.columns.column import Celled
@@ -198,3 +199,34 @@ def test_without_moments_the_gap_is_back() -> None:
     bare = dataclasses.replace(told, measured=dataclasses.replace(told.measured, moments=()))
     for name in ("hours of M", "slope", "correlation"):
         assert answers(bare)[name].margin() > 2.0 * answers(told)[name].margin(), name
+
+
+UNEVEN = ke.Schema.parse(
+    """
+    [columns.x]
+    type = "number"
+    min = 0.0
+    max = 100.0
+    cells = 8
+    [columns.y]
+    type = "boolean"
+    """
+)
+
+
+def unevenness_of(numbers):
+    """ω of each cell that holds more than one value, by measurements with little noise, which is seeded."""
+    rows = pa.table({"x": numbers, "y": np.arange(len(numbers)) % 2 == 0})
+    found = ke.measure(rows, schema=UNEVEN, privacy=(50.0, 1e-6), noise=ke.SeededNoise(0))
+    shares = np.full(len(numbers), 1.0 / len(numbers))
+    laid, target = found.laid.schema, Target.TABLE
+    evidence = Evidence(schema=laid, measured=found.measured, rows=rows, weights=shares, target=target)
+    own = unevenness(evidence, max(evidence.marginals((0,)), key=lambda one: one.size)).own
+    return own[own > 0.0]
+
+
+def test_offsets_show_that_rows_of_a_cell_lie_at_one_end():
+    """Counts of cells are alike, so that splits of neighbours say nothing; sums of offsets do."""
+    even = np.random.default_rng(0).uniform(0.0, 100.0, 4_000)
+    assert unevenness_of(even).max() < 0.05
+    assert unevenness_of(np.floor(even / 12.5) * 12.5 + 12.4).min() > 0.1

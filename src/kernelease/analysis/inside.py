@@ -167,8 +167,29 @@ def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats,
     splits = _Splits.of(counts, variances, mass, several[np.argsort(middle[several], kind="stable")])
     own, hidden = np.zeros_like(counts), np.zeros_like(counts)
     own[several] = np.minimum(1.0, splits.unevenness(several) + 1.0 / np.maximum(counts[several], 1.0))
+    if len(marginal.columns) == 1:
+        own = np.maximum(own, _by_offsets(evidence, marginal, column)[:, None])
     hidden[several] = np.minimum(1.0, noise[several, None])
     return _back(own, marginal, axis), _back(hidden, marginal, axis)
+
+
+def _by_offsets(evidence: "Evidence", marginal: Marginal, column: Celled) -> Floats:
+    """How uneven measured offsets say that the rows of each cell of a column are, 0 where they say nothing: (cells,).
+
+    Rows that are even have offsets of variance half²/3, so that a mean offset m shows an ω of 3·m²/half².
+    """
+    index, nothing = marginal.columns[0], np.zeros(marginal.size)
+    moments = evidence.moments
+    found = None if moments is None else moments.alone(index, column)
+    cells = None if moments is None else moments.cells(index)
+    parts = None if cells is None else parts_of(marginal.groups[0], cells)
+    if found is None or parts is None:
+        return nothing
+    sums, half = found[0], np.nan_to_num(found[1].half)[parts]
+    offset, noise = sums.counts[parts], sums.variances[parts]
+    told = (np.bincount(parts)[parts] == 1) & (half > 0.0) & (offset**2 > SURE**2 * noise)
+    reach = np.where(told, np.maximum(marginal.counts, 1.0) * half, 1.0)
+    return np.where(told, np.clip(3.0 * (offset**2 - noise) / reach**2, 0.0, 1.0), 0.0)
 
 
 def _back(values: Floats, marginal: Marginal, axis: int) -> Floats:
