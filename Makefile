@@ -117,6 +117,7 @@ bench-texture: .venv/.bench  ## spikes, grids, maps, ranges and a classifier, on
 
 bench-inference: .venv/.core  ## one page: intervals, promises, replicates, tests (OPTIONS="--repeats 100 --jobs 16")
 	$(BIN)/python benchmarks/inference_tests.py
+	$(BIN)/python benchmarks/inference_speed.py
 	$(BIN)/python benchmarks/inference_promises.py $(OPTIONS)
 	$(BIN)/python benchmarks/replicates.py $(OPTIONS)
 	$(BIN)/python benchmarks/inference.py --page $(OPTIONS)

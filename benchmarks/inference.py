@@ -68,7 +68,17 @@ TESTS = """## Levels and power of tests
 that is not true, and how often the same test without privacy does; rows and noise are fresh in each repeat.
 
 """
-PARTS = {"promises.md": PROMISED, "replicates.md": REPLICATES, "tests.md": TESTS}  # beside intervals, with their heads
+SPEED = """## Speed
+
+`benchmarks/inference_speed.py`, on one core, each run in a fresh process.
+
+"""
+PARTS = {
+    "promises.md": PROMISED,
+    "replicates.md": REPLICATES,
+    "tests.md": TESTS,
+    "speed.md": SPEED,
+}  # beside intervals, with their heads
 DELTA = 1e-6
 LEVEL, Z = 0.95, 1.96
 LEAST_HELD = 0.91  # what no kind of answer should be below
