@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import final
+from typing import TYPE_CHECKING, final
 
 import pyarrow as pa
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -28,6 +28,9 @@ from kernelease.fit.solver import Solution
 from kernelease.table.reading import float_values
 from kernelease.table.schema import Schema
 
+if TYPE_CHECKING:
+    from kernelease.answers.replicates import Replicates
+
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True, weakref_slot=True)
@@ -47,7 +50,7 @@ class Release(Frames, ShortForms):
     settings: FitSettings | None = None
     _solution: Solution | None = field(default=None, repr=False)  # of methods that fit points; not in a bundle
     _evidence: dict[Target, Evidence] = field(default_factory=dict, init=False, repr=False, compare=False)
-    _replicates: dict[Target, Any] = field(default_factory=dict, init=False, repr=False, compare=False)
+    _replicates: dict[Target, "Replicates"] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     @property
     def certificate(self) -> Certificate:
