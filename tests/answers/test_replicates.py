@@ -105,16 +105,17 @@ def update_of(release):
     return support, replicates._Update(support, few, evidence_of(release, ke.analysis.Target.TABLE))
 
 
-def test_rows_may_lie_otherwise_within_their_cells(release):
-    """A tilt leaves the number of rows in its cell, and moves where they lie by as much as the cell is uneven."""
-    support, update = update_of(release)
-    tilts = update._tilts.toarray()
-    assert np.abs(tilts.sum(axis=0)).max() < 1e-6 * np.abs(tilts).sum(axis=0).max()
-    paid = support.rows["paid"].to_numpy()
-    assert np.abs(paid @ tilts).max() > 0.0
-    cells = np.abs(tilts) > 0.0
-    inside = [(paid[one].min(), paid[one].max()) for one in cells.T if one.sum() > 1]
-    assert min(high - low for low, high in inside) < 100_000.0  # of a range of a million
+def test_what_the_rows_of_a_cell_share():
+    """A tilt leaves the rows of a cell as many, and moves their mean as far as is likely; a level makes them more."""
+    numbers, cells = np.array([1.0, 3.0, 7.0, 7.0, math.nan]), np.array([0, 0, 1, 1, 1])
+    weights, likely = np.array([1.0, 3.0, 2.0, 2.0, 5.0]), np.array([0.5, 0.5])
+    tilt = replicates._tilt(numbers, cells, likely, weights).toarray()
+    assert tilt[:, 0].sum() == pytest.approx(0.0)
+    assert np.nansum(numbers * tilt[:, 0]) / 4.0 == pytest.approx(0.5 * math.sqrt(0.75))  # of a deviation of √(3/4)
+    assert not tilt[:, 1].any()  # all rows of this cell have one value
+    level = replicates._level(cells, np.array([8.0, 9.0]), weights).toarray()
+    assert level.sum(axis=0) == pytest.approx([8.0, 9.0])
+    assert level[:2, 0] == pytest.approx([2.0, 6.0])
 
 
 def test_the_update_agrees_with_its_equations(release, monkeypatch):
@@ -123,8 +124,8 @@ def test_the_update_agrees_with_its_equations(release, monkeypatch):
     support, update = update_of(release)
     dense = update._numbers(np.eye(len(support.weights)))
     missing = np.concatenate([one.values for one in update.parts]) - dense @ support.weights
-    tilts = update._tilts.toarray()
-    precision = np.linalg.inv(np.diag(update.variance) + tilts @ tilts.T) + dense.T @ dense
+    modes = update._modes.toarray()
+    precision = np.linalg.inv(np.diag(update.variance) + modes @ modes.T) + dense.T @ dense
     (best,) = update.changes(ke.analysis.Target.TABLE, [])
     wanted = np.linalg.solve(precision, dense.T @ missing)
     assert np.abs(best - wanted).max() < 1e-5 * np.abs(wanted).max()

@@ -192,9 +192,9 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
 # --------------------------------------------------------------------------------------------------------------
 # Replicates: synthetic rows whose weights vary as a release is uncertain, so that any tool can say how far off it is.
 #
-# Take w₀, the weights of the fitted rows, as a first guess of the table, off by V = κ·diag(w₀): rows are as uncertain
-# where the fit says little as where it says much. The noisy numbers y = A w + e, with noise e of known size, improve
-# it:
+# Take w₀, the weights of the fitted rows, as a first guess of the table, off by V = κ·diag(w₀) + M Mᵀ: rows are as
+# uncertain where the fit says little as where it says much, and M has what all rows of a cell share. The noisy numbers
+# y = A w + e, with noise e of known size, improve it:
 #
 #     w = w₀ + K (y − A w₀),   K = V Aᵀ (A V Aᵀ + I)⁻¹   (all numbers over their noise)
 #
@@ -374,7 +374,6 @@ class _Support:
     rows: pa.Table
     codes: Integers  # (rows, columns)
     weights: Floats  # w₀: (rows,), in rows of the table
-    doubt: Floats  # (rows,): the variance of the noise of an added row's cell, else 0
 
     @classmethod
     def of(cls, release: "Release", view: CountsReading, generator: np.random.Generator) -> "_Support":
@@ -382,33 +381,26 @@ class _Support:
         weights = own * (view.blocks.rows / own.sum())
         kept = weights > 0.0
         rows, codes, weights = release.rows.filter(pa.array(kept)), codes[kept], weights[kept]
-        added = [_empty_cells(view, codes, place, generator) for place in range(len(view.schema.columns))]
-        more, doubt = np.concatenate([part for part, _ in added]), np.concatenate([part for _, part in added])
+        columns = range(len(view.schema.columns))
+        more = np.concatenate([_empty_cells(view, codes, place, generator) for place in columns])
         if len(more):
             decoded, lawful = decode_lawfully(view.schema, more, generator)
-            decoded, more, doubt = decoded.filter(pa.array(lawful)), more[lawful], doubt[lawful]
+            decoded, more = decoded.filter(pa.array(lawful)), more[lawful]
             rows = pa.concat_tables([rows, decoded.select(rows.column_names).cast(rows.schema)])
-        return cls(
-            rows=rows,
-            codes=np.concatenate([codes, more]),
-            weights=np.append(weights, np.ones(len(more))),
-            doubt=np.append(np.zeros(len(weights)), doubt),
-        )
+        return cls(rows=rows, codes=np.concatenate([codes, more]), weights=np.append(weights, np.ones(len(more))))
 
 
-def _empty_cells(
-    view: CountsReading, codes: Integers, place: int, generator: np.random.Generator
-) -> tuple[Integers, Floats]:
-    """Copies of rows with a value in each cell of a column that no row is in, and the variance of its count's noise."""
+def _empty_cells(view: CountsReading, codes: Integers, place: int, generator: np.random.Generator) -> Integers:
+    """Copies of rows with a value in each cell of a column that no row is in."""
     counted = [one for one in view.blocks.without_details.blocks if one.block.columns == (place,)]
     if not counted:
-        return codes[:0], np.zeros(0)
+        return codes[:0]
     finest = max(counted, key=lambda one: one.block.cells)
     (cells,) = finest.block.groups
     empty = np.setdiff1d(np.arange(int(cells.max()) + 1), cells[codes[:, place]])
     copies = codes[generator.integers(0, len(codes), len(empty))]
     copies[:, place] = [generator.choice(np.flatnonzero(cells == cell)) for cell in empty]
-    return copies, np.full(len(empty), finest.sigma**2)
+    return copies
 
 
 @final
@@ -424,9 +416,8 @@ class _Update:
         heights = np.asarray(self._sums.power(2) @ support.weights)
         self.missing = np.concatenate([one.values for one in self.parts]) - self._numbers(support.weights)
         doubt = DOUBT * max(1.0, float(np.mean(self.missing**2)))
-        scale = doubt * len(heights) / float(heights.sum())
-        self.variance: Floats = np.where(support.doubt > 0.0, doubt * support.doubt, scale * support.weights)
-        self._tilts = _tilts(evidence, support)
+        self.variance: Floats = doubt * len(heights) / float(heights.sum()) * support.weights
+        self._modes = _modes(evidence, support)
 
     def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
         """The change of weights to the best guess, and to a replicate for each generator."""
@@ -441,7 +432,7 @@ class _Update:
     def _draw(self, generator: np.random.Generator) -> tuple[Floats, Floats]:
         """δ, which leaves the number of rows, and fresh noise."""
         change = np.sqrt(self.variance) * generator.standard_normal(len(self.variance))
-        change += self._tilts @ generator.standard_normal(self._tilts.shape[1])
+        change += self._modes @ generator.standard_normal(self._modes.shape[1])
         change -= self.variance * (change.sum() / self.variance.sum())
         return change, np.concatenate([one.noise(generator) for one in self.parts])
 
@@ -462,7 +453,7 @@ class _Update:
 
         def spread(numbers: Floats) -> Floats:
             rows = self._sums.T @ self._seen(numbers)
-            return np.asarray(self.variance[:, None] * rows + self._tilts @ (self._tilts.T @ rows))
+            return np.asarray(self.variance[:, None] * rows + self._modes @ (self._modes.T @ rows))
 
         return spread(conjugate_gradients(lambda one: one + self._numbers(spread(one)), missing))
 
@@ -472,18 +463,20 @@ class _Update:
         return np.concatenate([one.seen(tables[low:high]) for one, low, high in bounds])
 
 
-def _tilts(evidence: Evidence, support: _Support) -> Any:
-    """How rows may lie otherwise within the cells of a column, and of two: a change of weights for each, (rows, modes).
+def _modes(evidence: Evidence, support: _Support) -> Any:
+    """How each cell of a column, and of two, may be otherwise than in the fit, as changes of weights: (rows, modes).
 
-    With z a number's place in its cell, of mean 0 and variance 1 over the cell's rows, the change w·z moves the mean of
-    z by 1. Its variance is the unevenness of the cell (`analysis.inside`): that of a mean over rows which lie so.
+    It may hold more or fewer rows, by four times the noise of its count, however few the fit has there. Its rows may
+    lie otherwise: with z a number's place in its cell, of mean 0 and variance 1 over the cell's rows, the change w·z
+    moves the mean of z by 1. Its variance is the unevenness of the cell (`analysis.inside`): that of a mean over rows
+    which lie so.
     """
     columns = evidence.schema.columns
     numbers = {i: numbers_of(one, support.rows) for i, one in enumerate(columns) if one.tag in ("integer", "number")}
     found = []
-    for places in [*((i,) for i in numbers), *itertools.combinations(range(len(columns)), 2)]:
+    for places in [*((i,) for i in range(len(columns))), *itertools.combinations(range(len(columns)), 2)]:
         marginal = max(evidence.marginals(places), key=lambda one: one.size, default=None)
-        if marginal is None or not numbers.keys() & set(places):
+        if marginal is None or (len(places) > 1 and not numbers.keys() & set(places)):
             continue
         cells = np.ravel_multi_index(
             [groups[support.codes[:, i]] for i, groups in zip(marginal.columns, marginal.groups, strict=True)],
@@ -491,8 +484,16 @@ def _tilts(evidence: Evidence, support: _Support) -> Any:
         )
         likely = np.sqrt(unevenness(evidence, marginal).own)
         found += [_tilt(numbers[i], cells, likely, support.weights) for i in places if i in numbers]
+        found.append(_level(cells, np.sqrt(DOUBT * marginal.variances()), support.weights))
     rows = len(support.weights)
     return hstack([csr_matrix((rows, 1)), *found]).tocsr()
+
+
+def _level(cells: Integers, likely: Floats, weights: Floats) -> Any:
+    """A change of each cell's rows alike, of as many rows as is likely: (rows, cells)."""
+    total = np.bincount(cells, weights, minlength=len(likely))
+    parts = weights * (likely / np.maximum(total, 1e-300))[cells]
+    return csr_matrix((parts, (np.arange(len(cells)), cells)), shape=(len(cells), len(likely)))
 
 
 def _tilt(numbers: Floats, cells: Integers, likely: Floats, weights: Floats) -> Any:
