@@ -87,8 +87,7 @@ FEW = 5  # answers that say something, of which a length is told
 WORDS = {
     "table": "about the table itself",
     "population": "about the law it was drawn from",
-    "model": 'about that law, with `estimate="model"`: the fitted rows and their replicates; last the error over that '
-    "of the unbiased answer",
+    "model": 'about that law, with `estimate="model"` (last: its error over that of the unbiased answer)',
 }
 METHOD = ke.Interactions(solver=ke.fit.MixtureSolver().rough())
 SETTINGS = ((5_000, 1.0), (30_000, 1.0), (30_000, 5.0))
@@ -168,16 +167,16 @@ def release_of(unit: Unit, folder: Path) -> ke.Release:
     return release
 
 
-def answer(unit: Unit, words: Sequence[str], folder: Path) -> dict[str, Any]:
+def answer(unit: Unit, words: Sequence[str], folder: Path, targets: Sequence[str] = tuple(WORDS)) -> dict[str, Any]:
     """The answers to some questions, each as [value, low, high, truth, says little, CPU seconds] for all targets."""
     setup, release, own = SETUPS[unit[0]], release_of(unit, folder), arrays(draw(unit))
-    answers: dict[str, dict[str, Any]] = {target: {} for target in setup.targets}
+    answers: dict[str, dict[str, Any]] = {target: {} for target in setup.targets if target in targets}
     for question in (one for one in setup.questions if one.words in words):
         truths = {"table": question.truth(own)}
         if "population" in setup.targets:
             truths["population"] = truths["model"] = law(unit[0])[question.words]
-        for target in setup.targets:
-            answers[target][question.words] = _asked(question, release, target, truths[target])
+        for target, found in answers.items():
+            found[question.words] = _asked(question, release, target, truths[target])
     return {"unit": list(unit), **answers}
 
 
@@ -218,15 +217,21 @@ def _asked(question: Question, release: ke.Release, target: str, truths: Sequenc
 # Running, and going on.
 
 
-def run(units: Sequence[Unit], results: Path, jobs: int, again: str | None = None) -> None:
+def run(
+    units: Sequence[Unit],
+    results: Path,
+    jobs: int,
+    again: str | None = None,
+    targets: Sequence[str] = tuple(WORDS),
+) -> None:
     """Ask what is not in the file yet, and add a line for each release; `again` are words of questions to ask anew."""
     done = answered(read(results))
-    work = [(unit, _left(unit, done, again)) for unit in units]
+    work = [(unit, _left(unit, done, again, targets)) for unit in units]
     work = [(unit, words) for unit, words in work if words]
     for name in {unit[0] for unit, _ in work}:
         if "population" in SETUPS[name].targets:
             law(name)  # once, for all processes
-    write(results, work, partial(_one, folder=results.parent / "releases"), jobs)
+    write(results, work, partial(_one, folder=results.parent / "releases", targets=targets), jobs)
 
 
 def write(results: Path, work: Sequence[Any], ask: Callable[[Any], dict[str, Any]], jobs: int) -> list[dict[str, Any]]:
@@ -245,15 +250,21 @@ def write(results: Path, work: Sequence[Any], ask: Callable[[Any], dict[str, Any
     return lines
 
 
-def _one(work: tuple[Unit, Sequence[str]], folder: Path) -> dict[str, Any]:
-    return answer(*work, folder)
+def _one(work: tuple[Unit, Sequence[str]], folder: Path, targets: Sequence[str]) -> dict[str, Any]:
+    return answer(*work, folder, targets)
 
 
-def _left(unit: Unit, done: dict[Unit, dict[str, Any]], again: str | None) -> list[str]:
-    """The words of questions that are asked of a release."""
+def _left(
+    unit: Unit, done: dict[Unit, dict[str, Any]], again: str | None, targets: Sequence[str] = tuple(WORDS)
+) -> list[str]:
+    """The words of questions that are asked of a release: those that are not known of all targets."""
     every = [question.words for question in SETUPS[unit[0]].questions]
-    known = done.get(unit, {}).get("table", {})
-    return [words for words in every if words not in known or (again is not None and again in words)]
+    wanted = [done.get(unit, {}).get(target, {}) for target in SETUPS[unit[0]].targets if target in targets]
+    return [
+        words
+        for words in every
+        if any(words not in known for known in wanted) or (again is not None and again in words)
+    ]
 
 
 def read(results: Path) -> Iterator[dict[str, Any]]:
@@ -308,6 +319,13 @@ class Tally:
         return (answers[:, 4] > 0.0) | np.isnan(answers[:, 1])
 
     @property
+    def error(self) -> float:
+        """The root mean square of how far all answers are off, of those that there are."""
+        value, truth = np.array(self.answers, dtype=float).T[[0, 3]]
+        known = np.isfinite(value)
+        return math.sqrt(float(np.mean((value - truth)[known] ** 2))) if known.any() else math.nan
+
+    @property
     def width(self) -> float:
         """Half the interval over 1.96 errors, root mean squares of both, of the answers that say something.
 
@@ -358,6 +376,12 @@ def cell(parts: Sequence[Tally]) -> str:
     return f"{100 * share:.1f} ± {100 * error:.1f} / {length}{little}"
 
 
+def nearer(ours: Sequence[Tally], plain: Sequence[Tally]) -> str:
+    """The error of some answers over that of others."""
+    ratios = [one.error / other.error for one, other in zip(ours, plain, strict=True) if other.error > 0.0]
+    return f", {np.median(ratios):.2f}" if ratios and np.isfinite(ratios).all() else ""
+
+
 def table_of(done: dict[Unit, dict[str, Any]], name: str, target: str) -> str:
     """Families down, settings across."""
     found = tallies(done, name, target)
@@ -373,8 +397,13 @@ def table_of(done: dict[Unit, dict[str, Any]], name: str, target: str) -> str:
             [part for family, own in one.items() if family.endswith(kind) for part in own] for one in found.values()
         ]
         body.append([f"**all, {kind}**", *(cell(parts) if parts else "" for parts in every)])
+    plain = tallies(done, name, "population") if target == "model" else {}
     for family in families:
-        body.append([family, *(cell(one[family]) if family in one else "" for one in found.values())])
+        cells = [cell(one[family]) if family in one else "" for one in found.values()]
+        for place, setting in enumerate(found):
+            if family in plain.get(setting, {}):
+                cells[place] += nearer(found[setting][family], plain[setting][family])
+        body.append([family, *cells])
     return "\n".join("| " + " | ".join(line) + " |" for line in [head, ["---"] * len(head), *body])
 
 
@@ -432,6 +461,7 @@ def main() -> None:
     parser = options_of(__doc__, repeats=100, results="answers.jsonl")
     parser.add_argument("--first", type=int, default=0, help="number of the first repeat")
     parser.add_argument("--laws", nargs="*", choices=list(SETUPS), default=["predictors", "adult"], help="of tables")
+    parser.add_argument("--targets", nargs="*", choices=list(WORDS), default=list(WORDS), help="what is asked about")
     parser.add_argument("--again", nargs="?", const="", help="ask once more: all questions, or those with these words")
     parser.add_argument("--page", action="store_true", help="write docs/benchmarks-inference.md, too")
     options = parser.parse_args()
@@ -441,7 +471,7 @@ def main() -> None:
     repeats = range(options.first, options.first + options.repeats)
     units = [(name, *setting, repeat) for repeat in repeats for name in laws for setting in SETUPS[name].settings]
     if not options.report:
-        run(units, options.results, options.jobs, options.again)
+        run(units, options.results, options.jobs, options.again, options.targets)
     told = report(answered(read(options.results)))
     print(told)
     if options.page:

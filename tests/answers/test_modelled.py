@@ -1,12 +1,14 @@
 """`estimate="model"`: the fitted rows' guess after one step, with an interval by replicates, told as the model's."""
 
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease.answers import modelled
 from kernelease.answers.modelled import REMARK, ModelQuestions
 from kernelease.errors import ParameterError
 
@@ -88,6 +90,15 @@ def test_a_quantile_within_a_crowd_of_equal_numbers_says_that_nothing_tells_its_
     found = release.quantile("age", 0.3, estimate="model")
     assert abs(float(found) - float(release.quantile("age", 0.3))) <= 1.0
     assert found.says_little == ("no replicate differs" in found.remark)
+
+
+def test_a_share_over_a_number_whose_spread_noise_hides_says_little(release, monkeypatch):
+    asked = release.ask.estimate("model")
+    assert not asked.trend("smoker", "visits").says_little
+    monkeypatch.setattr(modelled, "variance", lambda evidence, name: SimpleNamespace(standard_error=1e9))
+    assert asked.trend("smoker", "visits").says_little
+    assert asked.logistic("smoker ~ visits")["visits"].says_little
+    assert not asked.trend("visits", "age").says_little  # of a number, one step holds
 
 
 def test_short_forms_and_whose(release):

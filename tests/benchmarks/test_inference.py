@@ -47,7 +47,7 @@ def test_coverage_and_width_are_of_answers_that_say_something():
 def test_a_run_goes_on_where_it_ended(tmp_path, monkeypatch):
     results, asked = tmp_path / "lines.jsonl", tmp_path / "asked"
     monkeypatch.setattr(inference, "law", lambda name: {})
-    monkeypatch.setattr(inference, "answer", lambda unit, words, folder: _line(unit, words, asked))
+    monkeypatch.setattr(inference, "answer", lambda unit, words, folder, targets: _line(unit, words, asked))
     units = [("households", 5_000, 1.0, repeat) for repeat in range(3)]
     run(units[:2], results, 1)
     whole = results.read_text(encoding="utf-8")

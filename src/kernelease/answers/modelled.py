@@ -23,6 +23,7 @@ from kernelease.analysis.glm import Family
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.regression import judged, judged_trend
 from kernelease.analysis.representatives import atom_numbers
+from kernelease.analysis.spread import variance
 from kernelease.answers.habits import in_words
 from kernelease.answers.replicates import FIT, OWN, Replicates, StudentLimits, replicates_of
 from kernelease.arrays import Floats
@@ -135,7 +136,7 @@ class ModelQuestions:
         y, x = self._both(column, over)
         about = f"trend of {column} over {over}"
         found = self._estimate([column, over], lambda w: _covariance(x, y, w) / _covariance(x, x, w), about)
-        return judged_trend(self._among.evidence, found, column, over)
+        return judged_trend(self._among.evidence, self._doubted(found, column, [over]), column, over)
 
     @in_words
     def regression(self, formula: str) -> Regression:
@@ -220,8 +221,21 @@ class ModelQuestions:
 
         pairs = parsed.plain and family is Family.LINEAR
         together = list(combinations(parsed.columns, 2)) if pairs else [tuple(parsed.columns)]
-        found = Regression(formula, self._pooled(together, coefficients, formula))
-        return judged(evidence, found, family.latent)
+        found = self._pooled(together, coefficients, formula)
+        told = {name: self._doubted(one, parsed.response, parsed.columns) for name, one in found.items()}
+        return judged(evidence, Regression(formula, told), family.latent)
+
+    def _doubted(self, found: Estimate, response: str, over: Iterable[str]) -> Estimate:
+        """A share that follows a number says little where noise hides how far the number is spread.
+
+        A share is bounded: what rows far out say of it does not grow with them, and one step from the fit misses that.
+        """
+        evidence = self._among.evidence
+        if evidence.column(response).tag != "boolean":
+            return found
+        numbers = [name for name in over if evidence.column(name).tag in ("integer", "number")]
+        spread = [(variance(evidence, name).standard_error, evidence.deviation(name) ** 2) for name in numbers]
+        return replace(found, vague=True) if any(error > square for error, square in spread) else found
 
 
 def _bent(found: Estimate, bend: float, replicates: int) -> Estimate:
