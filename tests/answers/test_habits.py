@@ -173,7 +173,7 @@ def test_probes_of_other_libraries_find_nothing(release):
         (lambda r: r.mean(["age", "hours"]), "the name of one column, got list. One at a time"),
         (lambda r: r.mean("age", "hours"), "got 2 things without a name"),
         (lambda r: r.mean("age", bye="sex"), "Did you mean by"),
-        (lambda r: r.ask.mean("age", by="sex"), r"release\.by\('sex'\)\.mean\(column\)"),
+        (lambda r: r.ask.mean("age", by="sex"), r"release\.ask\.by\('sex'\)\.mean\(column\)"),
         (lambda r: r.mean("age", where=3), "where must be a condition in a text, .* got int"),
         (lambda r: r.regression(3), "formula must be a formula in a text"),
         (lambda r: r.by("sex")[["age", "hours"]], r"name one column, as \[\"age\"\], got list"),

@@ -96,7 +96,7 @@ def _narrow(release, rows):
 
 
 def test_every_question_is_asked_here():
-    unlike = {"where", "by", "of", "crosstab", "difference_in_differences", "plot"}
+    unlike = {"where", "by", "of", "estimate", "crosstab", "difference_in_differences", "plot"}
     assert set(QUESTIONS) == {name for name in vars(Questions) if not name.startswith("_")} - unlike
 
 

@@ -45,12 +45,12 @@ def people(seed):
     )
 
 
-def made(seed):
+def made(seed, **options):
     return ke.release(
         people(seed),
         schema=SCHEMA,
         privacy=(2.0, 1e-6),
-        method=ke.Interactions(solver=ke.fit.MixtureSolver().rough()),
+        method=ke.Interactions(solver=ke.fit.MixtureSolver().rough(), **options),
         noise=ke.SeededNoise(seed),
     )
 
@@ -150,8 +150,9 @@ def test_what_can_not_be_covered_is_refused(release, sets, monkeypatch):
         sets.pool([1.0])
     with pytest.raises(ParameterError, match="not finite"):
         sets.pool([math.nan] * 12)
+    pairs = made(0, triples=0).forms.replicates(10, of="table")
     with pytest.raises(ParameterError, match="were not measured together"):
-        sets.pool([1.0] * 12, columns=SCHEMA.names)
+        pairs.pool([1.0] * 12, columns=SCHEMA.names)
     monkeypatch.setattr(replicates, "DOUBT", 0.0)
     with pytest.raises(ParameterError, match="hides how far 'age'"):
         sets.pool([1.0] * 12, columns=("age", "smoker"))

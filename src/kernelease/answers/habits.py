@@ -270,7 +270,7 @@ class OneColumn:
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
-_ROWS = ("where", "by", "of")  # which rows are meant: keywords of short forms, said first elsewhere
+_ROWS = ("where", "by", "of", "estimate")  # whose answer is meant: keywords of short forms, said first elsewhere
 
 
 def in_words(function: Callable[Given, Found], name: str = "") -> Callable[Given, Found]:
@@ -325,7 +325,7 @@ def _misuse(name: str, signature: inspect.Signature, given: tuple[Any, ...], nam
     if strange:
         rows = f"{strange[0]}({named[strange[0]]!r})"
         takes = ", ".join(one for one in signature.parameters if one not in ("self", *_ROWS))
-        return f"{name}: must be told which rows are meant before it: release.{rows}.{name}({takes})."
+        return f"{name}: must be told which rows are meant before it: release.ask.{rows}.{name}({takes})."
     owner = 1 if "self" in signature.parameters else 0
     every = f" {_EVERY[name]}." if name in _EVERY and not given[owner:] and not named else ""
     return misuse(name, signature, given, named, _ROWS) + every
