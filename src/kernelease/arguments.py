@@ -16,8 +16,7 @@ from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import Subject
 from kernelease.progress import Progress
-from kernelease.relational.schema import Tables, is_tables
-from kernelease.strangers import read_text
+from kernelease.relational.schema import Tables, load_schema
 from kernelease.table.schema import Schema
 
 SchemaLike: TypeAlias = Schema | Tables | str | Path
@@ -115,14 +114,7 @@ def declared_of(given: SchemaLike) -> Schema | Tables:
     """The schema itself, of one table or of several, or the one in a file."""
     if isinstance(given, Tables):
         return given
-    if isinstance(given, str | Path):
-        try:
-            several = is_tables(read_text(given))
-        except (OSError, ValueError):  # which the schema of one table says in words
-            several = False
-        if several:
-            return Tables.load(given)
-    return schema_of(given)
+    return load_schema(given) if isinstance(given, str | Path) else schema_of(given)
 
 
 def privacy_of(given: PrivacyLike) -> Privacy:

@@ -1,5 +1,6 @@
 """A draft from the private rows: what it proposes, what it marks, what it leaves out."""
 
+import itertools
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -36,7 +37,7 @@ def test_types_bounds_and_ways_of_writing(tmp_path: Path) -> None:
     drafted = looked(tmp_path / "t.csv", separator=";")
     schema = Schema.parse(drafted)
     assert {column.name: column.tag for column in schema} == {
-        **{"age": "integer", "dose": "number", "told": "category", "sick": "boolean", "day": "date"},
+        **{"age": "integer", "dose": "number", "told": "category", "sick": "integer", "day": "date"},
         **{"code": "category", "none": "string"},
     }
     assert schema.source.to_dict() == {"separator": ";", "nulls": ["NA"], "decimal": ",", "dates": ["%d.%m.%Y"]}
@@ -247,3 +248,16 @@ def test_whatever_a_table_holds_its_draft_is_a_schema_that_reads_it(names: list[
             return
         schema = Schema.parse(drafted)
         assert check(str(path), schema).rows == rows
+
+
+def test_answers_are_released_as_they_are_written(tmp_path: Path) -> None:
+    """0 and 1 stay numbers, yes and no words: code that was written for the one table runs on the other."""
+    path = tmp_path / "t.csv"
+    every = itertools.product("01", ("yes", "no"), ("true", "false"))
+    path.write_text("sick,told,insured\n" + "\n".join(map(",".join, every)))
+    schema = Schema.parse(looked(path))
+    assert [(column.tag, column.labels()) for column in schema] == [
+        ("integer", ("0", "1")),
+        ("category", ("no", "yes")),
+        ("boolean", ("false", "true")),
+    ]

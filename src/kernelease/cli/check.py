@@ -38,10 +38,10 @@ def check(
     PRIVATE: what it prints quotes cells and exact counts, and is for the owner's eyes, not for publication. Nothing is
     spent, nothing is written into a bundle. The exit code is 1 if many cells change their meaning, else 0.
     """
-    from kernelease.relational.schema import Tables, is_tables
+    from kernelease.relational.schema import Tables, is_of_tables
 
     check_free(html)
-    if schema.is_file() and is_tables(schema.read_text(encoding="utf-8", errors="replace")):
+    if is_of_tables(schema):
         if query is not None or written != type(written)():
             raise ParameterError(
                 "Several tables: how each is written is said in its [tables.NAME.source]. Leave it out."

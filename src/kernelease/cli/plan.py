@@ -46,12 +46,11 @@ def plan(
 
     The noise of a count is its standard deviation, in rows; what is smaller can't be seen in the release.
     """
-    from kernelease.arguments import declared_of
     from kernelease.errors import ParameterError
-    from kernelease.relational.schema import Tables
+    from kernelease.relational.schema import Tables, load_schema
 
     check_free(html)
-    declared = declared_of(schema)
+    declared = load_schema(schema)
     if not isinstance(declared, Tables):
         declared = replace(declared, analyses=(*declared.analyses, *(analysis or ())))
     elif analysis or simulate is not None:

@@ -19,7 +19,7 @@ from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS
-from kernelease.table.columns.listed import MOST_VALUES, WORDS
+from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.numeric import Number, decimals_of
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
 from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
@@ -150,9 +150,17 @@ class _Look:
 
     @property
     def is_text(self) -> bool:
-        """Whether its values are neither numbers nor dates nor yes and no."""
-        words = all(_is_boolean(cell) for cell in self.present)
-        return not words and not any(self.numeric(way) for way in (_ORDINARY, *LOCAL_NUMERALS)) and self.form() is None
+        """Whether its values are neither numbers nor dates nor true and false."""
+        return (
+            not self._is_truth
+            and not any(self.numeric(way) for way in (_ORDINARY, *LOCAL_NUMERALS))
+            and self.form() is None
+        )
+
+    @property
+    def _is_truth(self) -> bool:
+        """Whether its values are true and false. 0 and 1, yes and no are released as they are written, like others."""
+        return all(cell.strip().lower() in ("true", "false") for cell in self.present)
 
     def share(self, fits: Any) -> float:
         """The share of cells that fit."""
@@ -200,7 +208,7 @@ class _Look:
         )
 
     def _domain(self, numerals: Numerals) -> Lines:
-        if all(map(_is_boolean, self.present)) or set(self.present) == {"0", "1"}:
+        if self._is_truth:
             return (("type", "boolean", MARK),)
         if self.numeric(numerals):
             return self._bounds(numerals)
@@ -276,10 +284,6 @@ def _can_have(low: float, high: float, decimals: int) -> bool:
 def _is_null(cell: str, *, text: bool = False) -> bool:
     """Whether a cell says that there is no value; of texts, only what is hardly ever an answer."""
     return cell.strip().lower() in (NULL_SPELLINGS - ANSWERS if text else NULL_SPELLINGS)
-
-
-def _is_boolean(cell: str) -> bool:
-    return cell.strip().lower().encode() in WORDS
 
 
 def _text(value: object) -> str:

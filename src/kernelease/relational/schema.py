@@ -311,13 +311,18 @@ def sequence_keys(column: Column, cells: pa.Array | pa.ChunkedArray) -> NDArray[
     return instants_in(cells) if column.family == "time" else column.encode(cells)
 
 
-def is_tables(text: str) -> bool:
-    """Whether a schema file is one of several tables."""
+def is_of_tables(path: str | Path) -> bool:
+    """Whether a schema file is one of several tables. Of one that can't be read, the schema of one table says why."""
     try:
-        data = parse_toml(text)
-    except ValueError:
+        data = parse_toml(read_text(path))
+    except (OSError, ValueError):
         return False
     return "tables" in data or "unit" in data
+
+
+def load_schema(path: str | Path) -> Schema | Tables:
+    """The schema in a file: of one table, or of several."""
+    return Tables.load(path) if is_of_tables(path) else Schema.load(path)
 
 
 # --------------------
