@@ -39,7 +39,7 @@ from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
-from kernelease.sources.several import private_tables
+from kernelease.sources.private_rows import private_tables
 from kernelease.table.domains import lawful_flags
 
 HERE = Path(__file__).resolve().parent.parent

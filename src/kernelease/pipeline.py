@@ -33,12 +33,11 @@ from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.bags import Bags
 from kernelease.methods.class_gaussians import ClassGaussians
 from kernelease.methods.interactions.interactions import Interactions, count_noise, with_analyses
-from kernelease.methods.interactions.plan import Plan, Promise
-from kernelease.methods.interactions.plan import plan as plan_table
 from kernelease.methods.interactions.rounds import Reserve
 from kernelease.methods.method import Context, Method
 from kernelease.methods.paper import Subspace
-from kernelease.methods.plan_of_tables import plan_tables
+from kernelease.methods.plan import Plan, Promise, plan_tables
+from kernelease.methods.plan import plan as plan_table
 from kernelease.noises import SeededNoise
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.noise import SystemNoise
@@ -48,8 +47,7 @@ from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partitioned import Partitioned, is_spark_frame
-from kernelease.sources.private_rows import private_table, private_vectors
-from kernelease.sources.several import private_tables
+from kernelease.sources.private_rows import private_table, private_tables, private_vectors
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
 from kernelease.table.expressions.formulas import Analysis

@@ -17,7 +17,7 @@ from kernelease.exact.counting import count_blocks
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.counts import Counts
 from kernelease.measured.offsets import declared_levels, in_groups, levels_of
-from kernelease.methods.interactions.plan import plan
+from kernelease.methods.plan import plan
 from kernelease.noises import SeededNoise
 from kernelease.passes import Layout
 from kernelease.report.page import contents

@@ -19,8 +19,8 @@ from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS, Neighbours
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
-from kernelease.sources import several
-from kernelease.sources.several import private_tables
+from kernelease.sources import private_rows
+from kernelease.sources.private_rows import private_tables
 
 CAP = 3
 AGGREGATE = """[tables.homes.columns.men]
@@ -168,7 +168,7 @@ def _twice(self, columns, paths=bags.Bags.paths):
         yield codes, weights
 
 
-def _padded(self, column, _column=several._Persons._column):
+def _padded(self, column, _column=private_rows._Persons._column):
     """Codes for more records than are kept, which a twin without a cap has."""
     found = _column(self, column)
     if found.number:
@@ -182,7 +182,7 @@ def test_twins_are_caught(broken) -> None:
     heavy = EXTREMES[6]
     data, other = together(*OTHERS, heavy), together(*OTHERS)
     assert _moved(data, other, tables) == WEIGHT
-    with mock.patch.object(bags.Bags, *broken), mock.patch.object(several._Persons, "_column", _padded):
+    with mock.patch.object(bags.Bags, *broken), mock.patch.object(private_rows._Persons, "_column", _padded):
         assert _moved(data, other, tables) > WEIGHT
 
 

@@ -11,8 +11,8 @@ from kernelease.fit import NormalPoints
 from kernelease.kernels import Gaussian
 from kernelease.methods import Adaptive
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.interactions.plan import EPSILONS, Setting, plan
 from kernelease.methods.interactions.singles import first_look
+from kernelease.methods.plan import EPSILONS, Setting, plan
 from kernelease.noises import SeededNoise
 from kernelease.pipeline import measure
 from kernelease.privacy import Neighbours, Privacy

@@ -15,7 +15,7 @@ from kernelease.measured.counts import Counts
 from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, Tables, same_after_saving
 from kernelease.seeds import PublicSeed
-from kernelease.sources.several import private_tables
+from kernelease.sources.private_rows import private_tables
 
 CAP = 3
 SCHEMA = """

@@ -15,7 +15,7 @@ from kernelease.errors import ParameterError, SourceError
 from kernelease.measured.counts import Counts
 from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
-from kernelease.sources.several import private_tables
+from kernelease.sources.private_rows import private_tables
 
 SCHEMA = """
 [unit]

@@ -25,8 +25,7 @@ from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
 from kernelease.sources import open_source
-from kernelease.sources.private_rows import private_table
-from kernelease.sources.several import private_tables
+from kernelease.sources.private_rows import private_table, private_tables
 from kernelease.sources.spark import SparkFrame
 from kernelease.table import Schema
 from tests.sources.spark_sessions import Cluster, end, local, needs_java, quiet, start, texts

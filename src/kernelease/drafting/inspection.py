@@ -22,7 +22,7 @@ from kernelease.errors import in_words
 from kernelease.relational.schema import TableOfRecords, Tables
 from kernelease.sources.csv_file import CellParser, CsvFile, Place, looks_regular, record_ends
 from kernelease.sources.opening import open_declared
-from kernelease.sources.several import given_tables, open_table
+from kernelease.sources.private_rows import given_tables, open_table
 from kernelease.sources.source import DeclaredSource, ManyFiles, Source, check_columns
 from kernelease.table.reading import (
     MOST_ROWS_PER_UNIT,

@@ -1,28 +1,43 @@
-"""What the owner gives as private rows: a table, encoded and capped per person, or vectors.
+"""What the owner gives as private rows: a table, encoded and capped per person, several, or vectors.
 
 Optional engines are rooms of their own: a GPU, Spark, a database that counts. Nobody enters one who did not ask for it,
 or give rows that lie there.
 """
 
 import itertools
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast, final
 
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import as_rows
+from kernelease.arrays import Integers, as_rows
+from kernelease.errors import ParameterError, SourceError, nearest
+from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
 from kernelease.exact.counting import CHUNK
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.encode import Encoder, UnitCap, finer_columns
-from kernelease.exact.private import EncodedRows
+from kernelease.exact.encode import Encoder, NarrowColumn, UnitCap, finer_columns
+from kernelease.exact.private import EncodedRows, Private
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
 from kernelease.measured.looks import ticked
+from kernelease.relational.books import Aggregate
+from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.sources.opening import open_declared, open_source
-from kernelease.sources.partitioned import Partitioned, distant_table, distant_vectors, is_spark_frame
-from kernelease.sources.source import Source, check_columns
+from kernelease.sources.partitioned import Fetched, Partitioned, distant_table, distant_vectors, is_spark_frame
+from kernelease.sources.source import (
+    DATABASES,
+    EXCEL,
+    POSTGRESQL_URLS,
+    SPARK_TABLE,
+    SQLITE_URL,
+    Source,
+    check_columns,
+    kind_of,
+)
 from kernelease.spool import Batch
+from kernelease.table.columns.column import Celled, Column
 from kernelease.table.reading import numbers_in
 from kernelease.table.schema import Schema
 
@@ -123,3 +138,249 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
         source = open_source(data)
         return distant_vectors(source) if isinstance(source, Partitioned) else PrivateArray(as_rows(data))
     return PrivateArray(as_rows(data, columns=columns))
+
+
+# --------------------
+# Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons.
+
+
+_BYTE = 2**8  # codes that fit one
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
+
+
+def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
+    """What was given for each table: by its name in a mapping, a database, a workbook, Spark, or a folder."""
+    if isinstance(data, str) and data.startswith(SPARK_TABLE):
+        return {name: f"{data}{name}" for name in tables.names}
+    if isinstance(data, str | Path):
+        return {name: data if _has_tables(data) else _file_of(Path(data), name) for name in tables.names}
+    if not isinstance(data, Mapping):
+        raise ParameterError(
+            "Several tables: give a mapping from their names to frames or files, the path of a folder, or a database, "
+            f"got {type(data).__name__}."
+        )
+    for name in data:
+        if name not in tables.names:
+            raise ParameterError(
+                f"Several tables: the schema has no table {str(name)[:40]!r}.{nearest(str(name), tables.names)}"
+            )
+    for name in tables.names:
+        if name not in data:
+            raise ParameterError(f"Several tables: there are no rows for table {name!r}.")
+    return dict(data)
+
+
+def _has_tables(data: Any) -> bool:
+    """Whether what was given is a database or a workbook, which has tables or sheets by their names."""
+    if isinstance(data, str) and data.startswith((*POSTGRESQL_URLS, SQLITE_URL)):
+        return True
+    return isinstance(data, str | Path) and Path(data).is_file() and kind_of(Path(data)) in (*DATABASES, EXCEL)
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    if not folder.is_dir():
+        told = "Several tables are files of one folder, tables of a database or sheets of a workbook, by their names."
+        raise SourceError(f"{folder}: is no folder and no database. {told}")
+    found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
+    if len(found) != 1:
+        told = "none" if not found else f"{len(found)} of them"
+        raise SourceError(f"{folder}: needs one file for table {name!r}, {name}.csv or the like; there is {told}.")
+    return found[0]
+
+
+def private_tables(data: Any, tables: Tables, *, seed: PublicSeed) -> PrivateRows:
+    """The persons of several tables, as the schema declares them."""
+    given = given_tables(data, tables)
+    persons = _Persons([open_table(given[table.name], table) for table in tables.tables], tables, seed)
+    return PrivateTable(persons.counts(tables.flat), persons.rows(tables.flat))
+
+
+def open_table(data: Any, table: TableOfRecords, *, as_text: bool = False) -> Source:
+    """The source of one of several tables, with its keys; of a database or a workbook, what has its name there."""
+    query = table.name if _has_tables(data) else None
+    source = open_source(data) if isinstance(data, str) and data.startswith(SPARK_TABLE) else data
+    source = Fetched(inner=source) if isinstance(source, Partitioned) else source
+    if is_spark_frame(source):
+        source = Fetched(inner=cast("Partitioned", open_source(source)))
+    source = open_declared(source, table.schema, query=query, batch_rows=CHUNK, as_text=as_text)
+    check_columns(source, table.schema)
+    for key in (table.key, table.foreign_key):
+        if key is not None and source.names().count(key) != 1:
+            raise SourceError(f"table {table.name!r}: {source.describe()} has no column {key!r}, or several.")
+    return source
+
+
+@final
+class _Persons(Private):
+    """All tables in memory, read once: a byte or two for each cell, numbers of columns that may be laid, keys."""
+
+    __slots__ = ("_bags", "_records", "_seed", "_sources", "_tables")
+
+    def __init__(self, sources: list[Source], tables: Tables, seed: PublicSeed) -> None:
+        self._sources, self._tables, self._seed = sources, tables, seed
+        self._bags: Bags | None = None
+        self._records: list[_Read] = []
+
+    def counts(self, flat: Schema) -> ExactCounts:
+        """The paths of all persons, in the cells of a flat schema: as declared, as laid, or some of its columns."""
+        counts = ExactCounts.of(self.rows(flat), self._sizes(flat), unit=WEIGHT)
+        counts.again = self.counts
+        return counts
+
+    def rows(self, flat: Schema) -> EncodedRows:
+        """The same, encoded."""
+        fine = tuple(finer_columns(flat))
+        return EncodedRows(lambda: self._paths(flat), self._sizes(flat), weighted=True, fine=fine)
+
+    def _sizes(self, flat: Schema) -> tuple[int, ...]:
+        return self._tables.counted_with(flat.columns) if self._is_whole(flat) else flat.sizes
+
+    def _is_whole(self, flat: Schema) -> bool:
+        """Whether it has all columns: else they are looked at one by one, without siblings."""
+        return flat.names == self._tables.flat.names
+
+    def _paths(self, flat: Schema) -> Iterator[Batch]:
+        if self._bags is None:
+            self._read()
+        bags, tables = cast("Bags", self._bags), self._tables
+        columns = [self._column(column) for column in flat]
+        if self._is_whole(flat):
+            for place, which in tables.beside:
+                column = flat.columns[place]
+                own = self._column(column)
+                columns.append(PathColumn(own.table, own.codes, column.size, which=which))
+        columns += [self._column(column) for column in finer_columns(flat).values()]
+        return bags.paths(columns)
+
+    def _column(self, column: Column) -> PathColumn:
+        """A column of paths: codes that were kept, or made anew of the numbers that were."""
+        tables = self._tables
+        place = tables.flat.names.index(column.name)
+        for number, (own, table) in enumerate(zip(tables.places, tables.tables, strict=True)):
+            if own.number == place:
+                codes = column.encode(pa.array(range((table.max_rows or 0) + 1)))
+                return PathColumn(number, codes, column.missing, number=True)
+            if place in own.columns:
+                return PathColumn(
+                    number, self._records[number].codes_of(own.columns.index(place), column), column.missing
+                )
+        for table in tables.tables:
+            for one in table.aggregates:
+                if column.name == f"{table.name}.{one.name}":
+                    return self._aggregate(one, column)
+        raise ParameterError(f"There is no column {column.name!r} in any of the tables.")
+
+    def _aggregate(self, aggregate: Aggregate, column: Column) -> PathColumn:
+        """What a parent's kept records come to. Each value of a condition's columns has a code of its own."""
+        tables, number = self._tables, self._tables.names.index(aggregate.table)
+        schema, own, read = tables.tables[number].schema, tables.places[number].columns, self._records[number]
+        wanted = [(place, name) for place, name in enumerate(schema.names) if name in aggregate.columns(schema)]
+        of = None if aggregate.column is None else schema.column(aggregate.column)
+        raw: Any = None if of is None else read.numbers_of(schema.names.index(of.name))
+        no_draw = np.random.default_rng(0)
+
+        def fold(row: Integers, parent: Integers, parents: int) -> Any:
+            """The codes of parents, each by its own records."""
+            cells = {
+                name: tables.flat.columns[own[place]].decode(read.records.codes[place][row], no_draw)
+                for place, name in wanted
+            }
+            chosen = aggregate.holds(pa.table(cells), schema) if cells else np.ones(len(row), dtype=np.bool_)
+            steps = None
+            if of is not None:
+                steps, there = aggregate.values(raw[row] if isinstance(raw, np.ndarray) else raw.take(row), of)
+                chosen = chosen & there
+            return column.encode(aggregate.of_parents(parent, parents, chosen, steps, of))
+
+        return PathColumn(number, np.empty(0), column.missing, number=True, fold=fold)
+
+    def _read(self) -> None:
+        keys: dict[str, Keys] = {}
+        shapes = []
+        aggregated = {f"{one.table}.{one.column}" for table in self._tables.tables for one in table.aggregates}
+        for place, table, source in zip(self._tables.places, self._tables.tables, self._sources, strict=True):
+            columns = [self._tables.flat.columns[column] for column in place.columns]
+            self._records.append(_Read.of(source, table, columns, keys, aggregated))
+            shapes.append(Shape(parent=place.parent, max_rows=table.max_rows or 1))
+        records = [one.records for one in self._records]
+        self._bags = Bags(records, shapes, total=WEIGHT, seed=self._seed)
+
+
+@final
+class _Read(Private):
+    """One table: its codes and keys, and what is needed to encode some columns in other cells."""
+
+    __slots__ = ("_columns", "_raw", "records")
+
+    def __init__(self, columns: Sequence[Column], records: Records, raw: dict[int, Any]) -> None:
+        self._columns, self.records, self._raw = tuple(columns), records, raw
+
+    def codes_of(self, place: int, column: Column) -> Any:
+        """The codes of a column, in its own cells."""
+        if column == self._columns[place]:
+            return self.records.codes[place]
+        narrow = np.uint8 if column.size <= _BYTE else np.uint16
+        return column.encode(pa.array(self._raw[place])).astype(narrow)
+
+    def numbers_of(self, place: int) -> Any:
+        """The cells of a column as they were read, where something is computed of them."""
+        return self._raw[place]
+
+    @classmethod
+    def of(
+        cls,
+        source: Source,
+        table: TableOfRecords,
+        columns: Sequence[Column],
+        keys: dict[str, Keys],
+        aggregated: Collection[str],
+    ) -> "_Read":
+        names = list(table.schema.names)
+        wanted = [*names, *(key for key in (table.key, table.foreign_key) if key is not None)]
+        encoders = [NarrowColumn(column) for column in columns]
+        laid = [p for p, column in enumerate(columns) if _needs_numbers(column) or column.name in aggregated]
+        codes: list[list[Any]] = [[np.empty(0, dtype=np.uint8)] for _ in columns]
+        raw: dict[int, list[Any]] = {place: [np.empty(0)] for place in laid}
+        order: list[Any] = []
+        own: list[Any] = [np.empty(0, dtype=np.int32)]  # numbers of keys that are in memory fit
+        parent: list[Any] = [np.empty(0, dtype=np.int32)]
+        known = keys.setdefault(table.name, Keys())
+        for batch in source.batches(wanted):
+            for name, cells, encoder in zip(names, codes, encoders, strict=True):
+                cells.append(encoder.encode(batch.column(name)))
+            for place in laid:
+                raw[place].append(_numbers_in(columns[place], batch.column(names[place])))
+            if table.order is not None:
+                order.append(sequence_keys(columns[names.index(table.order)], batch.column(table.order)))
+            if table.key is not None:
+                own.append(known.number(batch.column(table.key), new=True).astype(np.int32))
+            if table.parent is not None and table.foreign_key is not None:
+                refers = keys[table.parent].number(batch.column(table.foreign_key), new=False)
+                parent.append(refers.astype(np.int32))
+        number, refers = np.concatenate(own), np.concatenate(parent)
+        joined = [np.concatenate(cells) for cells in codes]
+        come = np.concatenate(order) if order else None
+        if table.parent is None:
+            records = Records(joined, number, number)
+        elif table.key is None:
+            records = Records(joined, refers, order=come)
+        else:
+            records = Records(joined, refers, number, known.digests(number), come)
+        return cls(columns, records, {place: _joined(parts) for place, parts in raw.items()})
+
+
+def _needs_numbers(column: Column) -> bool:
+    """Whether a column may be encoded again: laid in other cells, or on a finer grid."""
+    return ticked(column) is not None or (isinstance(column, Celled) and column.finer is not None)
+
+
+def _numbers_in(column: Column, cells: pa.Array) -> Any:
+    """Cells as numbers, or as they are where they are dates."""
+    return numbers_in(cells) if column.family == "number" else cells
+
+
+def _joined(parts: Sequence[Any]) -> Any:
+    arrays = [part for part in parts[1:] if isinstance(part, pa.Array)]
+    if arrays:
+        return pa.chunked_array(arrays) if len({part.type for part in arrays}) == 1 else pa.concat_arrays(arrays)
+    return np.concatenate(parts)

@@ -23,8 +23,8 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import remaining_in_words
 from kernelease.methods.bags import Bags
 from kernelease.methods.interactions.interactions import Interactions
-from kernelease.methods.interactions.plan import Floor, Plan, RecordsPlan, Setting
 from kernelease.methods.method import Method
+from kernelease.methods.plan import Floor, Plan, RecordsPlan, Setting
 from kernelease.privacy.ledger import Ledger
 from kernelease.report import sheet
 from kernelease.table.schema import Schema
