@@ -234,7 +234,7 @@ def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Flo
 
     >>> counts = np.array([2.0, 90.0, 19.0, 8.0, -3.0, 5.0])
     >>> trimmed(np.maximum(counts, 0.0), counts, 3.0, np.ones(6)).round(1).tolist()
-    [4.3, 87.9, 18.6, 7.8, 4.1, 1.3]
+    [4.5, 87.8, 18.5, 7.8, 4.1, 1.3]
     """
     sides = slice(None), slice(None, None, -1)
     firsts = [_first_kept(counts[side], sigma) for side in sides]
