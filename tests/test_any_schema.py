@@ -101,7 +101,7 @@ def _table(rows: int) -> pa.Table:
 
 
 @pytest.mark.slow
-@settings(max_examples=int(os.environ.get("KERNELEASE_SCHEMAS", "8")), derandomize=True)
+@settings(max_examples=int(os.environ.get("KERNELEASE_SCHEMAS", "5")), derandomize=True)
 @given(text=schemas(), rows=st.sampled_from([3, 60, 900]), epsilon=st.sampled_from([0.3, 2.0, 20.0]))
 def test_what_is_charged_for_is_delivered(text: str, rows: int, epsilon: float) -> None:
     try:
