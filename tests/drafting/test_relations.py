@@ -177,3 +177,11 @@ def test_every_kind_of_relation_says_what_to_write() -> None:
     lines = (("type", "category", ""), ("determined_by", "a", ""), ("mapping", {"1": "x"}, ""))
     lookup = Relation(column="b", words="determined by a", lines=lines, derived=True)
     assert lookup.finding().remedy.startswith('determined_by = "a", with its mapping in [columns.b]')
+
+
+def test_a_flag_of_0_and_1_says_where_a_value_is_null(tmp_path: Path) -> None:
+    table = columns()
+    spent = np.random.default_rng(1).integers(0, 2, ROWS)
+    table |= {"spent": spent, "cost": pa.array(table["net"], mask=spent == 0)}
+    table.pop("net")
+    assert found_in(table, tmp_path)["cost"] == {"null_when": "spent == 0"}

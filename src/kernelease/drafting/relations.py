@@ -178,6 +178,12 @@ class _Rows:
         """How many values a column has, NULL aside."""
         return int(self.codes[name].max()) + 1
 
+    def is_listed(self, name: str) -> bool:
+        """Whether it has several values of a list, or all whole numbers of its range, such as 0 and 1."""
+        column = self.columns[name]
+        whole = isinstance(column, Integer) and self.distinct(name) == (column.high - column.low) // column.tick + 1
+        return self.distinct(name) > 1 and (isinstance(column, Listed | Boolean) or whole)
+
     @cached_property
     def chances(self) -> Mapping[str, float]:
         """For each column, the chance of two rows to have the same value, where NULL is one."""
@@ -336,7 +342,7 @@ class _Search:
 
     def lookups(self) -> None:
         """Columns of lists that another one determines: by the one with the fewest values."""
-        listed = [name for name in self.rows.columns if self._is_listed(name)]
+        listed = [name for name in self.rows.columns if self.rows.is_listed(name)]
         places = {name: (self.rows.distinct(name), place) for place, name in enumerate(self.rows.columns)}
         follows = [n for n, column in self.rows.columns.items() if isinstance(column, Listed | Boolean | Integer)]
         for target in sorted(follows, key=lambda name: places[name]):
@@ -344,13 +350,6 @@ class _Search:
                 few, many = places[target], places[source]
                 if few[0] < many[0] or (few[0] == many[0] and many[1] < few[1]):  # of two, the first determines
                     self._try_lookup(target, source)
-
-    def _is_listed(self, name: str) -> bool:
-        column = self.rows.columns[name]
-        whole = (
-            isinstance(column, Integer) and self.rows.distinct(name) == (column.high - column.low) // column.tick + 1
-        )
-        return self.rows.distinct(name) > 1 and (isinstance(column, Listed | Boolean) or whole)
 
     def _try_lookup(self, target: str, source: str) -> None:
         codes, own = self.rows.codes[source], self.rows.codes[target]
@@ -496,7 +495,7 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
     absent = codes < 0
     if absent.any() and null[absent].all():
         yield int(absent.sum()) - 1, f"{spelt} is null"
-    if isinstance(rows.columns[name], Listed | Boolean):
+    if rows.is_listed(name):
         size = rows.distinct(name)
         all_null = np.bincount(codes[~absent & ~null], minlength=size) == 0
         values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
