@@ -423,10 +423,10 @@ CONTENDERS: dict[str, tuple[Callable[[Setting, int], Made], str]] = {
 }
 
 
-# Why a contender may be ahead by its own measure.
+# Why a contender may be ahead, by part of what is claimed.
 REASONS = {
     "sliced W1": "The kernel, of lengthscale 1, sees little of what is finer; halved boxes have no such limit.",
-    "covariance": "Gaussians explain rows in the Gaussian kernel only; in others weights are free, and moments follow.",
+    "Laplace kernel": "Gaussians explain rows in the Gaussian kernel only; elsewhere weights are free, and moments follow.",
 }
 
 
@@ -470,7 +470,7 @@ def _part(setting: Setting, medians: dict[str, Floats]) -> str:
     behind = [
         f"Behind: {check.claim.split(': ', 1)[1].split(' at most')[0]}, {check.numbers}. {reason}".rstrip()
         for check in _checks(setting, medians)
-        for reason in [next((words for measure, words in REASONS.items() if f"by {measure}" in check.claim), "")]
+        for reason in [next((words for measure, words in REASONS.items() if measure in check.claim), "")]
         if not check.holds
     ]
     return "\n\n".join([title, markdown(("", *MEASURES, "CPU s"), lines), *behind])
