@@ -426,7 +426,7 @@ CONTENDERS: dict[str, tuple[Callable[[Setting, int], Made], str]] = {
 # Why a contender may be ahead, by part of what is claimed.
 REASONS = {
     "sliced W1": "The kernel, of lengthscale 1, sees little of what is finer; halved boxes have no such limit.",
-    "Laplace kernel": "Gaussians explain rows in the Gaussian kernel only; elsewhere weights are free, and moments follow.",
+    "Laplace kernel": "Gaussians explain rows in the Gaussian kernel only; elsewhere weights are free.",
 }
 
 
