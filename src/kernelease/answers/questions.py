@@ -137,6 +137,7 @@ def _name_comparison(estimate: Estimate, what: str, event: str, exposure: str, w
 Where: TypeAlias = str | None
 By: TypeAlias = str | Sequence[str] | None
 Whose: TypeAlias = Target | str | None
+Basis: TypeAlias = "Whence | str | None"  # None: the noisy numbers alone
 
 
 @final
@@ -512,7 +513,7 @@ class Rows(TypedDict, total=False):
     where: Where
     by: None
     of: Whose
-    estimate: Whence | str
+    estimate: Basis
 
 
 class Grouped(TypedDict, total=False):
@@ -521,7 +522,7 @@ class Grouped(TypedDict, total=False):
     where: Where
     by: Required[str | Sequence[str]]
     of: Whose
-    estimate: Whence | str
+    estimate: Basis
 
 
 class ShortForms(ABC):
@@ -547,26 +548,16 @@ class ShortForms(ABC):
         """Questions about the private "table", which is meant unless said, or about its "population"."""
         return self.ask.of(whose)
 
-    def _narrow(
-        self, where: Where = None, by: By = None, of: Whose = None, estimate: Whence | str = Whence.UNBIASED
-    ) -> Any:
+    def _narrow(self, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None) -> Any:
         narrowed: Questions[Any, Any] = Questions(self.ask._among.narrow(where, by, of))
-        return narrowed.estimate(estimate)
+        return narrowed if estimate is None else narrowed.estimate(estimate)
 
     @overload
     def mean(self, column: str, **rows: Unpack[Rows]) -> Estimate: ...
     @overload
     def mean(self, column: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
-    def mean(
-        self,
-        column: str,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
-    ) -> Any:
+    def mean(self, column: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None) -> Any:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
         return self._narrow(where, by, of, estimate).mean(column)
 
@@ -576,13 +567,7 @@ class ShortForms(ABC):
     def probability(self, event: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
     def probability(
-        self,
-        event: str,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
+        self, event: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
         """The share of rows for which a condition is true."""
         return self._narrow(where, by, of, estimate).probability(event)
@@ -602,14 +587,7 @@ class ShortForms(ABC):
     def quantile(self, column: str, share: float, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
     def quantile(
-        self,
-        column: str,
-        share: float,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
+        self, column: str, share: float, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
         """The least number or date that at least a share of the rows do not exceed; 0.5 is the median."""
         return self._narrow(where, by, of, estimate).quantile(column, share)
@@ -620,14 +598,7 @@ class ShortForms(ABC):
     def correlation(self, first: str, second: str, **rows: Unpack[Grouped]) -> Groups: ...
     @in_words
     def correlation(
-        self,
-        first: str,
-        second: str,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
+        self, first: str, second: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
         """The correlation of two columns of numbers or booleans."""
         return self._narrow(where, by, of, estimate).correlation(first, second)
@@ -644,13 +615,7 @@ class ShortForms(ABC):
     def regression(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     @in_words
     def regression(
-        self,
-        formula: str,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
+        self, formula: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
         """Least squares: "hours ~ age + sex". A category has a coefficient for each value but the first."""
         return self._narrow(where, by, of, estimate).regression(formula)
@@ -661,13 +626,7 @@ class ShortForms(ABC):
     def logistic(self, formula: str, **rows: Unpack[Grouped]) -> RegressionGroups: ...
     @in_words
     def logistic(
-        self,
-        formula: str,
-        *,
-        where: Where = None,
-        by: By = None,
-        of: Whose = None,
-        estimate: Whence | str = Whence.UNBIASED,
+        self, formula: str, *, where: Where = None, by: By = None, of: Whose = None, estimate: Basis = None
     ) -> Any:
         """A model of the odds of a boolean column: "ill ~ age + sex", or "ill ~ age * sex" with their interaction."""
         return self._narrow(where, by, of, estimate).logistic(formula)
