@@ -40,7 +40,8 @@ def test_features_are_the_means_of_draws() -> None:
 
 def test_slopes_are_those_of_the_features() -> None:
     likelihood, step = _likelihood(), 1e-6
-    two = merged(ROW, 2)
+    two, one = merged(ROW, [2, 1])
+    assert (len(two), len(one)) == (2, 1)
     slopes = two.slopes(likelihood)
     assert slopes.shape == (two.parameters, len(likelihood.target))
     rows, columns = np.tril_indices(2)
@@ -53,7 +54,7 @@ def test_slopes_are_those_of_the_features() -> None:
 
 
 def test_merging_keeps_the_mean_and_the_covariance() -> None:
-    one = merged(ROW, 1)
+    (one,) = merged(ROW, [1])
     mean = ROW.weights @ ROW.centres
     gaps = ROW.centres - mean
     np.testing.assert_allclose(one.centres[0], mean)

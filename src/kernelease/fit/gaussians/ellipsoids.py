@@ -4,7 +4,8 @@ Round Gaussians tile a flat one, each with d + 2 parameters of its own. Merged t
 covariances, they may explain as much with fewer. All of it is in units of the kernel's lengthscales, and whitened.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
@@ -90,36 +91,47 @@ def shaped(likelihood: SubspaceLikelihood, gaussians: Gaussians, whereabouts: Wh
     misfit = float(residual @ residual)
     best, least = None, misfit + 2.0 * gaussians.parameters
     most = _DEAREST * gaussians.parameters // _parameters(gaussians.centres.shape[1])
-    count = 2 ** int(np.log2(max(1, min(most, len(gaussians)))))
-    while count >= 1 and most >= 1:
-        fitted, left = _fitted(likelihood, merged(gaussians, count), whereabouts, _HOPELESS * least)
+    counts = [2**power for power in reversed(range(max(1, min(most, len(gaussians))).bit_length()))] if most else []
+    for start in merged(gaussians, counts):
+        fitted, left = _fitted(likelihood, start, whereabouts, _HOPELESS * least)
         if left > _HOPELESS * least:
             break
         if left + 2.0 * fitted.parameters < least:
             best, least = fitted, left + 2.0 * fitted.parameters
-        count //= 2
     return best
 
 
-def merged(gaussians: Gaussians, count: int) -> Ellipsoids:
-    """So many in the place of round ones, with the same mean and covariance as these.
+def merged(gaussians: Gaussians, counts: Iterable[int]) -> Iterator[Ellipsoids]:
+    """So many in the place of round ones, and then fewer, as `counts` say: with the same mean and covariance as these.
 
     Those two are merged, again and again, that differ least: w·log det of the covariance of both together, less the
     same of each alone (Runnalls 2007).
     """
-    parts = [
-        _Part(weight, centre, width**2 * np.eye(len(centre)))
-        for weight, centre, width in zip(gaussians.weights, gaussians.centres, gaussians.widths, strict=True)
-    ]
-    while len(parts) > count:
-        pairs = [(one, other) for place, one in enumerate(parts) for other in parts[:place]]
-        one, other = min(pairs, key=lambda pair: pair[0].with_(pair[1]).size - pair[0].size - pair[1].size)
-        parts = [part for part in parts if part is not one and part is not other] + [one.with_(other)]
-    return Ellipsoids(
-        weights=np.array([part.weight for part in parts]),
-        centres=np.array([part.centre for part in parts]),
-        factors=np.linalg.cholesky(np.array([part.covariance for part in parts])),
-    )
+    parts: dict[int, _Part] = {}
+    costs: dict[tuple[int, int], float] = {}  # of merging two parts
+
+    def add(part: _Part) -> None:
+        place = max(parts, default=-1) + 1
+        costs.update(
+            {(place, other): part.with_(known).size - part.size - known.size for other, known in parts.items()}
+        )
+        parts[place] = part
+
+    for weight, centre, width in zip(gaussians.weights, gaussians.centres, gaussians.widths, strict=True):
+        add(_Part(weight, centre, width**2 * np.eye(len(centre))))
+    for count in counts:
+        while len(parts) > count:
+            pair = min(costs, key=costs.__getitem__)
+            both = parts[pair[0]].with_(parts[pair[1]])
+            for place in pair:
+                del parts[place]
+            costs = {others: cost for others, cost in costs.items() if not {*pair} & {*others}}
+            add(both)
+        yield Ellipsoids(
+            weights=np.array([part.weight for part in parts.values()]),
+            centres=np.array([part.centre for part in parts.values()]),
+            factors=np.linalg.cholesky(np.array([part.covariance for part in parts.values()])),
+        )
 
 
 @final
@@ -130,11 +142,10 @@ class _Part:
     weight: float
     centre: Floats
     covariance: Floats
+    size: float = field(init=False)  # w·log det of the covariance
 
-    @property
-    def size(self) -> float:
-        """w·log det of the covariance."""
-        return self.weight * float(np.linalg.slogdet(self.covariance)[1])
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "size", self.weight * float(np.linalg.slogdet(self.covariance)[1]))
 
     def with_(self, other: "_Part") -> "_Part":
         """One with the mean and the covariance of both."""
