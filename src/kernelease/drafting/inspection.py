@@ -222,6 +222,7 @@ _NAMED = re.compile(
     rf"(.*[_\-. ])?(id|ids|uid|pid|uuid|guid|ssn)|id[_\-. ].*|({_WORDS})[_\-. ]?(id|nr|no|num|number|code|key)?"
 )
 _CAMEL = re.compile(r".*[a-z](Id|ID)|ID[A-Z].*")
+_TIMES = re.compile(r"(.*[_\-. ])?(day|date|week|month|quarter|year|hour|minute|second|time)s?([_\-. ].*)?")
 
 
 @final
@@ -396,16 +397,24 @@ class _Cells:
         return same >= _SAME and self.agreement <= _VARIED
 
     def once_within(self, other: "_Cells") -> bool:
-        """Whether each of its values is in at most one row of each value of another column, as years of persons are."""
-        expected = float((other.counts.astype(np.float64) ** 2).sum()) / 2.0 * self.agreement
+        """Whether each of its values is in at most one row of each value of another column, as years of persons are.
+
+        That is: of the pairs of rows that agree in the other one, hardly any agree in both.
+        """
         kept = (other.codes >= 0) & (self.codes >= 0)
-        both = other.codes[kept] * len(self.texts) + self.codes[kept]
-        return expected >= _EXPECTED and len(both) - len(np.unique(both)) <= _FOUND * expected
+        both = np.unique(other.codes[kept] * len(self.texts) + self.codes[kept], return_counts=True)[1]
+        expected = _pairs(np.bincount(other.codes[kept])) * self.agreement
+        return expected >= _EXPECTED and _pairs(both) <= _FOUND * expected
+
+
+def _pairs(counts: Integers) -> float:
+    """Pairs of rows that have the same value, of so many rows of each."""
+    return float((counts * (counts - 1.0)).sum()) / 2.0
 
 
 def _identifier(column: _Cells, columns: Sequence[_Cells]) -> Identifier | None:
     values = len(column.texts)
-    if values < 2 or not column.keys:
+    if values < 2 or not column.keys or _TIMES.fullmatch(column.name.lower()):
         return None
     several = column.present / values
     if several < _REPEATED:

@@ -256,14 +256,16 @@ class _Search:
     def one_term(self) -> None:
         """Copies, multiples, and numbers that are as far from another in all rows: an age, and a year of birth.
 
-        A column follows from one before it; if that can't be, from one after it.
+        A column follows from one before it; if that can't be, from one after it. One that tells a few values apart
+        less finely is looked up (`lookups`): some factor rounds them to it, too, but nobody would write it so.
         """
         forth = list(itertools.combinations(self.rows.numbers, 2))
         for source, target in [*forth, *((after, before) for before, after in forth)]:
             unit = _unit(self.rows.columns[target])
             if unit == _unit(self.rows.columns[source]):
                 x, y = (self._sample(target, _SAMPLE)[name] for name in (source, target))
-                for text, found in _affine(x, y, spell_name(source), plain=unit == "number"):
+                listed = self.rows.is_listed(source) and self.rows.distinct(target) < self.rows.distinct(source)
+                for text, found in _affine(x, y, spell_name(source), plain=unit == "number" and not listed):
                     if _near(found, y, self._last_digit(target)).all():
                         self._try(target, text, (source,))
 
@@ -497,12 +499,14 @@ def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tup
         yield int(absent.sum()) - 1, f"{spelt} is null"
     if rows.is_listed(name):
         size = rows.distinct(name)
-        all_null = np.bincount(codes[~absent & ~null], minlength=size) == 0
-        values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
-        chosen = [written(values[code]) for code in np.flatnonzero(all_null)]
-        if 0 < len(chosen) < size:
+        with_null, without = (np.bincount(codes[~absent & own], minlength=size) for own in (null, ~null))
+        tried, chance = size * len(rows.columns) ** 2, float(null.mean())
+        found = [c for c in np.flatnonzero(without == 0) if _is_no_accident(int(with_null[c]) - 1, chance, tried)]
+        if 0 < len(found) < size:
+            values = rows.table.column(name).combine_chunks().dictionary_encode().dictionary.to_pylist()
+            chosen = [written(values[code]) for code in found]
             text = f"{spelt} == {chosen[0]}" if len(chosen) == 1 else f"{spelt} in ({', '.join(chosen)})"
-            yield int(np.isin(codes, np.flatnonzero(all_null)).sum()) - len(chosen), text
+            yield int(with_null[found].sum()) - len(found), text
 
 
 def _orders(search: _Search) -> Iterator[Relation]:
