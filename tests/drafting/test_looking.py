@@ -138,6 +138,34 @@ def test_what_looks_like_an_identifier_and_is_none() -> None:
     )
 
 
+def test_values_that_repeat_as_those_of_things_do_name_no_persons() -> None:
+    """Models with their seats, days of a therapy that most never had, and days with their weather: no persons."""
+    generator = np.random.default_rng(2)
+    model = generator.integers(0, 120, 3000) * generator.integers(0, 2, 3000)
+    days = np.where(generator.random(3000) < 0.4, 0, generator.integers(1, 1000, 3000))
+    assert not identified(
+        model=[f"A{i}" for i in model],
+        seats=(model * 7 % 300).tolist(),
+        before=days.tolist(),
+        had=(days > 0).astype(int).tolist(),
+        sex=generator.integers(0, 2, 3000).tolist(),
+    )
+    hours = np.arange(2400)
+    assert not identified(day=(hours // 24).tolist(), hour=(hours % 24).tolist(), rain=(hours // 24 % 3).tolist())
+
+
+@pytest.mark.parametrize(("digits", "kind", "decimals"), [(5, "f8", 5), (2, "f4", 2), (4, "f4", 4), (9, "f8", None)])
+def test_decimals_as_they_were_before_floats_left_their_dust(
+    digits: int, kind: str, decimals: int | None, tmp_path: Path
+) -> None:
+    """Speeds in other units, as 9.0 knots are 10.357019999999999, and incomes that were floats of four bytes."""
+    values = (np.random.default_rng(3).integers(0, 10**digits * 40, 500) * 10.0**-digits).astype(kind).astype("f8")
+    path = tmp_path / "t.csv"
+    path.write_text("speed\n" + "\n".join(f"{value:.15g}" for value in values * (1.0 + 2.0**-52)), encoding="utf-8")
+    drafted = Schema.parse(draft_by_looking(str(path), "t", query=None, written=Written()).text)
+    assert drafted.column("speed").decimals == decimals
+
+
 def test_a_value_of_its_own_in_every_row() -> None:
     everyone = identified(
         row=list(range(500)),

@@ -53,6 +53,7 @@ def test_columns_without_relations_have_none(tmp_path: Path) -> None:
         ("total", "net + shipping"),
         ("each", "net / pieces"),
         ("worth", "net * pieces"),
+        ("square", "net * net"),
         ("tax", "0.19 * net"),
         ("born", "2023 - age"),
         ("copy", "age"),
@@ -70,6 +71,7 @@ def test_columns_that_can_be_computed(name: str, expected: str, tmp_path: Path) 
         "total": np.round(net + shipping, 2),
         "each": np.round(net / pieces, 2),
         "worth": np.round(net * pieces, 2),
+        "square": np.round(net * net, 4),
         "tax": np.round(0.19 * net, 2),
         "born": 2023 - age,
         "copy": age,
@@ -107,6 +109,13 @@ def test_a_column_that_another_determines_has_its_mapping_and_of_two_the_first_d
     assert set(found) == {"region", "code"}
 
 
+def test_a_coarser_scale_is_looked_up_and_not_multiplied(tmp_path: Path) -> None:
+    """0.3 times a grade of 1, 2 or 3 is 0, 1 and 1, rounded; nobody would write that."""
+    grade = np.random.default_rng(4).integers(1, 4, ROWS)
+    found = found_in(columns() | {"grade": grade, "high": (grade > 1).astype(int)}, tmp_path)
+    assert found == {"high": {"type": "integer", "determined_by": "grade", "mapping": {"1": 0, "2": 1, "3": 1}}}
+
+
 def test_one_row_that_contradicts_is_enough(tmp_path: Path) -> None:
     table = columns()
     total = np.round(table["net"] + table["shipping"], 2)
@@ -124,6 +133,27 @@ def test_what_few_rows_show_is_no_relation() -> None:
     assert find_relations(few.to_batches(), schema) == ()
     assert find_relations(pa.concat_tables([few] * 30).to_batches(), schema)[0].column == "region"
     assert find_relations([], schema) == ()
+
+
+def test_columns_that_are_null_together_are_in_no_circle(tmp_path: Path) -> None:
+    """Three results of one test, and a flag that follows from the last: each may name the next, and none the first."""
+    generator, table = np.random.default_rng(5), columns()
+    absent = generator.random(ROWS) < 0.3
+    for name in ("first", "second", "third"):
+        table[name] = pa.array(generator.integers(0, 9, ROWS), mask=absent)
+    table["high"] = pa.array(
+        ["yes" if cell.as_py() and cell.as_py() > 4 else "no" for cell in table["third"]], mask=absent
+    )
+    found = found_in(table, tmp_path)
+    assert [name for name in ("first", "second", "third") if "null_when" in found.get(name, {})] == ["first", "second"]
+
+
+def test_a_list_of_values_needs_evidence_for_each(tmp_path: Path) -> None:
+    """A column that hardly anybody has is NULL for most names of a long list, by chance."""
+    generator, table = np.random.default_rng(6), columns()
+    table["maker"] = [f"m{i}" for i in generator.integers(0, 30, ROWS)]
+    table["speed"] = pa.array(generator.integers(50, 90, ROWS), mask=generator.random(ROWS) < 0.97)
+    assert found_in(table, tmp_path) == {}
 
 
 def test_null_where_another_column_says_so(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """A schema drafted by looking at the private rows: proposals. The owner decides which are public."""
 
 import datetime
+import itertools
 import math
 import re
 from collections import Counter
@@ -9,10 +10,12 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, final
 
+import numpy as np
 import pyarrow.compute as pc
 
+from kernelease.arrays import Floats
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
-from kernelease.drafting.relations import find_relations
+from kernelease.drafting.relations import SPURIOUS, find_relations
 from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format, starts_with_nothing
 from kernelease.errors import SchemaError
 from kernelease.sources.csv_file import CsvFile, CsvFormat
@@ -20,7 +23,7 @@ from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES
-from kernelease.table.columns.numeric import Number, decimals_of
+from kernelease.table.columns.numeric import Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
 from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
 from kernelease.table.schema import Schema
@@ -245,8 +248,8 @@ class _Look:
         if all(number.is_integer() for number in known):
             return ("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK)
         bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
-        decimals = max(map(decimals_of, known))
-        if decimals <= _MOST_WRITTEN and _can_have(low, high, decimals):
+        decimals = _decimals(np.array(known))
+        if decimals is not None and _can_have(low, high, decimals):
             bounds = (*bounds, ("decimals", decimals, MARK))
         return bounds
 
@@ -270,6 +273,22 @@ class _Look:
 def _number(cell: str, numerals: Numerals) -> float | None:
     number = parse_number((cell if numerals.usual else numerals.said(cell) or "").encode())
     return number if abs(number) < float("inf") else None
+
+
+def _decimals(numbers: Floats) -> int | None:
+    """How many decimals numbers were written with, before floats of eight or four bytes left their dust; None for more.
+
+    >>> _decimals(np.array([6.904679999999999, 11.5078])), _decimals(np.array([1.1, 0.25, 7.125, 44.45], dtype="f4"))
+    (5, 3)
+    """
+    for dust, decimals in itertools.product((2.0**-51, 2.0**-24), range(1, _MOST_WRITTEN + 1)):
+        slack = dust * np.abs(numbers)
+        by_chance = np.minimum(1.0, 2.0 * slack * 10.0**decimals)  # of numbers that nobody rounded
+        if np.log(np.maximum(by_chance, 1e-300)).sum() < math.log(SPURIOUS) and np.all(
+            np.abs(np.round(numbers, decimals) - numbers) <= slack
+        ):
+            return decimals
+    return None
 
 
 def _can_have(low: float, high: float, decimals: int) -> bool:

@@ -94,7 +94,7 @@ class Rules:
 
 
 LOOKED_AT = 2**18  # convention: rows in which persons and relations are looked for, which show in fewer
-_SPURIOUS = 1e-6  # convention: the chance to propose what rows without any relation show
+SPURIOUS = 1e-6  # convention: the chance to propose what rows without any relation show
 _GLANCE, _SAMPLE = 4, 64  # convention: rows that most candidates fail at; rows that nearly all others do
 _MOST_COLUMNS = 256  # limit: of numbers, that are looked at in pairs: the first
 
@@ -219,7 +219,7 @@ def _unit(column: Column) -> str | None:
 
 def _is_no_accident(rows: int, chance: float, tried: int) -> bool:
     """Whether so many rows that agree by chance as often would hardly all do, for any of the candidates tried."""
-    return rows * -math.log(max(chance, _SPURIOUS)) >= math.log(tried / _SPURIOUS)
+    return rows * -math.log(max(chance, SPURIOUS)) >= math.log(tried / SPURIOUS)
 
 
 # --------------------
@@ -292,15 +292,15 @@ class _Search:
         numbers = np.array([unit == "number" for unit in units])
         allowed = numbers[:, None] & numbers[None, :] if goal == "number" else np.zeros((len(units),) * 2, dtype=bool)
         if sign in "+*":
-            allowed = np.triu(allowed, 1)
+            allowed = np.triu(allowed, sign == "+")
         same = np.array([[one == other for other in units] for one in units])
         if sign == "-" and goal == "number":
             allowed |= same & ~numbers[:, None]
         if sign in "+-" and goal != "number":
             allowed |= np.array([unit == goal for unit in units])[:, None] & numbers[None, :]
         others = np.array([name != target for name in self.rows.numbers])
-        found: NDArray[np.bool_] = allowed & ~np.eye(len(units), dtype=bool) & others[:, None] & others[None, :]
-        return found
+        found: NDArray[np.bool_] = allowed & others[:, None] & others[None, :]
+        return found if sign == "*" else found & ~np.eye(len(units), dtype=bool)
 
     def parts(self) -> None:
         """Years, months and other parts of dates; the day of a datetime."""
@@ -471,8 +471,8 @@ def _written(number: float) -> str:
 
 
 def _nulls(search: _Search) -> Iterator[Relation]:
-    """Columns that are NULL in all rows with some values of another; by the one that says most NULLs."""
-    rows, tied = search.rows, set()
+    """Columns that are NULL in all rows with some values of another; by the one that says most NULLs, in no circle."""
+    rows, behind = search.rows, dict(search.sources)
     for target in rows.columns:
         null = rows.codes[target] < 0
         if target in search.found or not 0 < null.sum() < len(null):
@@ -480,15 +480,21 @@ def _nulls(search: _Search) -> Iterator[Relation]:
         said = [
             (covered, text, name)
             for name in rows.columns
-            if name != target and (target, name) not in tied
+            if name != target and target not in _all_behind(name, behind)
             for covered, text in _null_where(rows, name, null)
         ]
         covered, text, name = max(said, default=(0, "", ""), key=lambda one: one[0])
         if _is_no_accident(covered, float(null.mean()), len(rows.columns) ** 2):
-            tied.add((name, target))
+            behind[target] = frozenset((name,))
             told = f"in all {len(null):,} rows it is NULL where {text}"
             line = ("null_when", text, f"holds in all {len(null):,} rows; {MARK}")
             yield Relation(column=target, words=told, lines=(line,))
+
+
+def _all_behind(name: str, behind: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    """The columns that one follows from, and those that these follow from, where there is no circle."""
+    own = behind.get(name, frozenset())
+    return own.union(*(_all_behind(one, behind) for one in own))
 
 
 def _null_where(rows: _Rows, name: str, null: NDArray[np.bool_]) -> Iterator[tuple[int, str]]:
