@@ -31,7 +31,12 @@ COLUMNS = {  # what each column may be declared as
     "born": ('type = "date"\nmin = 1920-01-01\nmax = 2024-12-31',),
     "seen": ('type = "datetime"\nmin = 2020-01-01T00:00:00\nmax = 2024-12-31T00:00:00\nnullable = true',),
     "score": tuple(
-        f'type = "number"\nmin = -4\nmax = 4\nnullable = true{more}' for more in ("", "\nresolution = 0.25")
+        f'type = "number"\nnullable = true\n{more}'
+        for more in (
+            "min = -4\nmax = 4",
+            "min = -4\nmax = 4\nresolution = 0.25",
+            "values = [-4, -1.5, 0, 0.7, 3.14, 4]",
+        )
     ),
     "member": ('type = "boolean"',),
 }

@@ -166,6 +166,18 @@ def test_decimals_as_they_were_before_floats_left_their_dust(
     assert drafted.column("speed").decimals == decimals
 
 
+def test_numbers_of_a_scale_are_listed_and_those_of_single_rows_are_not(tmp_path: Path) -> None:
+    """Wind in whole knots, told in other units: 1.15078 times as much. One row has a speed of its own."""
+    speeds = np.random.default_rng(4).integers(0, 20, 800) * 1.15078
+    speeds[3] = 1048.36058
+    path = tmp_path / "t.csv"
+    path.write_text("speed\n" + "\n".join(map(repr, speeds.tolist())), encoding="utf-8")
+    text = draft_by_looking(str(path), "t", query=None, written=Written()).text
+    column = Schema.parse(text).column("speed")
+    assert column.values == tuple(round(knots * 1.15078, 5) for knots in range(20))
+    assert "1 rows have others, which count as the nearest" in text
+
+
 def test_a_value_of_its_own_in_every_row() -> None:
     everyone = identified(
         row=list(range(500)),

@@ -41,6 +41,7 @@ NUMBERS: list[Column] = [
     Number(name="huge", min=-1e150, max=1e150, cells=5, nullable=True),
     Number(name="tiny", min=0.0, max=1e-310, cells=4),
     Number(name="one", min=0.0, max=1.0, cells=1),
+    Number(name="listed", min=-1.5, max=2.25, values=(-1.5, -0.1, 0.0, 1.1, 2.25), nullable=True),
     Integer(name="decades", min=0, max=10**9, scale="log", nullable=True),
     Integer(name="few decades", min=5, max=10**5, resolution=5, scale="log", cells=9),
     Number(name="dollars", min=0.5, max=1e9, scale="log", nullable=True),

@@ -24,6 +24,7 @@ COLUMNS: dict[str, Column] = {
     "number widest": Number(name="x", min=-1e150, max=1e150, cells=4095, nullable=True),
     "number tiny": Number(name="x", min=-1e-300, max=1e-300),
     "number decimals": Number(name="x", min=-1.5, max=400.25, decimals=2),
+    "number listed": Number(name="x", min=-0.5, max=250.0, values=(-0.5, 0.0, 0.125, 10.35702, 250.0), nullable=True),
     "number log": Number(name="x", min=0.01, max=1e6, scale="log", nullable=True),
     "number log of cents": Number(name="x", min=0.0, max=1e6, decimals=2, scale="log", cells=50, default=7.0),
     "number log, all its values": Number(name="x", min=1.0, max=3.0, resolution=0.5, scale="log"),

@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import CapacityError, SchemaError
-from kernelease.table import Hierarchy, Integer, Number
+from kernelease.table import Hierarchy, Integer, Number, Schema
 from kernelease.table.atom_features import atom_kernel
 from kernelease.table.columns.levels import log_cuts
 from kernelease.table.columns.listed import MOST_VALUES
+from kernelease.table.columns.registry import column_to_dict
 
 
 @settings(deadline=None, max_examples=50)
@@ -74,6 +75,28 @@ def test_decimals_are_a_resolution() -> None:
     np.testing.assert_array_equal(one.encode(numbers), other.encode(numbers))
 
 
+DOSES = (-0.5, 0.0, 0.125, 10.35702, 250.0)
+
+
+def test_listed_values_are_all_there_is_and_a_number_counts_as_the_nearest() -> None:
+    column = Number(name="x", min=-0.5, max=250.0, values=DOSES)
+    assert column.decode(np.arange(column.size), np.random.default_rng(0)).to_pylist() == list(DOSES)
+    numbers = np.random.default_rng(1).uniform(-10.0, 300.0, 2000)
+    nearest = np.abs(numbers[:, None] - np.array(DOSES)).argmin(axis=1)
+    np.testing.assert_array_equal(column.encode(pa.array(numbers)), nearest)
+    np.testing.assert_allclose(column.min + column.level_of(numbers) * 1e-5, np.array(DOSES)[nearest])
+    assert column.decodes_to(pa.array(DOSES))
+    assert not column.decodes_to(pa.array([0.0, 0.126]))
+
+
+def test_a_file_lists_values_without_bounds() -> None:
+    schema = Schema.parse('[columns.x]\ntype = "number"\nvalues = [-0.5, 0, 0.125, 10.35702, 250]')
+    assert schema.column("x") == Number(name="x", min=-0.5, max=250.0, values=DOSES)
+    assert column_to_dict(schema.column("x")) == {"type": "number", "values": list(DOSES)}
+    with pytest.raises(SchemaError, match="from 2 to 4095"):
+        Schema.parse('[columns.x]\ntype = "number"\nvalues = []\nmin = 0\nmax = 1')
+
+
 def test_a_kernel_takes_cells_of_a_scale_for_equally_far_apart() -> None:
     column = Integer(name="x", min=1, max=10**6, scale="log", cells=20)
     gram = atom_kernel((column,)).gram(np.arange(20.0)[:, None], np.arange(20.0)[:, None])
@@ -95,6 +118,12 @@ NUMBER: dict[str, Any] = {"name": "x", "min": 1, "max": 1000}
         ({"decimals": 2, "resolution": 0.5}, "decimals", "say the same thing. Remove one"),
         ({"decimals": 0, "max": 2.5}, "decimals", "must have at most 0 decimals themselves"),
         ({"decimals": 15, "max": 1000}, "decimals", "decimals: 1e-15 is finer than float64 can hold"),
+        ({"values": (1.0,)}, "values", "from 2 to 4095 finite numbers"),
+        ({"values": (1.0, "2", 1000.0)}, "values", "from 2 to 4095 finite numbers"),
+        ({"values": (1.0, 7.0, 7.0, 1000.0)}, "values", "in rising order, each once"),
+        ({"values": (1.0, 7.0)}, "values", "min and max follow from values"),
+        ({"values": (1.0, 1000.0), "decimals": 1}, "values", "remove cells, resolution, decimals and scale"),
+        ({"values": (1.0, 1.00000000000001, 1000.0)}, "values", "values: 1e-14 is finer than float64 can hold"),
     ],
 )
 def test_what_is_no_number(changes: dict[str, Any], key: str, message: str) -> None:

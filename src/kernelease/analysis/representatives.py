@@ -217,7 +217,12 @@ def spacing_of(column: Celled) -> float | None:
 
 
 def _marks(column: Celled, conditions: Iterable[Condition]) -> Floats:
-    """The values around each number that a condition compares the column with, all of them legal."""
+    """The values around each number that a condition compares the column with, all of them legal.
+
+    Where each cell has one value there are none but these.
+    """
+    if np.array_equal(*extremes(column)):
+        return np.empty(0)
     found: list[float] = []
     for leaf in (leaf for condition in conditions for leaf in condition.leaves()):
         if isinstance(leaf, Compared) and column.name in leaf.names:

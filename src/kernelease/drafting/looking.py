@@ -21,7 +21,7 @@ from kernelease.errors import SchemaError
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
-from kernelease.table.columns.column import MOST_ATOMS
+from kernelease.table.columns.column import MOST_ATOMS, MOST_CELLS
 from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.numeric import Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
@@ -37,15 +37,24 @@ from kernelease.table.written import Written
 def outward(low: float, high: float) -> tuple[float, float]:
     """Bounds around both, at multiples of a power of ten of which at least two are in their distance.
 
-    >>> outward(18, 93), outward(0, 103), outward(0.7, 98_234.5), outward(7, 7)
-    ((10.0, 100.0), (0.0, 110.0), (0.0, 100000.0), (6.0, 8.0))
+    What everybody knows stays as it is: months, days, hours, minutes and weeks. Around a single number, bounds are
+    near.
+
+    >>> outward(18, 93), outward(0, 103), outward(0.7, 98_234.5), outward(0, 23), outward(7, 7), outward(2013, 2013)
+    ((10.0, 100.0), (0.0, 110.0), (0.0, 100000.0), (0.0, 23.0), (6.0, 8.0), (2010.0, 2020.0))
     """
-    span = high - low if high > low else max(abs(low), 1.0)
-    step = 10.0 ** math.floor(math.log10(span / 2.0))
+    if (low, high) in _KNOWN:
+        return float(low), float(high)
+    span = high - low if high > low else max(abs(low), 1.0) / _NEAR
+    step = 10.0 ** max(math.floor(math.log10(span / 2.0)), 0 if float(low).is_integer() and high == low else -math.inf)
     below, above = math.floor(low / step) * step, math.ceil(high / step) * step
     if below == above:
         below, above = below - step, above + step
     return _tidy(below), _tidy(above)
+
+
+_KNOWN = frozenset({(0, 23), (1, 24), (1, 31), (0, 59), (1, 52), (1, 53), (1, 365), (1, 366), (0, 360)})
+_NEAR = 100  # convention: the bounds around a number are about so much nearer to each other than it is to 0
 
 
 def _tidy(number: float) -> float:
@@ -71,6 +80,9 @@ _REPEATED = 2  # convention: rows of a value, on average, for values to be worth
 _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
+_SHARED = 10  # convention: rows that have a number, for it to be listed: of fewer, it is somebody's
+_MOST_OTHERS = 0.005  # convention: of all rows, those with numbers that are not listed
+_APART = 8  # convention: steps of the last digit from one listed number to the next, on average: else digits say it
 _FEWEST_ORDERED = 3  # convention: of two values none is between
 _NAMIBIA = "NA"
 _STEPS = (1, 60, 900, 3600)  # convention: seconds that instants are apart: a minute, a quarter of an hour, an hour
@@ -249,9 +261,24 @@ class _Look:
             return ("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK)
         bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
         decimals = _decimals(np.array(known))
-        if decimals is not None and _can_have(low, high, decimals):
-            bounds = (*bounds, ("decimals", decimals, MARK))
-        return bounds
+        if decimals is None or not _can_have(low, high, decimals):
+            return bounds
+        return self._few(read, decimals) or (*bounds, ("decimals", decimals, MARK))
+
+    def _few(self, read: Sequence[float | None], decimals: int) -> Lines | None:
+        """The numbers that nearly all rows share, where these are few and far between, as of a scale; else None."""
+        rows: Counter[float] = Counter()
+        for number, count in zip(read, self.present.values(), strict=True):
+            if number is not None and abs(number) < 2.0**53:
+                rows[round(number, decimals)] += count
+        listed = sorted(number for number, count in rows.items() if count >= _SHARED)
+        others = rows.total() - sum(rows[number] for number in listed)
+        if not 2 <= len(listed) <= MOST_CELLS or others > _MOST_OTHERS * rows.total():
+            return None
+        if len(listed) * _APART > (listed[-1] - listed[0]) * 10.0**decimals:
+            return None
+        told = f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
+        return ("type", "number", MARK), ("values", listed, told)
 
     def _dates(self, form: str) -> Lines:
         written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]

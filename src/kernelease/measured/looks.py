@@ -41,7 +41,7 @@ def is_looked_at(column: Column) -> bool:
 def ticked(column: Column) -> Numeric | None:
     """A column that can be laid, in legal values; None for one that keeps its declared cells.
 
-    It is an integer or a number with many legal values, whose `cells` are not declared. A number without
+    It is an integer or a number with many legal values, whose `cells` and `values` are not declared. A number without
     `decimals` and `resolution` gets those that its values are printed with: three digits more than tell 256 cells
     apart.
 
@@ -49,6 +49,8 @@ def ticked(column: Column) -> Numeric | None:
     (1e-05, None)
     """
     if not isinstance(column, Integer | Number) or column.cells is not None or column.texture is not None:
+        return None
+    if isinstance(column, Number) and column.values is not None:
         return None
     if isinstance(column, Number) and column.spacing is None:
         return _with_ticks(column)

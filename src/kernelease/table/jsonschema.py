@@ -118,6 +118,9 @@ def _column(tag: str) -> dict[str, Any]:
     }
     if tag == "string":
         result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
+    elif tag == "number":
+        result["required"] = ["type"]
+        result["oneOf"] = [{"required": ["min", "max"]}, {"required": ["values"]}]
     elif tag in ("category", "ordinal", "hierarchy"):
         result["properties"]["codebook"] = _COMMON["codebook"]
         result["required"] = ["type"]
@@ -166,6 +169,8 @@ def _property(tag: str, key: str) -> dict[str, Any]:
         return _BOUND[tag]
     if key == "default":
         return _DEFAULT.get(tag, {"type": ["string", "integer"]})
+    if (tag, key) == ("number", "values"):
+        return {**_VALUES, "items": _NUMBER, "minItems": 2, "description": "all that are possible, in rising order"}
     if key == "resolution":
         return {**_RESOLUTION[tag], "exclusiveMinimum": 0}
     if key == "values":

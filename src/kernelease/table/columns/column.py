@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError, is_encodable, nearest
-from kernelease.table.columns.levels import FEWEST, LaidLevels, Levels, LogLevels, Texture, split_levels
+from kernelease.table.columns.levels import FEWEST, AnyLevels, LaidLevels, Levels, Texture, split_levels
 from kernelease.table.reading import dense
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -255,7 +255,7 @@ class Celled(Column):
 
     @property
     @abstractmethod
-    def levels(self) -> Levels | LogLevels | LaidLevels:
+    def levels(self) -> AnyLevels:
         """The legal values, counted from 0, in cells."""
 
     @property
@@ -387,7 +387,7 @@ class Stepped(Celled):
         """`resolution` in ticks: legal values are low, low + tick, … ≤ high."""
 
     @property
-    def levels(self) -> Levels | LogLevels | LaidLevels:
+    def levels(self) -> AnyLevels:
         number = (self.high - self.low) // self.tick + 1
         return Levels(number, self._most_cells) if self.texture is None else LaidLevels(number, self.texture.first)
 

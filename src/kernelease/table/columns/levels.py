@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import final
+from typing import TypeAlias, final
 
 import numpy as np
 
@@ -132,13 +132,44 @@ class LaidLevels:
         return first, np.append(first[1:], self.number) - 1
 
 
+@final
+@dataclass(frozen=True, slots=True)
+class ListedLevels:
+    """Those of the levels 0, 1, …, number − 1 that are listed, in rising order: a cell each, and nothing between them.
+
+    >>> [level.tolist() for level in ListedLevels(9, (0, 4, 8)).bounds()]
+    [[0, 4, 8], [0, 4, 8]]
+    """
+
+    number: int
+    listed: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """0: all are points."""
+        return 0
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.listed)
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The level of each cell, twice: (cells,) each."""
+        listed = np.array(self.listed, dtype=np.int64)
+        return listed, listed
+
+
+AnyLevels: TypeAlias = Levels | LogLevels | LaidLevels | ListedLevels
+
+
 def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LogLevels:
     """The values low, low + tick, … ≤ high in at most `most` cells, equal ones or, for "log", ones that widen."""
     levels = Levels(int((high - low) // tick) + 1, most)
     return levels if scale == "linear" or levels.number <= most else LogLevels(levels.number, most, low, tick)
 
 
-def split_levels(levels: Levels | LogLevels | LaidLevels, parts: Integers) -> tuple[int, ...]:
+def split_levels(levels: AnyLevels, parts: Integers) -> tuple[int, ...]:
     """Where cells begin if each is cut into so many equal ones, or as many as it has levels.
 
     >>> split_levels(LaidLevels(9, (0, 4, 5)), np.array([2, 2, 3]))

@@ -14,15 +14,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.column import Celled, Codes, Column, Stepped
-from kernelease.table.columns.levels import (
-    LaidLevels,
-    Levels,
-    LogLevels,
-    levels_of,
-    log_cuts,
-    points_in,
-)
+from kernelease.table.columns.column import MOST_ATOMS, Celled, Codes, Column, Stepped
+from kernelease.table.columns.levels import AnyLevels, LaidLevels, Levels, ListedLevels, levels_of, log_cuts, points_in
 from kernelease.table.reading import dense, read_numbers
 
 # --------------------
@@ -165,7 +158,7 @@ class Integer(Stepped):
         self._check_default(self.min, self.max)
 
     @property
-    def levels(self) -> Levels | LogLevels | LaidLevels:
+    def levels(self) -> AnyLevels:
         if self.texture is not None:
             return LaidLevels((self.max - self.min) // self.resolution + 1, self.texture.first)
         return levels_of(
@@ -242,6 +235,9 @@ class Number(Celled):
     With `scale` "log", the cells between the points are those whose logarithms are equal, and the code is the number
     of `cuts` that are not above x. These are decimals, computed once: what is compared is the same everywhere.
 
+    Where legal values are not evenly spaced, `values` lists them, in rising order from `min` to `max`: each has a cell,
+    and a number counts as the nearest of them.
+
     >>> share = Number(name="share", min=0.0, max=1.0, cells=6, nullable=True)
     >>> share.encode(pa.array([-1.0, 0.0, 1e-300, 0.5, 0.999, 1.0, float("inf"), float("nan")])).tolist()
     [0, 0, 1, 3, 4, 5, 5, 6]
@@ -251,12 +247,15 @@ class Number(Celled):
     ('0.0', '0.5', '1.0', '1.5', '2.0', '2.5')
     >>> Number(name="income", min=1.0, max=1e6, cells=8, scale="log").labels()
     ('1.0', '(1, 10)', '[10, 100)', '[100, 1000)', '[1000, 10000)', '[10000, 100000)', '[100000, 1e+06)', '1000000.0')
+    >>> Number(name="dose", min=0.0, max=250.0, values=(0.0, 12.5, 250.0)).encode(pa.array([-1.0, 6.2, 7.0])).tolist()
+    [0, 0, 1]
     """
 
     min: float
     max: float
     resolution: float | None = None
     decimals: int | None = None
+    values: tuple[float, ...] | None = None
     scale: str = "linear"
     default: float | None = None
 
@@ -274,12 +273,26 @@ class Number(Celled):
         if self.min >= self.max:
             raise self.error("max", f"min must be below max, got {self.min} and {self.max}. Widen the range.")
         self._check_cells()
+        self._check_values()
         self._check_decimals()
         self._check_resolution()
         self._check_scale(self.min, self.spacing)
         self._check_default(self.min, self.max)
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
+
+    def _check_values(self) -> None:
+        if self.values is None:
+            return
+        if not 2 <= len(self.values) < MOST_ATOMS or not all(map(is_finite, self.values)):
+            raise self.error("values", f"values must be from 2 to {MOST_ATOMS - 1} finite numbers. List them.")
+        object.__setattr__(self, "values", tuple(map(float, self.values)))
+        if any(a >= b for a, b in pairwise(self.values)):
+            raise self.error("values", "values must be in rising order, each once. Sort them.")
+        if (self.min, self.max) != (self.values[0], self.values[-1]):
+            raise self.error("values", "min and max follow from values: the first and the last. Remove both.")
+        if (self.cells, self.resolution, self.decimals, self.scale) != (None, None, None, "linear"):
+            raise self.error("values", "values say it all: remove cells, resolution, decimals and scale.")
 
     def _check_decimals(self) -> None:
         if self.decimals is None:
@@ -294,7 +307,8 @@ class Number(Celled):
             raise self.error("decimals", f"min and max must have at most {self.decimals} decimals themselves.")
 
     def _check_resolution(self) -> None:
-        spacing, key = self.spacing, "resolution" if self.decimals is None else "decimals"
+        spacing = self.spacing
+        key = next((key for key in ("decimals", "values") if getattr(self, key) is not None), "resolution")
         if spacing is None:
             return
         if spacing <= 0.0 or self._number_of_levels < 2:
@@ -323,8 +337,12 @@ class Number(Celled):
 
     @property
     def spacing(self) -> float | None:
-        """How far legal values are apart, by `resolution` or `decimals`; None for a continuum."""
-        return self.resolution if self.decimals is None else float(f"1e-{self.decimals}")
+        """How far legal values are apart, by `resolution` or `decimals`; None for a continuum.
+
+        Of listed values, their last digit: all are multiples of it from `min` on.
+        """
+        decimals = self.decimals if self.values is None else max(map(decimals_of, self.values))
+        return self.resolution if decimals is None else float(f"1e-{decimals}")
 
     @property
     def digits(self) -> int | None:
@@ -352,10 +370,12 @@ class Number(Celled):
         return int(multiple) if multiple.denominator == 1 else 0
 
     @property
-    def levels(self) -> Levels | LogLevels | LaidLevels:
+    def levels(self) -> AnyLevels:
         """The legal values, counted in the decimals that the owner wrote."""
         if self.texture is not None:
             return LaidLevels(self._number_of_levels, self.texture.first)
+        if self.values is not None:
+            return ListedLevels(self._number_of_levels, _listed(self.values, self.spacing or 1.0))
         low, high, spacing = (fraction(x) for x in (self.min, self.max, self.spacing or 1.0))
         return levels_of(low, high, spacing, self._most_cells, self.scale)
 
@@ -372,6 +392,8 @@ class Number(Celled):
     @property
     def cuts(self) -> Floats | None:
         """Where each cell but the first begins, where cells widen with the value; else None: (cell_count − 1,)."""
+        if self.values is not None:
+            return np.array(_between(self.values))
         if self.spacing is not None:
             levels = self.levels
             if isinstance(levels, Levels):
@@ -421,6 +443,8 @@ class Number(Celled):
         """
         if self.spacing is None:
             raise self.error("resolution", "a continuum has no legal values to count.")
+        if self.values is not None:
+            return self.levels.bounds()[0][self._cells(numbers)]
         scaled = (np.clip(numbers, self.min, self.max) - self.halfway(0)) / self.spacing
         levels: Integers = np.clip(np.floor(scaled), 0, self._number_of_levels - 1).astype(np.int64)
         return levels
@@ -511,7 +535,8 @@ class Number(Celled):
             return False
         if self.spacing is not None:
             levels = np.rint((numbers - self.min) / self.spacing).astype(np.int64)
-            return bool(np.all(_same_bits(self._values(levels), numbers)))
+            listed = self.values is None or np.isin(levels, self.levels.bounds()[0]).all()
+            return bool(listed and np.all(_same_bits(self._values(levels), numbers)))
         cells, edges = self._cells(numbers), self.edges()
         written = np.where(np.diff(edges)[cells] > 0.0, printed(numbers, self._digits[cells]), edges[cells])
         return bool(np.all(_same_bits(written, numbers) | _same_bits(self._middles()[cells], numbers)))
@@ -528,6 +553,19 @@ def _halfways(low: float, spacing: float, levels: tuple[int, ...]) -> tuple[floa
     """The numbers from which on low + level · spacing is the nearest legal value, up to rounding."""
     least, step = fraction(low), fraction(spacing)
     return tuple(float(least + step * (2 * level - 1) / 2) for level in levels)
+
+
+@lru_cache(maxsize=256)
+def _listed(values: tuple[float, ...], spacing: float) -> tuple[int, ...]:
+    """How many steps each is from the first."""
+    low, step = fraction(values[0]), fraction(spacing)
+    return tuple(int((fraction(value) - low) / step) for value in values)
+
+
+@lru_cache(maxsize=256)
+def _between(values: tuple[float, ...]) -> tuple[float, ...]:
+    """Between neighbours, up to rounding: from there on the upper one is the nearest."""
+    return tuple(float((fraction(a) + fraction(b)) / 2) for a, b in pairwise(values))
 
 
 def _same_bits(one: Floats, other: Floats) -> NDArray[np.bool_]:

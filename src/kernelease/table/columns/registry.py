@@ -68,7 +68,7 @@ def column_from_dict(name: str, body: object) -> Column:
             path=(*where, "type"),
         )
     kind = COLUMN_TYPES[tag]
-    keys = {key: value for key, value in body.items() if key != "type"}
+    keys = _with_ends(kind, {key: value for key, value in body.items() if key != "type"})
     _check_keys(name, kind, keys)
     arguments: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in keys.items()}
     if "from" in arguments:
@@ -76,12 +76,21 @@ def column_from_dict(name: str, body: object) -> Column:
     return kind(name=name, **arguments)
 
 
+def _with_ends(kind: type[Column], keys: dict[str, Any]) -> dict[str, Any]:
+    """The keys of a number with listed values, whose ends they are."""
+    values = keys.get("values")
+    if kind is not Number or not isinstance(values, list | tuple) or not values:
+        return keys
+    return {"min": values[0], "max": values[-1], **keys}
+
+
 def column_to_dict(column: Column) -> dict[str, Any]:
     """The declaration of a column, without its name: the type first, defaults left out, values as they were given."""
     result: dict[str, Any] = {"type": column.tag}
+    implied = ("name", "min", "max") if isinstance(column, Number) and column.values is not None else ("name",)
     for field in fields(column):
         value = getattr(column, field.name)
-        if field.name != "name" and value != field.default:
+        if field.name not in implied and value != field.default:
             result[_KEYS.get(field.name, field.name)] = list(value) if isinstance(value, tuple) else value
     return {key: result[key] for key in _ORDER if key in result}
 
