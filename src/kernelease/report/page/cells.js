@@ -10,6 +10,13 @@ function beside(value, direction) {
   return BUFFER.getFloat64(0);
 }
 
+/** Half of how wide a number is drawn: as far as its neighbours are, or nearly as far as the nearest of those that are listed. */
+function halfOf(column) {
+  const spacing = column.spacing ?? 0, gaps = column.low.slice(1).map((low, cell) => low - column.low[cell]);
+  const single = spacing > 0 && column.low.every((low, cell) => low === column.high[cell]);
+  return Math.max(spacing, single ? 0.8 * Math.min(...gaps) : 0) / 2;
+}
+
 for (const column of DATA.columns) {
   if (column.low !== undefined && column.high === undefined) {
     column.high = column.spacing !== null ? column.low : column.low.map((low, cell) => {
@@ -17,6 +24,7 @@ for (const column of DATA.columns) {
       return column.points && cell === 0 ? low : beside(column.low[cell + 1], -1);
     });
   }
+  if (column.low !== undefined) column.half = halfOf(column);
 }
 
 function isNull(column, atom) {
@@ -41,8 +49,7 @@ function valueText(column, atom) {
 function edgesOf(column, first, last = first) {
   const [low, high] = [column.low[first], column.high[last]];
   if (["date", "datetime"].includes(column.type)) return [low, high + column.spacing];
-  const half = (column.spacing ?? 0) / 2;
-  return [low - half, high + half];
+  return [low - column.half, high + column.half];
 }
 
 /** A range of a column's values in words: "0 to 5", "2015", "1 to 14 Mar 2015". */
