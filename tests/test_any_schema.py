@@ -25,7 +25,11 @@ COLUMNS = {  # what each column may be declared as
         f'type = "integer"\n{_AMOUNT}',
         'type = "number"\nmin = 0\nmax = 3e6',
     ),
-    "age": ('type = "integer"\nmin = 0\nmax = 110', 'type = "integer"\nmin = 0\nmax = 110\ncells = 8'),
+    "age": (
+        'type = "integer"\nmin = 0\nmax = 110',
+        'type = "integer"\nmin = 0\nmax = 110\ncells = 8',
+        'type = "integer"\nvalues = [0, 18, 30, 65, 110]',
+    ),
     "sex": ('type = "category"\nvalues = ["f", "m"]', 'type = "string"\nvalues = ["f", "m"]\nother = true'),
     "town": (f'type = "category"\n{_TOWNS}', f'type = "hierarchy"\n{_TOWNS}prefix = 1', f'type = "ordinal"\n{_TOWNS}'),
     "born": ('type = "date"\nmin = 1920-01-01\nmax = 2024-12-31',),

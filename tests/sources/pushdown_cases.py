@@ -34,6 +34,7 @@ NUMBERS: list[Column] = [
     Integer(name="fives", min=-10, max=100, resolution=5, cells=9),
     Integer(name="gain", min=0, max=99_999),
     Integer(name="thrice", min=-4, max=40, resolution=3, cells=3),
+    Integer(name="some", min=-7, max=90, values=(-7, 0, 1, 50, 90), nullable=True),
     Number(name="real", min=-3.0, max=3.0, nullable=True),
     Number(name="tenths", min=0.0, max=2.5, resolution=0.1, default=1.0),
     Number(name="cents", min=0.0, max=100.0, resolution=0.01, cells=12, nullable=True),

@@ -17,6 +17,7 @@ COLUMNS: dict[str, Column] = {
     "integer grouped": Integer(name="x", min=0, max=1_500_000, nullable=True),
     "integer of cells": Integer(name="x", min=-100, max=1000, resolution=5, cells=9),
     "integer widest": Integer(name="x", min=-(2**53), max=2**53, nullable=True),
+    "integer listed": Integer(name="x", min=-7, max=900, values=(-7, 0, 1, 50, 900), default=1),
     "number": Number(name="x", min=0.0, max=100.0),
     "number nullable": Number(name="x", min=-1.5, max=2.5, cells=7, nullable=True),
     "number resolution": Number(name="x", min=0.1, max=9.7, resolution=0.1, default=0.3),

@@ -97,6 +97,17 @@ def test_a_file_lists_values_without_bounds() -> None:
         Schema.parse('[columns.x]\ntype = "number"\nvalues = []\nmin = 0\nmax = 1')
 
 
+def test_listed_integers_count_fractions_down_and_then_to_the_nearest() -> None:
+    column = Schema.parse('[columns.x]\ntype = "integer"\nvalues = [0, 5, 900]').column("x")
+    assert isinstance(column, Integer)
+    assert column.encode(pa.array([-3.0, 2.9, 3.0, 452.0, 453.0, 1e9])).tolist() == [0, 0, 1, 1, 2, 2]
+    assert column.level_of(np.array([2.0, 3.0, 453.0])).tolist() == [0, 5, 900]
+    assert column.decode(np.arange(3), np.random.default_rng(0)).to_pylist() == [0, 5, 900]
+    assert not column.decodes_to(pa.array([0, 6]))
+    with pytest.raises(SchemaError, match="values must be integers"):
+        Integer(name="x", min=0, max=1, values=(0, 1.0))  # type: ignore[arg-type]
+
+
 def test_a_kernel_takes_cells_of_a_scale_for_equally_far_apart() -> None:
     column = Integer(name="x", min=1, max=10**6, scale="log", cells=20)
     gram = atom_kernel((column,)).gram(np.arange(20.0)[:, None], np.arange(20.0)[:, None])
@@ -118,9 +129,9 @@ NUMBER: dict[str, Any] = {"name": "x", "min": 1, "max": 1000}
         ({"decimals": 2, "resolution": 0.5}, "decimals", "say the same thing. Remove one"),
         ({"decimals": 0, "max": 2.5}, "decimals", "must have at most 0 decimals themselves"),
         ({"decimals": 15, "max": 1000}, "decimals", "decimals: 1e-15 is finer than float64 can hold"),
-        ({"values": (1.0,)}, "values", "from 2 to 4095 finite numbers"),
-        ({"values": (1.0, "2", 1000.0)}, "values", "from 2 to 4095 finite numbers"),
-        ({"values": (1.0, 7.0, 7.0, 1000.0)}, "values", "in rising order, each once"),
+        ({"values": (1.0,)}, "values", "from 2 to 4095 numbers in rising order"),
+        ({"values": (1.0, "2", 1000.0)}, "values", "values must be finite numbers"),
+        ({"values": (1.0, 7.0, 7.0, 1000.0)}, "values", "in rising order"),
         ({"values": (1.0, 7.0)}, "values", "min and max follow from values"),
         ({"values": (1.0, 1000.0), "decimals": 1}, "values", "remove cells, resolution, decimals and scale"),
         ({"values": (1.0, 1.00000000000001, 1000.0)}, "values", "values: 1e-14 is finer than float64 can hold"),

@@ -81,7 +81,7 @@ _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
 _SHARED = 10  # convention: rows that have a number, for it to be listed: of fewer, it is somebody's
-_MOST_OTHERS = 0.005  # convention: of all rows, those with numbers that are not listed
+_MOST_OTHERS = 0.005  # convention: of rows without the most frequent number, those with numbers that are not listed
 _APART = 8  # convention: steps of the last digit from one listed number to the next, on average: else digits say it
 _FEWEST_ORDERED = 3  # convention: of two values none is between
 _NAMIBIA = "NA"
@@ -258,7 +258,8 @@ class _Look:
         known = [number for number in read if number is not None and abs(number) < 2.0**53]
         low, high = outward(min(known, default=0.0), max(known, default=1.0))
         if all(number.is_integer() for number in known):
-            return ("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK)
+            whole: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
+            return self._few(read, 0) or whole
         bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
         decimals = _decimals(np.array(known))
         if decimals is None or not _can_have(low, high, decimals):
@@ -273,12 +274,15 @@ class _Look:
                 rows[round(number, decimals)] += count
         listed = sorted(number for number, count in rows.items() if count >= _SHARED)
         others = rows.total() - sum(rows[number] for number in listed)
-        if not 2 <= len(listed) <= MOST_CELLS or others > _MOST_OTHERS * rows.total():
+        beside = rows.total() - max(rows.values(), default=0)  # what is not the most frequent one
+        if not _FEWEST_ORDERED <= len(listed) <= MOST_CELLS or others > _MOST_OTHERS * beside:
             return None
         if len(listed) * _APART > (listed[-1] - listed[0]) * 10.0**decimals:
             return None
         told = f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
-        return ("type", "number", MARK), ("values", listed, told)
+        if decimals:
+            return ("type", "number", MARK), ("values", listed, told)
+        return ("type", "integer", MARK), ("values", [int(number) for number in listed], told)
 
     def _dates(self, form: str) -> Lines:
         written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]

@@ -181,7 +181,9 @@ class _Rows:
     def is_listed(self, name: str) -> bool:
         """Whether it has several values of a list, or all whole numbers of its range, such as 0 and 1."""
         column = self.columns[name]
-        whole = isinstance(column, Integer) and self.distinct(name) == (column.high - column.low) // column.tick + 1
+        whole = isinstance(column, Integer) and self.distinct(name) == len(
+            column.values or range(column.low, column.high + 1, column.tick)
+        )
         return self.distinct(name) > 1 and (isinstance(column, Listed | Boolean) or whole)
 
     @cached_property

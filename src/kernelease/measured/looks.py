@@ -48,9 +48,9 @@ def ticked(column: Column) -> Numeric | None:
     >>> ticked(Number(name="carat", min=0.2, max=5.1)).spacing, ticked(Integer(name="age", min=0, max=99))
     (1e-05, None)
     """
-    if not isinstance(column, Integer | Number) or column.cells is not None or column.texture is not None:
+    if not isinstance(column, Integer | Number) or column.cells is not None or column.values is not None:
         return None
-    if isinstance(column, Number) and column.values is not None:
+    if column.texture is not None:
         return None
     if isinstance(column, Number) and column.spacing is None:
         return _with_ticks(column)

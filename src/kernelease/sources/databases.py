@@ -302,7 +302,7 @@ def _number(ranks: Integers) -> Floats:
 
 def _starts(column: Integer | Date | Datetime) -> list[int]:
     """The first tick of each cell but the first."""
-    starts: list[int] = column.bounds()[0][1:].tolist()
+    starts: list[int] = column.starts.tolist()
     return starts
 
 

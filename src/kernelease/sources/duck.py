@@ -298,8 +298,8 @@ def _read_time(declared: str, x: str) -> tuple[Kind | None, str]:
 
 def _steps(column: Stepped, ticks: str, scale: int = 1) -> str:
     """The formula of `Stepped` on ticks that are `scale` times as fine as those of the column."""
-    if (starts := column.starts) is not None:
-        return _bisected(ticks, [str(start * scale) for start in starts.tolist()])
+    if not column.even:
+        return _bisected(ticks, [str(start * scale) for start in column.starts.tolist()])
     low, second, top, origin, step = (
         tick * scale for tick in (column.low, column.low + column.tick, column.top, column.origin, column.step)
     )

@@ -599,6 +599,8 @@ def _legal(column: Column) -> Iterable[Any] | None:
         return (False, True)
     if isinstance(column, Listed):
         return (*column.vocabulary, *([] if column.other_label is None else [column.other_label]))
+    if isinstance(column, Integer) and column.values is not None:
+        return column.values
     if isinstance(column, Integer) and (column.high - column.low) // column.tick < MOST_INTEGERS:
         return range(column.low, column.high + 1, column.tick)
     return None

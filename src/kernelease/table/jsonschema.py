@@ -48,8 +48,8 @@ _RESOLUTION = {"integer": _INTEGER, "number": _NUMBER, "date": _INTEGER, "dateti
 def json_schema() -> dict[str, Any]:
     """The JSON Schema (draft 2020-12) of a schema file; dates of TOML count as strings.
 
-    >>> json_schema()["properties"]["columns"]["additionalProperties"]["oneOf"][0]["required"]
-    ['type', 'min', 'max']
+    >>> json_schema()["properties"]["columns"]["additionalProperties"]["oneOf"][0]["oneOf"]
+    [{'required': ['min', 'max']}, {'required': ['values']}]
     """
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -118,7 +118,7 @@ def _column(tag: str) -> dict[str, Any]:
     }
     if tag == "string":
         result["anyOf"] = [{"required": ["values"]}, {"required": ["max_length"]}]
-    elif tag == "number":
+    elif tag in ("integer", "number"):
         result["required"] = ["type"]
         result["oneOf"] = [{"required": ["min", "max"]}, {"required": ["values"]}]
     elif tag in ("category", "ordinal", "hierarchy"):
@@ -169,8 +169,8 @@ def _property(tag: str, key: str) -> dict[str, Any]:
         return _BOUND[tag]
     if key == "default":
         return _DEFAULT.get(tag, {"type": ["string", "integer"]})
-    if (tag, key) == ("number", "values"):
-        return {**_VALUES, "items": _NUMBER, "minItems": 2, "description": "all that are possible, in rising order"}
+    if tag in ("integer", "number") and key == "values":
+        return {**_VALUES, "items": _BOUND[tag], "minItems": 2, "description": "all that are possible, in rising order"}
     if key == "resolution":
         return {**_RESOLUTION[tag], "exclusiveMinimum": 0}
     if key == "values":

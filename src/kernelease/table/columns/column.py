@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError, SchemaError, is_encodable, nearest
-from kernelease.table.columns.levels import FEWEST, AnyLevels, LaidLevels, Levels, Texture, split_levels
+from kernelease.table.columns.levels import FEWEST, AnyLevels, LaidLevels, Levels, ListedLevels, Texture, split_levels
 from kernelease.table.reading import dense
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -222,6 +223,19 @@ class Celled(Column):
         if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
             raise self.error("cells", f"cells must be an integer from 1 to {MOST_ATOMS}, got {self.cells!r}.")
 
+    def _check_values(self) -> None:
+        """Of a column that may list its legal values: that these are all it says of them."""
+        values = self._given("values")
+        if values is None:
+            return
+        if not 2 <= len(values) < MOST_ATOMS or any(a >= b for a, b in pairwise(values)):
+            raise self.error("values", f"values must be from 2 to {MOST_ATOMS - 1} numbers in rising order. Sort them.")
+        if (self._given("min"), self._given("max")) != (values[0], values[-1]):
+            raise self.error("values", "min and max follow from values: the first and the last. Remove both.")
+        usual = {"cells": (None,), "resolution": (None, 1), "decimals": (None,), "scale": ("linear",)}
+        if any(self._given(key) not in plain for key, plain in usual.items() if hasattr(self, key)):
+            raise self.error("values", "values say it all: remove cells, resolution, decimals and scale.")
+
     def _check_default(self, low: float, high: float) -> None:
         default = self._given("default")
         if default is not None and not low <= default <= high:
@@ -397,9 +411,15 @@ class Stepped(Celled):
         return self.low // self.tick if self.low % self.tick == 0 else 0
 
     @property
-    def starts(self) -> Integers | None:
-        """The first tick of each cell but the first, where cells differ in width; else None."""
-        return None if isinstance(self.levels, Levels) else self.bounds()[0][1:]
+    def starts(self) -> Integers:
+        """The first tick of each cell but the first: of listed values, from which on each is the nearest."""
+        first, last = self.bounds()
+        return (last[:-1] + first[1:] + 1) // 2 if isinstance(self.levels, ListedLevels) else first[1:]
+
+    @property
+    def even(self) -> bool:
+        """Whether all cells between the points are of one width, so that dividing finds them."""
+        return isinstance(self.levels, Levels)
 
     @property
     def cell_count(self) -> int:
@@ -471,7 +491,7 @@ class Stepped(Celled):
         """The cells of ticks that are already clamped."""
         levels = self.levels
         if not isinstance(levels, Levels):
-            return np.searchsorted(self.bounds()[0][1:], ticks, side="right").astype(np.int32)
+            return np.searchsorted(self.starts, ticks, side="right").astype(np.int32)
         codes = ticks - (self.low + levels.points * self.tick)
         if (step := levels.run * self.tick) > 1:
             codes //= step  # rounds down: −1 below the origin
@@ -481,9 +501,11 @@ class Stepped(Celled):
         return codes.astype(np.int32)
 
     def decodes_to(self, values: pa.Array) -> bool:
-        """Whether each is a whole number of `tick` from `low`, and at most `high`."""
+        """Whether each is a whole number of `tick` from `low`, and at most `high`; or is listed, where values are."""
         kind = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
         ticks = values.drop_null().cast(kind).to_numpy().astype(np.int64)
+        if isinstance(self.levels, ListedLevels):
+            return bool(np.isin(ticks, self.bounds()[0]).all())
         return bool(np.all((ticks >= self.low) & (ticks <= self.top) & ((ticks - self.low) % self.tick == 0)))
 
     def _draw(self, cells: Integers, generator: np.random.Generator) -> Integers:

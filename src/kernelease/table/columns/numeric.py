@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.column import MOST_ATOMS, Celled, Codes, Column, Stepped
+from kernelease.table.columns.column import Celled, Codes, Column, Stepped
 from kernelease.table.columns.levels import AnyLevels, LaidLevels, Levels, ListedLevels, levels_of, log_cuts, points_in
 from kernelease.table.reading import dense, read_numbers
 
@@ -120,6 +120,8 @@ class Integer(Stepped):
 
     Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
     those between; with `scale` "log", cells whose logarithms are equal. A number with a fraction is rounded down.
+    Where legal values are not evenly spaced, `values` lists them, in rising order from `min` to `max`: each has an
+    atom, and a number counts as the nearest of them.
 
     >>> age = Integer(name="age", min=17, max=90)
     >>> age.size, age.encode(pa.array([3, 17, None, 40, 1000])).tolist()
@@ -134,6 +136,7 @@ class Integer(Stepped):
     min: int
     max: int
     resolution: int = 1
+    values: tuple[int, ...] | None = None
     scale: str = "linear"
     default: int | None = None
 
@@ -146,6 +149,8 @@ class Integer(Stepped):
             if type(value) is not int and not (key == "default" and value is None):
                 remedy = "Write it without quotes" if isinstance(value, str) else "Fractions: type = 'number'"
                 raise self.error(key, f"{key} must be an integer, got {value!r}. {remedy}.")
+        if any(type(value) is not int for value in self.values or ()):
+            raise self.error("values", "values must be integers. Fractions: type = 'number'.")
         for key in ("min", "max"):
             if abs(getattr(self, key)) > LARGEST_INTEGER:
                 raise self.error(key, f"{key} must be from -2^53 to 2^53. Declare larger numbers as type = 'number'.")
@@ -154,6 +159,7 @@ class Integer(Stepped):
         if not 1 <= self.resolution <= self.max - self.min:
             raise self.error("resolution", f"resolution must be from 1 to max - min, got {self.resolution}.")
         self._check_cells()
+        self._check_values()
         self._check_scale(self.min, self.resolution)
         self._check_default(self.min, self.max)
 
@@ -161,6 +167,8 @@ class Integer(Stepped):
     def levels(self) -> AnyLevels:
         if self.texture is not None:
             return LaidLevels((self.max - self.min) // self.resolution + 1, self.texture.first)
+        if self.values is not None:
+            return ListedLevels(self.max - self.min + 1, tuple(value - self.min for value in self.values))
         return levels_of(
             Fraction(self.min), Fraction(self.max), Fraction(self.resolution), self._most_cells, self.scale
         )
@@ -195,6 +203,8 @@ class Integer(Stepped):
     def level_of(self, numbers: Floats) -> Integers:
         """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
         ticks = np.floor(np.clip(numbers, self.low, self.high)).astype(np.int64)
+        if self.values is not None:
+            return self.levels.bounds()[0][self._codes(ticks)]
         return np.minimum((ticks - self.low) // self.resolution, self.levels.number - 1)
 
     def _encode(self, array: pa.Array) -> Codes:
@@ -270,6 +280,10 @@ class Number(Celled):
             if not is_finite(value):
                 raise self.error(key, f"{key} must be a finite number, at most {LARGEST} in size, got {value!r}.")
             object.__setattr__(self, key, float(value))
+        if self.values is not None:
+            if not all(map(is_finite, self.values)):
+                raise self.error("values", "values must be finite numbers. Write them without quotes.")
+            object.__setattr__(self, "values", tuple(map(float, self.values)))
         if self.min >= self.max:
             raise self.error("max", f"min must be below max, got {self.min} and {self.max}. Widen the range.")
         self._check_cells()
@@ -280,19 +294,6 @@ class Number(Celled):
         self._check_default(self.min, self.max)
         if not self._distinguishable():
             raise self.error("max", "the cells are narrower than float64 can tell apart here. Declare fewer cells.")
-
-    def _check_values(self) -> None:
-        if self.values is None:
-            return
-        if not 2 <= len(self.values) < MOST_ATOMS or not all(map(is_finite, self.values)):
-            raise self.error("values", f"values must be from 2 to {MOST_ATOMS - 1} finite numbers. List them.")
-        object.__setattr__(self, "values", tuple(map(float, self.values)))
-        if any(a >= b for a, b in pairwise(self.values)):
-            raise self.error("values", "values must be in rising order, each once. Sort them.")
-        if (self.min, self.max) != (self.values[0], self.values[-1]):
-            raise self.error("values", "min and max follow from values: the first and the last. Remove both.")
-        if (self.cells, self.resolution, self.decimals, self.scale) != (None, None, None, "linear"):
-            raise self.error("values", "values say it all: remove cells, resolution, decimals and scale.")
 
     def _check_decimals(self) -> None:
         if self.decimals is None:

@@ -77,9 +77,9 @@ def column_from_dict(name: str, body: object) -> Column:
 
 
 def _with_ends(kind: type[Column], keys: dict[str, Any]) -> dict[str, Any]:
-    """The keys of a number with listed values, whose ends they are."""
+    """The keys of an integer or a number with listed values, whose ends follow."""
     values = keys.get("values")
-    if kind is not Number or not isinstance(values, list | tuple) or not values:
+    if kind not in (Integer, Number) or not isinstance(values, list | tuple) or not values:
         return keys
     return {"min": values[0], "max": values[-1], **keys}
 
@@ -87,7 +87,9 @@ def _with_ends(kind: type[Column], keys: dict[str, Any]) -> dict[str, Any]:
 def column_to_dict(column: Column) -> dict[str, Any]:
     """The declaration of a column, without its name: the type first, defaults left out, values as they were given."""
     result: dict[str, Any] = {"type": column.tag}
-    implied = ("name", "min", "max") if isinstance(column, Number) and column.values is not None else ("name",)
+    implied = (
+        ("name", "min", "max") if isinstance(column, Integer | Number) and column.values is not None else ("name",)
+    )
     for field in fields(column):
         value = getattr(column, field.name)
         if field.name not in implied and value != field.default:
