@@ -4,9 +4,12 @@ Each game has two tables that differ in one row (or person), chosen so that the 
 as the declared sensitivity allows. Then the bound comes near the claim, and a sensitivity that is too small shows.
 """
 
+import copy
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 from unittest import mock
 
@@ -15,22 +18,26 @@ import pyarrow as pa
 
 from audits.attacker import claimed_mu, epsilon_bound, judged, normal_mu_bound
 from audits.case import Case, Effort, Verdict
-from audits.transcript import Run, log_ratios
+from audits.transcript import DifferentCourse, Run, log_ratios, record, replay
 from audits.twins import BulkNoise, NoNoise, QuietNoise
 from kernelease import pipeline
 from kernelease.exact.bags import Bags as BagsOfPaths
+from kernelease.exact.bags import PathColumn
 from kernelease.exact.rows import PrivateArray
 from kernelease.fit import PublicPoints, UniformPoints
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.solver import PublishedRows
 from kernelease.kernels import Gaussian, Kernel
 from kernelease.ledgers import MemoryLedger
+from kernelease.measured.blocks import Ramp
 from kernelease.methods import Context, Interactions, Method, SmallDatabase, Subspace
 from kernelease.methods.adaptive import Adaptive
 from kernelease.methods.bags import Bags
 from kernelease.privacy import NoiseSource, Privacy, SystemNoise
+from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, Tables
 from kernelease.seeds import PublicSeed
+from kernelease.sources.private_rows import _Persons as TablesOfPersons
 from kernelease.table import Schema
 from kernelease.table.domains import VectorDomain
 
@@ -300,6 +307,134 @@ def steps_twice(bags: Any, batches: Any) -> Iterator[Any]:
         yield from [(codes, weights)] * 3
 
 
+# What the records of a person come to: sums, means, least and largest values.
+
+MOST = 3  # records of a person that are kept
+_EARNED = """
+    [unit]
+    table = "homes"
+    neighbours = "{neighbours}"
+    [tables.homes]
+    key = "home"
+    [tables.homes.columns.ward]
+    type = "category"
+    values = ["north", "south"]
+    [tables.homes.columns.total]
+    aggregate = "sum(people.pay)"
+    min = 0
+    max = 90
+    cells = 2
+    [tables.homes.columns.middle]
+    aggregate = "mean(people.pay)"
+    cells = 2
+    [tables.homes.columns.least]
+    aggregate = "min(people.pay)"
+    cells = 2
+    [tables.homes.columns.most]
+    aggregate = "max(people.pay)"
+    cells = 2
+    [tables.people]
+    parent = "homes"
+    foreign_key = "home"
+    max_rows = 3
+    order = "born"
+    [tables.people.columns.born]
+    type = "integer"
+    min = 0
+    max = 9
+    cells = 2
+    [tables.people.columns.pay]
+    type = "integer"
+    min = 0
+    max = 900
+    cells = 2
+    """
+EARNED, EARNED_OR_NOT = (Tables.parse(_EARNED.format(neighbours=one)) for one in ("replace-one", "add-remove"))
+
+
+def earners(pay: Sequence[float] | None) -> dict[str, pa.Table]:
+    """Three homes, and one whose people earn so much, in the order of their birth; None: there is no such home."""
+    own, keys = list(pay or ()), [1, 2, 3, *([] if pay is None else [9])]
+    owners, earned = [1, 1, 2, 3, *[9] * len(own)], [30.0, 500.0, 20.0, 80.0, *own]
+    born = [1, 2, 3, 4, *range(len(own))]
+    homes = pa.table({"home": keys, "ward": ["north"] * len(keys)})
+    return {"homes": homes, "people": pa.table({"home": owners, "born": born, "pay": earned})}
+
+
+def course_mu(run: Run, tables: tuple[Any, Any]) -> float:
+    """√Σ‖Δ‖²/σ² along one course: how far all exact numbers of the neighbour lie from those that were measured.
+
+    No noise is estimated. A method of Gaussian noise keeps μ where this is at most μ on every course.
+    """
+    noise = SystemNoise(threads=1)
+    events = record(run, tables[0], noise)
+    try:
+        others = replay(run, tables[1], noise, events)
+    except DifferentCourse:
+        return math.inf
+    if any(event.law != "gaussian" for event in events):
+        raise ValueError("course_mu: the run has noise of another law than Gaussian.")
+    squares = (
+        float((((one.exact - other.exact).astype(np.float64) / one.scale) ** 2).sum())
+        for one, other in zip(events, others, strict=True)
+    )
+    return math.sqrt(sum(squares))
+
+
+def replayed(unclipped: Run, uncapped: Run, effort: Effort) -> Verdict:
+    """A person with 0, 1, K and 10·K records of enormous pay, replaced or removed; then records beyond the cap."""
+    courses, real, beyond = 1 if effort is Effort.FAST else 10, 0.0, 0.0
+    lowest, high = [0.0] * MOST, [1e300] * 9 * MOST
+    for _ in range(courses):
+        for number in (0, 1, MOST, 10 * MOST):
+            real = max(real, course_mu(of_tables(EARNED), (earners([1e300] * number), earners([-1e300] * number))))
+            real = max(real, course_mu(of_tables(EARNED), (earners([1e300] * number), earners([]))))
+            real = max(real, course_mu(of_tables(EARNED_OR_NOT), (earners([1e300] * number), earners(None))))
+        beyond = max(beyond, course_mu(of_tables(EARNED), (earners(lowest), earners([*lowest, *high]))))
+    claim = claimed_mu(PRIVACY)
+    far = course_mu(unclipped, (earners([1e300] * MOST), earners([])))
+    more = course_mu(uncapped, (earners(lowest), earners([*lowest, *high])))
+    return Verdict(
+        trials=13 * courses,
+        holds=0.25 * claim <= real <= claim and beyond == 0.0,
+        measured=f"0, 1, {MOST} and {10 * MOST} records: μ = {real:.3g} at most, claimed {claim:.3g}; "
+        f"records beyond the cap: μ = {beyond:.3g}",
+        twin=f"a sum that is not clipped: μ = {far:.3g}; a cap that is not applied: records beyond it: μ = {more:.3g}",
+        twin_caught=far > claim and more > 0.0,
+    )
+
+
+def without_clip(data: Any, noise: NoiseSource) -> object:
+    """Sums are weighed by how far they lie above their cell, however far that is."""
+    right = TablesOfPersons._aggregate
+
+    def aggregate(persons: Any, one: Aggregate, column: Any) -> Any:
+        made = right(persons, one, column)
+        declared = EARNED.flat.columns[EARNED.flat.names.index(column.name)]
+        if one.kind != "sum" or column == declared:
+            return made
+
+        def fold(row: Any, parent: Any, parents: int) -> Any:
+            total = np.bincount(parent, weights=persons._records[1].numbers_of(1)[row].clip(0, 900), minlength=parents)
+            return (total * column.size // (column.max - column.min + 1)).astype(np.int64)
+
+        return PathColumn(made.table, made.codes, made.missing, number=True, fold=fold)
+
+    def ramp(ramp: Ramp, atoms: Any, fine: Any) -> Any:
+        return ramp.start[atoms] + ramp.slope[atoms] * fine
+
+    with mock.patch.object(TablesOfPersons, "_aggregate", aggregate), mock.patch.object(Ramp, "of", ramp):
+        return of_tables(EARNED)(data, noise)
+
+
+def of_all_records(data: Any, noise: NoiseSource) -> object:
+    """The cap is declared, and all records of a person are read."""
+    loose = copy.copy(EARNED)
+    every = [one if one.max_rows is None else replace(one, max_rows=1000) for one in EARNED.tables]
+    object.__setattr__(loose, "tables", tuple(every))
+    return of_tables(loose)(data, noise)
+
+
 CASES = (
     Case(
         name="Subspace",
@@ -396,6 +531,13 @@ CASES = (
             },
             adaptive=True,
         ),
+    ),
+    Case(
+        name="what the records of a person come to",
+        kind="audit",
+        claim="Sums, means, least and largest values of a person's records are of those that are kept, and clipped: "
+        "they keep the guarantee for the person with all records, whatever these are.",
+        run=partial(replayed, without_clip, of_all_records),
     ),
     Case(
         name="persons with several rows",
