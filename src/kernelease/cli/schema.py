@@ -57,6 +57,10 @@ def draft_command(
         str | None,
         typer.Option(metavar="NAME", help="The name of the table, as in its ledger; by default that of its file."),
     ] = None,
+    tables: Annotated[
+        bool,
+        typer.Option("--tables", help="Several tables: DATA is a folder with a file for each; keys are found, too."),
+    ] = False,
     query: Query = None,
     as_json: Json = False,
     quiet: Quiet = False,
@@ -71,9 +75,12 @@ def draft_command(
     cut off. Dates are left to the owner. --look reads the rows: its draft marks every line that comes from them, can't
     be used before you have written confirmed = true, and releases say so.
 
+    Of several tables (--tables) it finds which columns are keys, which table the others hang on, and where, by the
+    names of columns; with --look by their values, too, and proposes how many records of one parent to keep.
+
     On a terminal, without any of these, it asks which.
     """
-    from kernelease.cli.work.drafting import draft_text, with_separator
+    from kernelease.cli.work.drafting import draft_tables_text, draft_text, with_separator
 
     if out is not None:
         _check_target(out)
@@ -86,7 +93,10 @@ def draft_command(
         dataset=dataset,
     ).ask()
     screen = Screen(json=as_json, quiet=quiet)
-    text = draft_text(data, query, with_separator(data, query, written, screen), told, screen)
+    if tables:
+        text = draft_tables_text(data, query, written, told)
+    else:
+        text = draft_text(data, query, with_separator(data, query, written, screen), told, screen)
     if out is None and not as_json:
         typer.echo(text, nl=False)
         return

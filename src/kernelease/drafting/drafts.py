@@ -11,6 +11,8 @@ import pyarrow as pa
 from kernelease.analysis.comparisons.tables import as_table
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.drafting.bounds import Bounds, frequent_values, private_bounds
+from kernelease.drafting.looking import draft_by_looking
+from kernelease.drafting.several import Link, draft_linked, draft_tables, holds_tables
 from kernelease.errors import BudgetError, ParameterError, SchemaError, in_words
 from kernelease.ledgers import LedgerFile
 from kernelease.privacy.accounting import Loss, Privacy
@@ -264,13 +266,16 @@ def draft(
     metadata: Mapping[str, Any] | str | Path | None = None,
     public: Any = None,
     name: str | None = None,
+    look: bool = False,
 ) -> str:
     r"""The TOML text of a schema to begin with. No private row is looked at; what is to be decided is marked FILL IN.
 
-    `data` is a private table, of which only names and declared types are read. `metadata` is the JSON of SDV, as a
-    path or a dictionary: kinds of columns come from it, bounds and categories don't (SDV reads them off the rows).
-    `public` is a *public* table with the same columns, whose bounds and categories are taken. Give one of the three.
-    `name` is the table's, and picks one of several in `metadata`.
+    `data` is a private table, of which only names and declared types are read; of several tables, a mapping from their
+    names, or a folder with a file for each. With `look` **private rows are read**: bounds, values and keys that they
+    show are proposed, each marked, and can't be used before the owner confirms that they are public. `metadata` is the JSON of
+    SDV, as a path or a dictionary: kinds of columns and keys come from it, bounds and categories don't (SDV reads them
+    off the rows). `public` is a *public* table with the same columns, whose bounds and categories are taken. Give one of the three.
+    `name` is the table's, and picks one of several in `metadata`; without it all of them are drafted, with their keys.
 
     >>> kinds = {"columns": {"age": {"sdtype": "numerical", "computer_representation": "Int64"}}}
     >>> print(draft(metadata=kinds).split("\n\n")[-1].splitlines()[1])
@@ -278,12 +283,37 @@ def draft(
     """
     if sum(given is not None for given in (data, metadata, public)) != 1:
         raise ParameterError("draft: give the private table, or metadata=, or public=: one of the three.")
+    if look and data is None:
+        raise ParameterError("draft: look=True reads private rows: give these, and neither metadata= nor public=.")
     if metadata is not None:
-        return _from_metadata(SdvTable.read(metadata, name))
+        told = _loaded(metadata)
+        if name is None and isinstance(told.get("tables"), Mapping) and len(told["tables"]) > 1:
+            return _of_several(told)
+        return _from_metadata(SdvTable.read(told, name))
     if public is not None:
         known = read_public(public) if isinstance(public, str | Path) else as_table(public)
         return draft_from_public(known, name or _stem(public)).to_toml()
+    if isinstance(data, Mapping) or (isinstance(data, str | Path) and Path(data).is_dir() and holds_tables(data)):
+        return draft_tables(data, look=look, name=name)
+    if look:
+        return draft_by_looking(data, name or _stem(data), query=None, written=Written()).text
     return draft_schema(open_source(data), name or _stem(data))
+
+
+def _of_several(metadata: Mapping[str, Any]) -> str:
+    """All tables of SDV's metadata, with the keys and the relationships that it has."""
+    texts = {str(table): _from_metadata(SdvTable.read(metadata, table)) for table in metadata["tables"]}
+    keys = {str(table): own.get("primary_key") for table, own in metadata["tables"].items()}
+    told = ("child_table_name", "child_foreign_key", "parent_table_name", "parent_primary_key")
+    links = []
+    for one in metadata.get("relationships", []):
+        if not isinstance(one, Mapping) or not all(isinstance(one.get(key), str) for key in told):
+            raise SchemaError(f"SDV metadata: a relationship must have {', '.join(told)}, each a name.")
+        child, foreign, parent, key = (one[key] for key in told)
+        if not {child, parent} <= {*texts}:
+            raise SchemaError(f"SDV metadata: a relationship is of a table that there is not: {child!r} or {parent!r}.")
+        links.append(Link(child=child, foreign_key=foreign, parent=parent, key=key, why="by the metadata"))
+    return draft_linked(texts, links, {table: key for table, key in keys.items() if isinstance(key, str)})
 
 
 def _from_metadata(table: SdvTable) -> str:

@@ -98,12 +98,15 @@ class Proposal:
     unit: Identifier | None
 
 
-def draft_by_looking(data: str, name: str, *, query: str | None, written: Written) -> Proposal:
+def draft_by_looking(
+    data: Any, name: str, *, query: str | None, written: Written, keys: Sequence[str] | None = None
+) -> Proposal:
     """A schema that can't be used before it is confirmed, with a mark on each line from the rows.
 
     Bounds are rounded outward, values are listed, the way of writing is detected where it is not given. The rows are
     read whole, and the first of them once more for identifiers and for relations between columns; memory grows with the
-    number of distinct cells.
+    number of distinct cells. `keys` are columns of one of several tables that are known to be keys: then no unit is
+    looked for.
     """
     written = _with_encoding(data, query, written)
     source = open_source(data, query=query, csv=CsvFormat.of(written))
@@ -116,10 +119,11 @@ def draft_by_looking(data: str, name: str, *, query: str | None, written: Writte
     looks = [_Look(name=column, cells=counter) for column, counter in cells.items()]
     numerals = _numerals(looks) if written.numerals.usual and "decimal" in source.heeds() else written.numerals
     identifiers = {found.name: found for found in find_identifiers(source)}
-    unit = unit_of(tuple(identifiers.values()))
+    unit = unit_of(tuple(identifiers.values())) if keys is None else None
     left_out = {
         look.name: why for look in looks if (why := look.left_out(identifiers.get(look.name), unit)) is not None
     }
+    left_out |= dict.fromkeys(keys or (), "it is a key")
     kept = [look for look in looks if look.name not in left_out]
     written = _detected(written, looks, kept, numerals, nulls="nulls" in source.heeds())
 
@@ -345,7 +349,7 @@ def _numerals(looks: list[_Look]) -> Numerals:
     return max((_ORDINARY, *LOCAL_NUMERALS), key=lambda local: sum(look.numeric(local) for look in looks))
 
 
-def _with_encoding(data: str, query: str | None, written: Written) -> Written:
+def _with_encoding(data: Any, query: str | None, written: Written) -> Written:
     source = open_source(data, query=query, csv=CsvFormat.of(written))
     found = likely_encoding(source) if isinstance(source, CsvFile) and written.encoding is None else None
     return written if found is None else replace(written, encoding=found)

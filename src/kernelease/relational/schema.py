@@ -49,7 +49,7 @@ Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the 
 
 _UNIT_KEYS = ("table", "name", "neighbours", "confirmed", "rules")
 _TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "owner", "constraints", "source", "columns")
-_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+NAME_OF_TABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
 @final
@@ -361,7 +361,7 @@ def _from_toml(data: Mapping[str, Any], folder: Path | None) -> Tables:
 
 
 def _table(name: str, body: object, neighbours: str, folder: Path | None) -> TableOfRecords:
-    if not _NAME.fullmatch(name):
+    if not NAME_OF_TABLE.fullmatch(name):
         raise _wrong(
             name, None, "its name must be of a to z, 0 to 9 and _, from a letter on, at most 40: it names a file."
         )
@@ -459,7 +459,7 @@ def _checked(tables: Sequence[TableOfRecords], name: object, settings: Mapping[s
         raise SchemaError(f"{len(tables)} tables are too many; at most {MOST_TABLES}.", path=("tables",))
     seen: dict[str, TableOfRecords] = {}
     for table in tables:
-        if not _NAME.fullmatch(table.name) or table.name in seen:
+        if not NAME_OF_TABLE.fullmatch(table.name) or table.name in seen:
             raise _wrong(table.name, None, "its name is taken, or names no file.")
         _check_root(table) if not seen else _check_records(table, seen, tables)
         _check_keys(table, tables)

@@ -29,12 +29,12 @@ MARK = "seen in private rows: is it public?"
 MOST_OUTSIDE = 0.2  # of a column's cells: where more may lie outside of measured bounds, they are left to the owner
 MOST_CATEGORIES = 256  # a public text column with more distinct values is drafted as free text
 
-_TO_FILL_IN = """\
+TO_FILL_IN = """\
 # A draft. Replace every FILL IN by what is publicly known: from documentation or common knowledge, never from the
 # private rows. docs/schema.md explains each key. A column that follows from others costs nothing: declare it as
 # computed = "a + b", or determined_by = "a".
 """
-_TO_DECIDE = """\
+TO_DECIDE = """\
 # A draft from the private rows, and as private as they are. Go through the marked lines one by one: keep what is public
 # knowledge, change what is not. docs/schema.md explains each key, docs/security.md what a kept line can reveal.
 """
@@ -131,9 +131,9 @@ def draft(
     """
     table = _PREAMBLE.format(name=toml_value(name))
     if looked is None:
-        parts = [f"{_TO_FILL_IN}{_remark(paid)}{table}{_NO_UNIT}"]
+        parts = [f"{TO_FILL_IN}{_remark(paid)}{table}{_NO_UNIT}"]
     else:
-        parts = [f"{_TO_DECIDE}{table}{looked.lines}{_TO_CONFIRM}"]
+        parts = [f"{TO_DECIDE}{table}{looked.lines}{_TO_CONFIRM}"]
     said = Written() if written is None else written
     if said != Written():
         ways = [_line(key, value, "" if looked is None else MARK) for key, value in said.to_dict().items()]

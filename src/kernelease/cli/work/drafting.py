@@ -9,6 +9,7 @@ from kernelease.cli.options import Knowledge
 from kernelease.cli.screen import Screen
 from kernelease.drafting.drafts import Found, code_book, draft_schema, measure_domain
 from kernelease.drafting.looking import draft_by_looking
+from kernelease.drafting.several import draft_tables
 from kernelease.errors import ParameterError
 from kernelease.ledgers import LedgerFile
 from kernelease.sources.csv_file import LOST, CsvFile, CsvFormat
@@ -41,6 +42,15 @@ def draft_text(data: str, query: str | None, written: Written, told: Knowledge, 
     elif (found := _found(source, name, written, told, screen)) is not None:
         known, paid = found.lines(source), found.paid
     return draft_schema(source, name, known=known, written=written, paid=paid)
+
+
+def draft_tables_text(data: str, query: str | None, written: Written, told: Knowledge) -> str:
+    """The same of several tables, whose columns and keys are told by their names, or by a look at the rows."""
+    if told.dictionary is not None or told.public is not None or told.epsilon is not None:
+        raise ParameterError("--tables: is drafted from names, or with --look. Draft each table alone for the rest.")
+    if query is not None or written != Written():
+        raise ParameterError("--tables: how each file is written is said in its [tables.NAME.source]. Leave it out.")
+    return draft_tables(data, look=told.look, name=told.dataset)
 
 
 def _by_looking(data: str, name: str, query: str | None, written: Written, screen: Screen) -> str:
