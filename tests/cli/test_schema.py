@@ -135,3 +135,31 @@ class _Named:
 
     def declared_schema(self):
         return None
+
+
+def test_a_draft_of_several_tables_finds_their_keys(here, run):
+    folder = here / "tables"
+    folder.mkdir()
+    (folder / "homes.csv").write_text("home,ward\n1,north\n2,south\n3,north\n")
+    (folder / "people.csv").write_text("home,ill\n1,yes\n1,no\n2,no\n")
+    drafted = tomllib.loads(run("schema", "draft", "tables", "--tables").stdout)
+    assert drafted["unit"]["table"] == "homes"
+    assert drafted["tables"]["people"]["foreign_key"] == "home"
+    run("schema", "draft", "tables", "--tables", "--look", "-o", "draft.toml")
+    looked = tomllib.loads((here / "draft.toml").read_text())
+    assert looked["unit"]["confirmed"] is False
+    assert looked["tables"]["people"]["max_rows"] == 2
+    checked = run.json("schema", "check", "draft.toml")
+    assert checked["unit"] == "each home with all its people"
+    assert [table["name"] for table in checked["tables"]] == ["homes", "people"]
+    (folder / "homes.csv").write_text("home,ward\n7,east\n")
+    assert tomllib.loads(run("schema", "draft", "tables", "--tables").stdout) == drafted
+
+
+def test_a_draft_of_several_tables_takes_nothing_that_is_for_one(here, run):
+    (here / "tables").mkdir()
+    (here / "book.csv").write_text("name\nage\n")
+    told = run("schema", "draft", "tables", "--tables", "--from-dictionary", "book.csv", code=2).stderr
+    assert "is drafted from names, or with --look" in told
+    told = run("schema", "draft", "tables", "--tables", "--separator", ";", code=2).stderr
+    assert "[tables.NAME.source]" in told

@@ -12,6 +12,7 @@ from kernelease.cli.screen import Screen, facts, grid, line, write_new
 from kernelease.errors import ParameterError
 
 if TYPE_CHECKING:
+    from kernelease.relational.schema import Tables
     from kernelease.table.written import Written
 
 schema = typer.Typer(no_args_is_help=True, help="Schema files: draft one, check one, or teach them to an editor.")
@@ -142,9 +143,13 @@ def check(
 ) -> None:
     """Check a schema file, and list its columns with the number of atoms that each has."""
     from kernelease.methods.interactions.interactions import Interactions
+    from kernelease.relational.schema import Tables, is_of_tables
     from kernelease.table.domains import TableDomain
     from kernelease.table.schema import Schema
 
+    if is_of_tables(file):
+        _check_tables(Tables.load(file), Screen(json=as_json, quiet=quiet))
+        return
     loaded = Schema.load(file)
     Interactions().check(TableDomain(loaded))
     atoms = sum(loaded.sizes)
@@ -176,6 +181,35 @@ def check(
     rows += [(item.name, item.tag, "yes" if item.nullable else "no", one.told) for one, item in derived]
     Screen(json=as_json, quiet=quiet).result(
         fields, about, line(""), grid(("column", "type", "nullable", "atoms"), rows, text=range(3))
+    )
+
+
+def _check_tables(loaded: "Tables", screen: Screen) -> None:
+    """The tables of a schema of several: where each hangs, and how many atoms its columns have."""
+    rows = [
+        (table.name, item.name, item.tag, "yes" if item.nullable else "no", f"{item.size:,}")
+        for table in loaded.tables
+        for item in table.schema
+    ]
+    fields = {
+        "name": loaded.name,
+        "neighbours": loaded.neighbours,
+        "unit": loaded.unit_in_words,
+        "tables": [
+            {"name": table.name, **table.hanging, "columns": list(table.schema.names)} for table in loaded.tables
+        ],
+        "rules": list(loaded.rules),
+        "atoms": sum(loaded.flat.sizes),
+    }
+    about = facts([(key, fields[key]) for key in ("name", "neighbours", "unit")])
+    hangs = [(table.name, table.parent or "", table.foreign_key or "", table.max_rows or "") for table in loaded.tables]
+    screen.result(
+        fields,
+        about,
+        line(""),
+        grid(("table", "parent", "foreign_key", "max_rows"), hangs, text=range(3)),
+        line(""),
+        grid(("table", "column", "type", "nullable", "atoms"), rows, text=range(4)),
     )
 
 

@@ -272,10 +272,10 @@ def draft(
 
     `data` is a private table, of which only names and declared types are read; of several tables, a mapping from their
     names, or a folder with a file for each. With `look` **private rows are read**: bounds, values and keys that they
-    show are proposed, each marked, and can't be used before the owner confirms that they are public. `metadata` is the JSON of
-    SDV, as a path or a dictionary: kinds of columns and keys come from it, bounds and categories don't (SDV reads them
-    off the rows). `public` is a *public* table with the same columns, whose bounds and categories are taken. Give one of the three.
-    `name` is the table's, and picks one of several in `metadata`; without it all of them are drafted, with their keys.
+    show are proposed, each marked, and can't be used before the owner confirms that they are public. `metadata` is the
+    JSON of SDV, as a path or a dictionary: kinds of columns and keys come from it, bounds and categories don't (SDV
+    reads them off the rows). `public` is a *public* table with the same columns, whose bounds and categories are taken.
+    Give one of the three. `name` is the table's, and picks one of several in `metadata`; without it all are drafted.
 
     >>> kinds = {"columns": {"age": {"sdtype": "numerical", "computer_representation": "Int64"}}}
     >>> print(draft(metadata=kinds).split("\n\n")[-1].splitlines()[1])
@@ -294,10 +294,19 @@ def draft(
         known = read_public(public) if isinstance(public, str | Path) else as_table(public)
         return draft_from_public(known, name or _stem(public)).to_toml()
     if isinstance(data, Mapping) or (isinstance(data, str | Path) and Path(data).is_dir() and holds_tables(data)):
-        return draft_tables(data, look=look, name=name)
+        return draft_several(data, look=look, name=name)
     if look:
         return draft_by_looking(data, name or _stem(data), query=None, written=Written()).text
     return draft_schema(open_source(data), name or _stem(data))
+
+
+def draft_several(data: Any, *, look: bool, name: str | None = None) -> str:
+    """The same of several tables: a mapping from their names, or a folder with a file for each."""
+
+    def looking(table: Any, own: str, written: Written, keys: Sequence[str]) -> str:
+        return draft_by_looking(table, own, query=None, written=written, keys=keys).text
+
+    return draft_tables(data, looking=looking if look else None, name=name)
 
 
 def _of_several(metadata: Mapping[str, Any]) -> str:

@@ -5,13 +5,12 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, final
+from typing import Any, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
 
 from kernelease.drafting.inspection import Persons
-from kernelease.drafting.looking import draft_by_looking
 from kernelease.errors import ParameterError
 from kernelease.relational.schema import MOST_RECORDS, NAME_OF_TABLE
 from kernelease.sources.csv_file import CsvFile, CsvFormat
@@ -27,37 +26,16 @@ from kernelease.table.written import Written
 _PLAIN = ("id", "key", "pk", "uid", "uuid")  # convention: a column of this name is its own table's key
 _ENDINGS = ("", *_PLAIN, "no", "nr", "num", "number", "code", "ref")  # convention: after the name of a table's row
 _ODD = {"people": "person", "children": "child", "men": "man", "women": "woman"}
-_PERSONS = frozenset(  # convention: what the rows of a table are called that somebody wants to protect
-    [
-        "person",
-        "household",
-        "home",
-        "family",
-        "patient",
-        "customer",
-        "client",
-        "user",
-        "member",
-        "player",
-        "student",
-        "pupil",
-        "employee",
-        "worker",
-        "citizen",
-        "subject",
-        "participant",
-        "respondent",
-        "donor",
-        "taxpayer",
-        "resident",
-        "tenant",
-        "account",
-        "driver",
-    ]
+_PERSONS = re.compile(  # convention: what the rows of a table are called that somebody wants to protect
+    "person|household|home|family|patient|customer|client|user|member|player|student|pupil|employee|worker|citizen|"
+    "subject|participant|respondent|donor|taxpayer|resident|tenant|account|driver"
 )
 _DISTINCT, _CONTAINED = 0.99, 0.95  # convention: of keys, and of what refers to them: the rest are mistakes
 _KEPT = 0.99  # convention: of parents whose records a proposed cap leaves in: it may be high, since noise does not grow
 _REFERRED = 0.5  # convention: of all keys, that whole numbers under another name refer to: fewer may be chance
+
+
+Looking: TypeAlias = Callable[[Any, str, Written, Sequence[str]], str]  # rows, name, how written, keys: a draft
 
 
 @final
@@ -73,24 +51,24 @@ class Link:
     why: str = "by its name"
 
 
-def draft_tables(data: Any, *, look: bool = False, name: str | None = None) -> str:
+def draft_tables(data: Any, *, looking: Looking | None = None, name: str | None = None) -> str:
     """The TOML text of a schema of several tables: a folder with a file for each, or a mapping from names to tables.
 
-    Keys are found by the names of columns alone. With `look` private rows are read as well: then values decide which
-    columns are keys, how many records most parents have is proposed, and columns are drafted as `draft_by_looking`
-    does. All of that is marked, and can't be used before it is confirmed.
+    Keys are found by the names of columns alone. With `looking`, which drafts a table by a look at its rows, private
+    rows are read: then values decide which columns are keys, and how many records most parents have is proposed. All of
+    that is marked, and can't be used before it is confirmed.
     """
     given = _given(data)
     written = {table: _written(open_source(one)) for table, one in given.items()}
     sources = {table: open_source(one, csv=CsvFormat.of(written[table])) for table, one in given.items()}
     columns = {table: source.names() for table, source in sources.items()}
-    cells = {table: _cells(source) for table, source in sources.items()} if look else None
+    cells = {table: _cells(source) for table, source in sources.items()} if looking else None
     found = _by_names(columns)
     links = _chosen(found if cells is None else _by_values(found, cells))
 
     def described(table: str, keys: Sequence[str]) -> str:
-        if look:
-            return draft_by_looking(given[table], table, query=None, written=written[table], keys=keys).text
+        if looking is not None:
+            return looking(given[table], table, written[table], keys)
         source = sources[table]
         typed = source.declared_schema() is not None
         rest = pa.schema([one for one in source_columns(source) if one.name not in keys])
@@ -143,12 +121,13 @@ def _files(given: Mapping[str, Any]) -> dict[str, str]:
 
 def _dates(sources: Mapping[str, Source]) -> dict[str, str]:
     """The first column of each table that is declared a date, by which records may come."""
-    found = {}
+    found: dict[str, str] = {}
     for table, source in sources.items():
         declared = source.declared_schema()
         named = [one.name for one in declared or () if type_word(one.type) in ("date", "datetime")]
         named += [column for column in source.names() if column.lower() in ("date", "time", "year", "timestamp")]
-        found |= {table: column for column in named[:1]}
+        if named:
+            found[table] = named[0]
     return found
 
 
@@ -203,7 +182,8 @@ def _bare(name: str) -> str:
 
 
 def _sounds_like_a_key(column: str) -> bool:
-    return any(_bare(column).endswith(plain) for plain in _PLAIN)
+    """Whether it names somebody's rows; a plain id is of its own table."""
+    return _bare(column) not in _PLAIN and any(_bare(column).endswith(plain) for plain in _PLAIN)
 
 
 def _cells(source: Source) -> dict[str, Counter[bytes | None]]:
@@ -315,7 +295,9 @@ class _Forest:
         children = {one.child for one in links}
 
         def rank(table: str) -> tuple[bool, int]:
-            return bool(_singulars(table) & _PERSONS), sum(table in _above(other, links) for other in columns)
+            return any(map(_PERSONS.fullmatch, _singulars(table))), sum(
+                table in _above(other, links) for other in columns
+            )
 
         unit = max([table for table in columns if table not in children], key=rank)
         order = [unit]
@@ -418,7 +400,5 @@ def _book_column(link: Link) -> str:
 
 def _book(table: str, key: str, file: str | None) -> str:
     """A table that hangs on nothing, and that others refer to: a code book, if it is public."""
-    told = (
-        f"{FILL_IN}: {file or 'its file'}, if its rows are public. If not, remove it, and the column that refers to it"
-    )
+    told = f"{FILL_IN}: {file or 'its file'}, if its rows are public. Else remove it and the column that refers to it"
     return f'[tables.{toml_key(table)}]\npublic = "{FILL_IN}"  # {told}\nkey = {toml_value(key)}\n'

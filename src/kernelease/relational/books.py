@@ -15,7 +15,7 @@ from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean
 from kernelease.table.columns.numeric import Integer, Number, printed
-from kernelease.table.columns.registry import column_from_dict
+from kernelease.table.columns.registry import FILL_IN, column_from_dict
 from kernelease.table.derived import book_lines, typed_cell
 from kernelease.table.expressions.logic import parse
 from kernelease.table.reading import instants_in, numbers_in
@@ -294,6 +294,8 @@ class Book:
             if given not in _KEYS:
                 told = f"is public, and has no {given!r}: known are {' and '.join(_KEYS)}."
                 raise _wrong(name, str(given), f"{told}{nearest(str(given), _KEYS)}")
+        if body["public"] == FILL_IN:
+            raise _wrong(name, "public", "public is not filled in yet: it is the CSV file of a public table.")
         try:
             header, *lines = book_lines(name, body["public"], folder)
         except SchemaError as error:

@@ -7,9 +7,8 @@ import pyarrow as pa
 
 from kernelease.cli.options import Knowledge
 from kernelease.cli.screen import Screen
-from kernelease.drafting.drafts import Found, code_book, draft_schema, measure_domain
+from kernelease.drafting.drafts import Found, code_book, draft_schema, draft_several, measure_domain
 from kernelease.drafting.looking import draft_by_looking
-from kernelease.drafting.several import draft_tables
 from kernelease.errors import ParameterError
 from kernelease.ledgers import LedgerFile
 from kernelease.sources.csv_file import LOST, CsvFile, CsvFormat
@@ -50,7 +49,7 @@ def draft_tables_text(data: str, query: str | None, written: Written, told: Know
         raise ParameterError("--tables: is drafted from names, or with --look. Draft each table alone for the rest.")
     if query is not None or written != Written():
         raise ParameterError("--tables: how each file is written is said in its [tables.NAME.source]. Leave it out.")
-    return draft_tables(data, look=told.look, name=told.dataset)
+    return draft_several(data, look=told.look, name=told.dataset)
 
 
 def _by_looking(data: str, name: str, query: str | None, written: Written, screen: Screen) -> str:
