@@ -9,6 +9,7 @@ are kept, and in which order, follows from that person's records alone.
 """
 
 import hashlib
+import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
@@ -23,39 +24,56 @@ from kernelease.exact.encode import NarrowCodes
 from kernelease.exact.private import Private
 from kernelease.seeds import PublicSeed
 from kernelease.spool import Batch
-from kernelease.table.reading import identities
+from kernelease.table.reading import dense, identities
 
 NOBODY = -1  # the number of a key that is missing, or that no row has
 _BLOCK = 65_536  # paths at a time, or about so many
 Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
 Fold: TypeAlias = Callable[[Integers, Integers, int], NDArray[Any]]  # rows, their parents of so many: codes of these
-_FACTOR, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(29)  # of a multiplicative hash. convention
+_FACTOR, _SHIFT, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64(32)  # of a hash. convention
 
 
 @final
 class Keys(Private):
-    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none."""
+    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none.
 
-    __slots__ = ("_numbers",)
+    Whole numbers are looked up among sorted ones, and are spelt once something else comes.
+    """
+
+    __slots__ = ("_numbers", "_order", "_sorted")
 
     def __init__(self) -> None:
-        self._numbers: dict[bytes, int] = {}
+        self._numbers: dict[bytes, int] | None = None
+        self._sorted, self._order = (np.empty(0, dtype=np.int64) for _ in range(2))  # until then, and their numbers
 
     def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
         """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
-        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._numbers]
+        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._spelt()]
         return np.array([*every, 0], dtype=np.uint64).take(numbers)
 
     def number(self, array: pa.Array, *, new: bool) -> Integers:
         """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
-        positions, keys = identities(array)
-        numbers = np.array([self._number(key, new) for key in keys], dtype=np.int64)
-        return numbers.take(positions) if len(positions) else np.empty(0, dtype=np.int64)
+        if self._numbers is None and pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type):
+            return self._among_sorted(dense(array).astype(np.int64), ~dense(array.is_null()).astype(bool), new=new)
+        known, (positions, keys) = self._spelt(), identities(array)
+        if new:
+            known |= zip((key for key in dict.fromkeys(keys) if key and key not in known), itertools.count(len(known)))
+        return np.array([known.get(key or b"", NOBODY) for key in keys], dtype=np.int64).take(positions)
 
-    def _number(self, key: bytes | None, new: bool) -> int:
-        if key is None:
-            return NOBODY
-        return self._numbers.setdefault(key, len(self._numbers)) if new else self._numbers.get(key, NOBODY)
+    def _spelt(self) -> dict[bytes, int]:
+        if self._numbers is None:
+            keys = self._sorted[np.argsort(self._order)].tolist()
+            self._numbers = {str(key).encode(): number for number, key in enumerate(keys)}
+        return self._numbers
+
+    def _among_sorted(self, keys: Integers, there: NDArray[np.bool_], *, new: bool) -> Integers:
+        if new:
+            more = _distinct(keys[there & (self._among_sorted(keys, there, new=False) == NOBODY)])
+            places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) + np.arange(len(more))
+            self._sorted, self._order = np.insert(self._sorted, places, more), np.insert(self._order, places, numbers)
+        at = np.searchsorted(self._sorted, keys)
+        found = there & (np.append(self._sorted, 0).take(at) == keys)
+        return np.where(found, np.append(self._order, NOBODY).take(at), NOBODY)
 
 
 @final
@@ -68,44 +86,28 @@ class Shape:
 
 
 @final
+@dataclass(slots=True, repr=False, eq=False)
 class PathColumn(Private):
     """A column of paths: codes of a table's rows, of other records beside them, or of how many a parent has."""
 
-    __slots__ = ("codes", "fold", "missing", "number", "table", "which")
-
-    def __init__(
-        self,
-        table: int,
-        codes: NDArray[Any],
-        missing: int,
-        *,
-        number: bool = False,
-        which: Which = "own",
-        fold: Fold | None = None,
-    ) -> None:
-        self.table = table  # its place
-        self.codes = codes  # of each of its rows; or of 0, 1, …, max_rows records
-        self.missing = missing  # the code where there is no such record, or no parent
-        self.number, self.which = number, which
-        self.fold = fold  # what a parent's records come to, in the place of their number
+    table: int  # its place
+    codes: NDArray[Any]  # of each of its rows; or of 0, 1, …, max_rows records
+    missing: int  # the code where there is no such record, or no parent
+    number: bool = False
+    which: Which = "own"
+    fold: Fold | None = None  # what a parent's records come to, in the place of their number
 
 
 @final
+@dataclass(slots=True, repr=False, eq=False)
 class Records(Private):
     """The encoded rows of one table, their keys, and the keys that they refer to."""
 
-    __slots__ = ("codes", "digest", "key", "order", "parent")
-
-    def __init__(
-        self,
-        codes: Sequence[NarrowCodes],
-        parent: NDArray[Any],
-        key: NDArray[Any] | None = None,
-        digest: NDArray[np.uint64] | None = None,
-        order: NDArray[Any] | None = None,
-    ) -> None:
-        self.codes, self.parent, self.order = tuple(codes), parent, order  # which of a parent's records come first
-        self.key, self.digest = key, digest  # of tables that others refer to
+    codes: Sequence[NarrowCodes]
+    parent: NDArray[Any]
+    key: NDArray[Any] | None = None  # of tables that others refer to, with its digest
+    digest: NDArray[np.uint64] | None = None
+    order: NDArray[Any] | None = None  # which of a parent's records come first
 
     def ranks(self, seed: PublicSeed) -> NDArray[Any]:
         """All rows by parent, each parent's by the declared order, then by a keyed hash of content, then by content.
@@ -113,18 +115,25 @@ class Records(Private):
         Rows without a parent come first. Rows that are equal in all of it are the same to whoever counts them, unless
         records refer to them: so digests of their own keys come last.
         """
-        hashes = np.full(len(self.parent), np.uint64(seed.value % 2**64) ^ _FACTOR)
-        for column in self.codes:
-            hashes ^= column.astype(np.uint64)
-            hashes *= _FACTOR
-            hashes ^= hashes >> _SHIFT
-        last = [] if self.digest is None else [self.digest]
-        keys = (*last, hashes, *([] if self.order is None else [self.order]), self.parent)
-        order = np.lexsort(keys)
-        tied = np.flatnonzero((np.diff(self.parent[order]) == 0) & (np.diff(hashes[order]) == 0))
-        if any((column[order[tied]] != column[order[tied + 1]]).any() for column in self.codes):  # once in 2⁶⁴
-            order = np.lexsort((*last, *self.codes[::-1], *keys[len(last) :]))
+        keys = self._hashes(seed)
+        keys >>= _HALF  # half of a hash tells nearly all apart: one number sorts by it and by the parent
+        keys |= (self.parent + 1).astype(np.uint64) << _HALF
+        order = np.argsort(keys, kind="stable")
+        tied = np.flatnonzero(np.diff(keys[order]) == 0)
+        apart = any((column[order[tied]] != column[order[tied + 1]]).any() for column in self.codes)
+        if apart or self.order is not None or self.digest is not None:
+            last, come = ([] if one is None else [one] for one in (self.digest, self.order))
+            order = np.lexsort((*last, *self.codes[::-1], self._hashes(seed), *come, self.parent))
         return order.astype(np.uint32) if len(order) < 2**32 else order
+
+    def _hashes(self, seed: PublicSeed) -> NDArray[np.uint64]:
+        hashes = np.full(len(self.parent), np.uint64(seed.value % 2**64) ^ _FACTOR)
+        for part in block_slices(len(hashes), _BLOCK):
+            for column in self.codes:
+                hashes[part] ^= column[part]
+                hashes[part] *= _FACTOR
+                hashes[part] ^= hashes[part] >> _SHIFT
+        return hashes
 
 
 @final
@@ -156,82 +165,73 @@ class Bags(Private):
     person's. Records whose key no row has are nobody's; where several rows have the key, they are records of each.
     """
 
-    __slots__ = ("_of_key", "_ranked", "_shapes", "_tables", "_total")
+    __slots__ = ("_begins", "_persons", "_ranked", "_shapes", "_tables", "_total")
 
     def __init__(self, tables: Sequence[Records], shapes: Sequence[Shape], *, total: int, seed: PublicSeed) -> None:
         if total < 1:
             raise ParameterError(f"Bags: total must be at least 1, got {total!r}.")
         self._tables, self._shapes, self._total = tuple(tables), tuple(shapes), total
         self._ranked = [records.ranks(seed) for records in tables]
-        self._of_key = [records.parent[order] for records, order in zip(tables, self._ranked, strict=True)]
+        own = tables[0].parent[self._ranked[0]]  # its own keys: of one key, the first row; without a key, nobody
+        self._persons = self._ranked[0][(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
+        most = 1 + max(int(keys.max(initial=0)) for one in tables for keys in (one.parent, one.key) if keys is not None)
+        self._begins = [np.cumsum(np.bincount(one.parent + 1, minlength=most + 1)) for one in tables]  # ranks, by key
 
     def paths(self, columns: Sequence[PathColumn]) -> Iterator[Batch]:
         """Blocks of paths: their codes in these columns, and their weights. Each person's weigh `total` together."""
-        own = self._of_key[0]  # of the root, its own keys: of one key, the first row; without a key, nobody
-        persons = self._ranked[0][(own != NOBODY) & (np.diff(own, prepend=NOBODY) != 0)]
-        records = sum(len(of_key) for of_key in self._of_key)
+        persons, records = self._persons, sum(len(ranked) for ranked in self._ranked)
         for block in block_slices(len(persons), max(1, _BLOCK * len(persons) // max(1, records))):
-            nodes = [_root_nodes(persons[block], self._total)]
+            nobody = np.full(len(persons[block]), NOBODY)
+            start = self._total * np.arange(len(nobody), dtype=np.int64)
+            root = {"row": persons[block], "parent": nobody, "start": start, "end": start + self._total}
+            nodes = [_Nodes(**root, first=nobody, last=nobody)]
             for place in range(1, len(self._tables)):
                 nodes.append(self._hang(place, nodes[self._shapes[place].parent or 0]))
-            starts = np.unique(np.concatenate([some.start[some.start < some.end] for some in nodes]))
-            at = [_node_at(some, starts) for some in nodes]
-            yield (
-                tuple(self._column(column, nodes, at) for column in columns),
-                np.diff(starts, append=nodes[0].end[-1:]),
-            )
+            starts = _distinct(np.concatenate([some.start[some.start < some.end] for some in nodes]))
+            at = {(place, "own"): _node_at(some, starts) for place, some in enumerate(nodes)}
+            for place, which in {(column.table, column.which) for column in columns} - {*at}:
+                at[place, which] = _codes(nodes[place].beside(which), at[place, "own"], NOBODY)
+            codes = tuple(self._column(column, nodes, at) for column in columns)
+            yield codes, np.diff(starts, append=nodes[0].end[-1:])
 
     def _hang(self, place: int, above: _Nodes) -> _Nodes:
         """The nodes of a table: each node of its parent gets at most `max_rows`, and parts its ticks among them."""
         shape, key = self._shapes[place], self._tables[self._shapes[place].parent or 0].key
         own = np.full(len(above.row), NOBODY) if key is None else key[above.row]
-        first, last = (np.searchsorted(self._of_key[place], own, side=side) for side in ("left", "right"))
-        number = np.where(own == NOBODY, 0, np.minimum(last - first, shape.max_rows))
+        first, after = self._begins[place][own], self._begins[place][own + 1]
+        number = np.where(own == NOBODY, 0, np.minimum(after - first, shape.max_rows))
         parent = np.repeat(np.arange(len(own)), number)
         begin = np.cumsum(number) - number
         rank = np.arange(len(parent)) - begin[parent]
         among, ticks = number[parent], (above.end - above.start)[parent]
-        return _Nodes(
-            row=self._ranked[place][first[parent] + rank],
-            parent=parent,
-            start=above.start[parent] + ticks * rank // among,
-            end=above.start[parent] + ticks * (rank + 1) // among,
-            first=begin[parent],
-            last=begin[parent] + among - 1,
-        )
+        start = above.start[parent] + ticks * rank // among
+        end = np.where(rank + 1 == among, above.end[parent], np.roll(start, -1))  # where the next one begins
+        row, last = self._ranked[place][first[parent] + rank], begin[parent] + among - 1
+        return _Nodes(row=row, parent=parent, start=start, end=end, first=begin[parent], last=last)
 
-    def _column(self, column: PathColumn, every: Sequence[_Nodes], at: Sequence[Integers]) -> NDArray[Any]:
+    def _column(self, column: PathColumn, every: Sequence[_Nodes], at: dict[Any, Integers]) -> NDArray[Any]:
         """The code of one column at each tick, by the nodes that have it."""
-        place, nodes, above = column.table, every[column.table], self._shapes[column.table].parent or 0
-        if column.number:
-            parents = len(every[above].row)
-            number = np.bincount(nodes.parent, minlength=parents)
-            own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, parents)
-            return _codes(own, at[above], column.missing)
-        here = at[place]
-        if column.which != "own":
-            here = _codes(nodes.beside(column.which), here, NOBODY)
-        return _codes(column.codes[nodes.row], here, column.missing)
+        nodes, above = every[column.table], self._shapes[column.table].parent or 0
+        if not column.number:
+            return _codes(column.codes[nodes.row], at[column.table, column.which], column.missing)
+        parents = len(every[above].row)
+        number = np.bincount(nodes.parent, minlength=parents)
+        own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, parents)
+        return _codes(own, at[above, "own"], column.missing)
 
 
-def _root_nodes(persons: NDArray[Any], total: int) -> _Nodes:
-    """One node for each of some persons, by their rows."""
-    start = total * np.arange(len(persons), dtype=np.int64)
-    nobody = np.full(len(persons), NOBODY)
-    return _Nodes(row=persons, parent=nobody, start=start, end=start + total, first=nobody, last=nobody)
+def _distinct(values: Integers) -> Integers:
+    """In order, each once: quick where they are in order nearly."""
+    values = np.sort(values, kind="stable")
+    return values.compress(np.diff(values, prepend=values[:1] - 1) != 0)
 
 
 def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:
     """The node that has each tick; −1 where none has. Nodes lie in order, and empty ones have no tick."""
-    if not len(nodes.start):
-        return np.full(len(ticks), NOBODY)
     at = np.searchsorted(nodes.start, ticks, side="right") - 1
-    inside = (at >= 0) & (ticks < nodes.end[np.maximum(at, 0)])
-    return np.where(inside, at, NOBODY)
+    return np.where(ticks < np.append(nodes.end, 0).take(at), at, NOBODY)
 
 
 def _codes(own: NDArray[Any], at: Integers, missing: int) -> NDArray[Any]:
-    """What some nodes have, `missing` where there is no node."""
-    if not len(own):
-        return np.full(len(at), missing, dtype=np.int64)
-    return np.where(at == NOBODY, missing, own[np.maximum(at, 0)].astype(np.int64))
+    """What some nodes have, `missing` where there is no node, which is the last place."""
+    return np.append(own.astype(np.int32), np.int32(missing)).take(at)
