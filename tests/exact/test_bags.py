@@ -293,3 +293,45 @@ def test_count_blocks_reads_paths_as_they_are() -> None:
     rows = private_tables(together(*OTHERS), tables, seed=PublicSeed(0))
     (towns,) = count_blocks(rows._encoded, blocks_of(tables)[:1], tables.counted)
     assert (towns == np.array([2, 1]) * WEIGHT).all()
+
+
+def numbered(*arrays: tuple[pa.Array, bool]) -> list[list[int]]:
+    """The numbers of keys in some arrays, one after the other."""
+    keys = bags.Keys()
+    return [keys.number(array, new=new).tolist() for array, new in arrays]
+
+
+def test_whole_keys_are_the_keys_that_they_are_as_text() -> None:
+    """Whole numbers are looked up without being spelt; what comes after them, as text or a number, finds the same."""
+    most = 2**63 - 1
+    first, second = pa.array([5, None, -3, 0, 5, most]), pa.array([0, 7, -3])
+    later = [pa.array(["7", "05", "", "0"]), pa.array([-3.0, 0.5, float("nan"), 5.0]), pa.array([most, 1, None])]
+    text = [pa.array([None if one is None else str(one) for one in array.to_pylist()]) for array in (first, second)]
+    whole = numbered((first, True), (second, True), *((array, False) for array in (first, second, *later)))
+    spelt = numbered((text[0], True), (text[1], True), *((array, False) for array in (*text, *later)))
+    for one, other in zip(whole, spelt, strict=True):
+        assert [number < 0 for number in one] == [number < 0 for number in other]
+    own = {}
+    for numbers, keys in zip(whole[:2], (first, second), strict=True):
+        for number, key in zip(numbers, keys.to_pylist(), strict=True):
+            assert (number == bags.NOBODY) == (key is None)
+            assert key is None or own.setdefault(key, number) == number
+    assert sorted(own.values()) == list(range(5))
+    assert whole[4] == [own[7], -1, -1, own[0]]
+    assert whole[5] == [own[-3], -1, -1, own[5]]
+    assert whole[6] == [own[most], -1, -1]
+    assert numbered((pa.array([], pa.int64()), True), (pa.array([0, 1]), False))[1] == [-1, -1]
+    assert numbered((pa.array([2**64 - 1], pa.uint64()), True), (pa.array([str(2**64 - 1)]), False)) == [[0], [0]]
+
+
+def test_records_rank_as_by_all_of_their_keys() -> None:
+    """By the parent, then by the whole hash, then by content: also where halves of hashes are tied."""
+    rng = np.random.default_rng(0)
+    parent = rng.integers(-1, 40, 3000).astype(np.int32)
+    codes = [rng.integers(0, 50, 3000).astype(np.uint8), rng.integers(0, 9, 3000).astype(np.uint16)]
+    records = bags.Records(codes, parent)
+    for hashes in (None, rng.integers(0, 3, 3000).astype(np.uint64), np.zeros(3000, dtype=np.uint64)):
+        given = records._hashes(PublicSeed(1)) if hashes is None else hashes
+        with mock.patch.object(bags.Records, "_hashes", lambda *_, given=given: given.copy()):
+            found = records.ranks(PublicSeed(1))
+        assert (found == np.lexsort((*codes[::-1], given, parent))).all()

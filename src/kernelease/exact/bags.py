@@ -35,16 +35,13 @@ _FACTOR, _SHIFT, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64
 
 @final
 class Keys(Private):
-    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none.
-
-    Whole numbers are looked up among sorted ones, and are spelt once something else comes.
-    """
+    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none."""
 
     __slots__ = ("_numbers", "_order", "_sorted")
 
     def __init__(self) -> None:
         self._numbers: dict[bytes, int] | None = None
-        self._sorted, self._order = (np.empty(0, dtype=np.int64) for _ in range(2))  # until then, and their numbers
+        self._sorted, self._order = np.zeros(1, dtype=np.int64), np.full(1, NOBODY)  # the last 0 has no number
 
     def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
         """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
@@ -62,18 +59,19 @@ class Keys(Private):
 
     def _spelt(self) -> dict[bytes, int]:
         if self._numbers is None:
-            keys = self._sorted[np.argsort(self._order)].tolist()
+            keys = self._sorted[np.argsort(self._order)][1:].tolist()
             self._numbers = {str(key).encode(): number for number, key in enumerate(keys)}
         return self._numbers
 
     def _among_sorted(self, keys: Integers, there: NDArray[np.bool_], *, new: bool) -> Integers:
         if new:
             more = _distinct(keys[there & (self._among_sorted(keys, there, new=False) == NOBODY)])
-            places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) + np.arange(len(more))
+            places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) - 1 + np.arange(len(more))
             self._sorted, self._order = np.insert(self._sorted, places, more), np.insert(self._order, places, numbers)
-        at = np.searchsorted(self._sorted, keys)
-        found = there & (np.append(self._sorted, 0).take(at) == keys)
-        return np.where(found, np.append(self._order, NOBODY).take(at), NOBODY)
+        begins = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))  # rows of one key often lie together
+        at = np.repeat(np.searchsorted(self._sorted, keys[begins]), np.diff(begins, append=len(keys)))
+        same = there & (self._sorted.take(at, mode="clip") == keys)
+        return np.where(same, self._order.take(at, mode="clip"), NOBODY)
 
 
 @final
