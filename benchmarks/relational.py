@@ -3,7 +3,8 @@
     python benchmarks/relational.py [--only near,rules] [--times 3] [--jobs 2] [--write]
 
 The scorer of two public pairs of tables is ../shared/tools/evaluate_relational.py, beside records dealt anew and random
-halves of the real tables; the other parts need nothing. With --write each part that was run takes its place in
+halves of the real tables; `others` scores what benchmarks/hma.py wrote to $HMA/players and $HMA/households; the other
+parts need nothing. With --write each part that was run takes its place in
 docs/benchmarks-relational.md. Releases are made in --jobs processes of one thread each.
 """
 
@@ -508,6 +509,32 @@ def _many(parents: int) -> dict[str, pd.DataFrame]:
 
 
 # --------------------
+# Others.
+
+
+def others(_count: int, _jobs: int) -> list[str]:
+    """SDV's HMA by the same scorer, of tables that benchmarks/hma.py has made."""
+    made = {pair: Path(os.environ.get("HMA", "hma")) / pair for pair in PAIRS}
+    lines = [
+        "## Beside others",
+        "",
+        "SDV's HMA, which promises no privacy, with its settings (`benchmarks/hma.py`, one run), by the same scorer.",
+        "dpsynth can't be installed here; its noise, by its formula, is in the table above.",
+        "",
+        _line("tables", "", *KINDS),
+        _line(*["---"] * (2 + len(KINDS))),
+    ]
+    for pair, folder in made.items():
+        _, names, _ = PAIRS[pair]
+        there = all((folder / f"{name}.csv").exists() for name in names)
+        found = scores(pair, folder)["synthetic"] if there else {}
+        shown = [f"{found[kind]:.3f}" for kind in KINDS] if there else ["not run"] + [""] * (len(KINDS) - 1)
+        lines.append(_line(" / ".join(names), "HMA", *shown))
+    print("\n".join(lines[5:]), flush=True)
+    return lines
+
+
+# --------------------
 # The page.
 
 
@@ -521,6 +548,7 @@ PARTS: dict[str, tuple[Callable[[int, int], list[str]], int]] = {
     "rules": (rules, 20),
     "noise": (noise, 0),
     "coverage": (coverage, 100),
+    "others": (others, 0),
     "size": (size, 1_000_000),
 }
 
@@ -544,8 +572,8 @@ def main() -> None:
     asked = arguments.parse_args()
     for name in asked.only.split(","):
         part, usual = PARTS[name]
-        if name == "near" and not DATA.exists():
-            print("near: the public tables are not at hand.")
+        if name in ("near", "others") and not DATA.exists():
+            print(f"{name}: the public tables are not at hand.")
             continue
         lines = part(asked.times or usual, asked.jobs)
         if asked.write:

@@ -2,12 +2,14 @@
 
 import datetime
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.base import clone
 
 import kernelease as ke
-from kernelease.synthesizer import bounds_schema
+from kernelease.relational.schema import Tables
+from kernelease.synthesizer import Synthesizer, bounds_schema
 from tests.cli.conftest import people
 
 BOUNDS = {"age": (18, 99), "sex": ["female", "male"], "hours": (0.0, 80.0), "employed": bool}
@@ -99,3 +101,40 @@ def test_bounds_of_no_kind(bound):
 def test_bounds_of_nothing():
     with pytest.raises(ke.errors.ParameterError, match="at least one column"):
         bounds_schema({})
+
+
+def test_several_tables_go_in_and_come_out() -> None:
+    """Frames by their names, with keys that exist; other numbers of rows are free."""
+    rng = np.random.default_rng(0)
+    homes = pd.DataFrame({"home": range(200), "town": rng.choice(["a", "b"], 200)})
+    people = pd.DataFrame({"home": rng.integers(0, 200, 500), "age": rng.integers(0, 99, 500)})
+    schema = Tables.parse(SEVERAL)
+    made = Synthesizer(schema=schema, privacy=(1.0, 1e-6)).fit({"homes": homes, "people": people})
+    tables = made.sample()
+    assert isinstance(tables["people"], pd.DataFrame)
+    assert len(tables["homes"]) == 200
+    assert set(tables["people"].home) <= set(tables["homes"].home)
+    fewer = made.sample(50, seed=1)
+    assert len(fewer["homes"]) == 50
+    assert set(fewer["people"].home) <= set(fewer["homes"].home)
+    assert made.schema_ == schema
+
+
+SEVERAL = """
+[unit]
+table = "homes"
+[tables.homes]
+key = "home"
+[tables.homes.columns.town]
+type = "category"
+values = ["a", "b"]
+[tables.people]
+parent = "homes"
+foreign_key = "home"
+max_rows = 6
+[tables.people.columns.age]
+type = "integer"
+min = 0
+max = 99
+cells = 10
+"""

@@ -10,9 +10,12 @@ from typing import Any, TypeAlias, final
 
 from kernelease.answers.frames import pandas_frame
 from kernelease.answers.release import Release
-from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, schema_of
+from kernelease.answers.tables import TablesRelease, fit_release
+from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, declared_of
 from kernelease.errors import ParameterError, in_words, named_only
 from kernelease.pipeline import release
+from kernelease.relational.schema import Tables
+from kernelease.seeds import PublicSeed
 from kernelease.sources.arrow import is_frame
 from kernelease.sources.opening import open_source
 from kernelease.table.columns.column import Column
@@ -34,7 +37,8 @@ class Synthesizer:
     What is public must be said, and is never read off the rows: a `schema` (or the path of one), or `bounds` of every
     column to release: (low, high) of two integers, numbers, dates or datetimes; a list of the values of a category; or
     `bool`. Columns with bounds may hold NULL; columns without are not released, and a
-    warning names them.
+    warning names them. Of several tables `fit` takes a mapping from their names, a `schema` says how they hang together
+    (`ke.draft(metadata=…)` begins one from SDV's metadata), and `sample` gives a mapping with keys that exist.
 
     Each `fit` is a release of its own, and costs (ε, δ): without a `ledger`, nobody adds them up. `release_` is the
     release itself, for intervals, certificate and bundle.
@@ -52,7 +56,7 @@ class Synthesizer:
     target: str | None = None
     ledger: LedgerLike | None = None
     seed: int = 0
-    release_: Release | None = field(default=None, init=False, repr=False)
+    release_: Release | TablesRelease | None = field(default=None, init=False, repr=False)
     _pandas: bool = field(default=False, init=False, repr=False)
 
     @in_words
@@ -69,12 +73,17 @@ class Synthesizer:
             ledger=self.ledger,
             seed=self.seed,
         )
-        self._pandas = is_frame(X)
+        self._pandas = all(map(is_frame, X.values())) if isinstance(X, Mapping) else is_frame(X)
         return self
 
     def sample(self, n: int | None = None, *, seed: int = 0) -> Any:
-        """`n` synthetic rows (None: as many as were fitted): a pandas data frame if `fit` had one, else Arrow. Free."""
+        """`n` synthetic rows (None: as many as were fitted): a pandas data frame if `fit` had one, else Arrow. Free.
+
+        Of several tables, so many rows of the one that all others hang on, and what hangs on them.
+        """
         made = self._release
+        if isinstance(made, TablesRelease):
+            return self._sample_tables(made, n, seed)
         if n is None or n == len(made):
             rows = made.rows
         elif n < len(made):
@@ -83,12 +92,18 @@ class Synthesizer:
             rows = made.measurements.fit(rows=n, seed=seed).rows
         return pandas_frame(rows, made.measurements.domain) if self._pandas else rows
 
+    def _sample_tables(self, made: TablesRelease, n: int | None, seed: int) -> dict[str, Any]:
+        settings = made.settings
+        if n is not None and settings is not None and n != len(made.tables[made.schema.root.name]):
+            made = fit_release(made.measurements, dataclasses.replace(settings, rows=n, seed=PublicSeed(seed)))
+        return {name: table.to_pandas() if self._pandas else table.rows for name, table in made.tables.items()}
+
     def fit_sample(self, X: Any, n: int | None = None) -> Any:
         """`fit`, then `sample`."""
         return self.fit(X).sample(n)
 
     @property
-    def schema_(self) -> Schema:
+    def schema_(self) -> Schema | Tables:
         """What was declared."""
         declared = self._release.schema
         assert declared is not None  # `fit` always has one
@@ -109,7 +124,7 @@ class Synthesizer:
         return self
 
     @property
-    def _release(self) -> Release:
+    def _release(self) -> Release | TablesRelease:
         if self.release_ is None:
             raise ParameterError("Synthesizer: call fit first.")
         return self.release_
@@ -119,7 +134,7 @@ class Synthesizer:
             raise ParameterError("Synthesizer: needs privacy, epsilon and delta in a pair: privacy=(1.0, 1e-6).")
         return self.privacy
 
-    def _schema_of(self, data: Any) -> Schema:
+    def _schema_of(self, data: Any) -> Schema | Tables:
         if (self.schema is None) == (self.bounds is None):
             raise ParameterError(
                 "Synthesizer: say what is public about the columns, with schema= or with bounds=, one of the two: "
@@ -127,7 +142,7 @@ class Synthesizer:
                 "ke.draft makes a schema to begin with."
             )
         if self.schema is not None:
-            return schema_of(self.schema)
+            return declared_of(self.schema)
         bounds = dict(self.bounds or {})
         if isinstance(data, str | Path) or not bounds:
             return bounds_schema(bounds)
