@@ -8,14 +8,16 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.analysis.averages import mean
+from kernelease.analysis.averages import expectation, mean
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inside import unevenness
 from kernelease.analysis.regression import regression
+from kernelease.analysis.representatives import CLOSE, EVEN, representatives
 from kernelease.analysis.spread import correlation
 from kernelease.table.columns.column import Celled
+from kernelease.table.columns.numeric import Number
 
 ROWS, REPEATS = 4_000, 40
 SCHEMA = ke.Schema.parse(
@@ -230,3 +232,42 @@ def test_offsets_show_that_rows_of_a_cell_lie_at_one_end():
     even = np.random.default_rng(0).uniform(0.0, 100.0, 4_000)
     assert unevenness_of(even).max() < 0.05
     assert unevenness_of(np.floor(even / 12.5) * 12.5 + 12.4).min() > 0.1
+
+
+def measured_alone(numbers, seed, epsilon):
+    """What counts without offsets say of one column of numbers, 0 to 100 in 8 cells; noise is seeded."""
+    rows = pa.table({"x": numbers, "y": np.arange(len(numbers)) % 2 == 0})
+    found = ke.measure(rows, schema=UNEVEN, privacy=(epsilon, 1e-6), noise=ke.SeededNoise(seed))
+    return Evidence(schema=found.laid.schema, measured=dataclasses.replace(found.measured, moments=()))
+
+
+def logarithm(columns):
+    return np.log1p(columns["x"])
+
+
+def test_the_average_of_a_steep_function_over_a_cell_is_that_of_even_values():
+    """Five values of a cell from 0 on have a mean logarithm that is a tenth off, as 0 is an eighth of them."""
+    column = Number(name="x", min=0.0, max=1e6, cells=1)
+    exact, found = 1.000001 * math.log(1e6 + 1.0) - 1.0, []
+    for places in (EVEN, CLOSE):
+        points = representatives(column, (), places)
+        found.append(np.average(np.log1p(points.values.to_numpy()), weights=points.weights))
+    assert found[0] < 0.95 * exact
+    assert found[1] == pytest.approx(exact, rel=0.002)
+
+
+def test_rows_may_begin_anywhere_in_the_first_cell():
+    """All of them do in its upper half, and as many as in other cells: no split of neighbours shows it.
+
+    Of 30 tables all but 7 must hold: more are missed once in a million where 95 % hold. Seeds are fixed.
+    """
+    held = 0
+    for seed in range(30):
+        numbers = np.random.default_rng(seed).uniform(0.0, 100.0, 4_000)
+        numbers = np.where(numbers < 12.5, 6.25 + 0.5 * numbers, numbers)
+        told = measured_alone(numbers, seed, 4.0)
+        low, high = expectation(told, logarithm).interval()
+        held += low <= np.log1p(numbers).mean() <= high
+    assert held >= 23
+    own = unevenness(told, told.marginals((0,))[0]).own
+    assert own.max() == 1.0 > 10.0 * np.median(own)

@@ -31,6 +31,8 @@ from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval
 from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, unevenness
 from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
+    CLOSE,
+    EVEN,
     LEAST,
     Axis,
     CellValues,
@@ -630,13 +632,23 @@ def _unevenness(
 
 
 def _axes(evidence: "Evidence", estimand: Estimand, marginal: Marginal) -> list[Axis]:
-    axes = []
+    axes, places = [], _places(evidence, estimand)
     for index, groups in zip(marginal.columns, marginal.groups, strict=True):
         column = evidence.schema.columns[index]
-        places = hidden_places(evidence, index, groups)
-        points = weighted(representatives(column, estimand.conditions), evidence.shares(index) + LEAST, places)
+        hidden = hidden_places(evidence, index, groups)
+        points = representatives(column, estimand.conditions, places if column.name in estimand.valued else EVEN)
+        points = weighted(points, evidence.shares(index) + LEAST, hidden)
         axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
     return axes
+
+
+def _places(evidence: "Evidence", estimand: Estimand) -> Floats:
+    """Where in cells a function is tried: five places miss a logarithm's average by two of its standard deviations.
+
+    Of several numbers they must do, as there are as many combinations as their product.
+    """
+    numbers = [name for name in estimand.valued if isinstance(evidence.column(name), Celled)]
+    return CLOSE if isinstance(estimand.numerator, RowFunction) and len(numbers) == 1 else EVEN
 
 
 def _divisor(evidence: "Evidence", estimand: Estimand) -> float | None:

@@ -5,7 +5,8 @@ and evenly over the values of each of these. How far off that is shows one scale
 twice the width, and how their rows split was measured. With p the part of their m rows that the first should have, the
 split D = n − p·m has a variance of ω·p(1 − p)·m² beyond the noise. ω, the *unevenness*, is between 0 (as expected) and
 1 (all rows at one place). It is the one number of a Dirichlet process, under which the mean of h in a cell has the
-variance ω·Var(h). So Σ h over the n rows of a cell has an error of variance ω·n²·Var(h), and cells are independent.
+variance ω·Var(h). So Σ h over the n rows of a cell has an error of variance ω·n²·Var(h), and cells are independent. At
+both ends of a column rows may begin and end anywhere in their cell, whatever its neighbour holds: ω is 1 there.
 """
 
 import math
@@ -163,33 +164,60 @@ def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats,
     if len(several) == 0:
         return None
     counts, variances = (_first(part, marginal, axis) for part in (marginal.counts, marginal.variances()))
-    mass, noise = _base(evidence, index, groups, half)
+    finest = max(evidence.everybody.marginals((index,)), key=lambda one: one.size, default=None)
+    mass, noise = _base(finest, groups, half)
     splits = _Splits.of(counts, variances, mass, several[np.argsort(middle[several], kind="stable")])
     own, hidden = np.zeros_like(counts), np.zeros_like(counts)
     own[several] = np.minimum(1.0, splits.unevenness(several) + 1.0 / np.maximum(counts[several], 1.0))
+    if finest is not None:
+        own = np.maximum(own, _at_ends(evidence, finest, groups)[:, None])
     if len(marginal.columns) == 1:
-        own = np.maximum(own, _by_offsets(evidence, marginal, column)[:, None])
+        own = np.maximum(own, _by_offsets(evidence, marginal)[0][:, None])
     hidden[several] = np.minimum(1.0, noise[several, None])
     return _back(own, marginal, axis), _back(hidden, marginal, axis)
 
 
-def _by_offsets(evidence: "Evidence", marginal: Marginal, column: Celled) -> Floats:
-    """How uneven measured offsets say that the rows of each cell of a column are, 0 where they say nothing: (cells,).
+def _at_ends(evidence: "Evidence", finest: Marginal, groups: Integers) -> Floats:
+    """How uneven cells are for the rows of a column that are at one of its ends: (atoms,) → (cells,).
 
-    Rows that are even have offsets of variance half²/3, so that a mean offset m shows an ω of 3·m²/half².
+    Beyond the first and the last of its finest cells that are seen to hold rows nothing tells of these, and within them
+    the rows may begin or end anywhere. Where an end is equally likely at any place, and rows are even from there on,
+    their mean is off the middle by the variance of even rows, ω = 1; or by as much as offsets still allow.
+    """
+    column = evidence.schema.columns[finest.columns[0]]
+    assert isinstance(column, Celled)
+    parts, (middle, half) = parts_of(finest.groups[0], groups), middles_and_halves(column, finest.groups[0])
+    seen = np.flatnonzero((half > 0.0) & (finest.counts > SEEN * np.sqrt(finest.variances())))
+    if parts is None or not len(seen):
+        return np.zeros(int(groups.max()) + 1)
+    ends = np.unique(seen[[np.argmin(middle[seen]), np.argmax(middle[seen])]])
+    doubted = np.zeros(finest.size)
+    doubted[ends] = finest.counts[ends] * np.sqrt(_by_offsets(evidence, finest)[1][ends])
+    held, rows = (np.bincount(parts, counts) for counts in (doubted, finest.counts))
+    return np.asarray(np.clip(held / np.maximum(rows, 1.0), 0.0, 1.0) ** 2)
+
+
+def _by_offsets(evidence: "Evidence", marginal: Marginal) -> tuple[Floats, Floats]:
+    """How uneven measured offsets say that rows of each cell of a column are, and may be at most: (cells,) each.
+
+    Rows that are even have offsets of variance half²/3, so that a mean offset m shows an ω of 3·m²/half². Where offsets
+    say nothing, it is between 0 and 1.
     """
     index, nothing = marginal.columns[0], np.zeros(marginal.size)
-    moments = evidence.moments
+    column, moments = evidence.schema.columns[index], evidence.moments
+    assert isinstance(column, Celled)
     found = None if moments is None else moments.alone(index, column)
     cells = None if moments is None else moments.cells(index)
     parts = None if cells is None else parts_of(marginal.groups[0], cells)
     if found is None or parts is None:
-        return nothing
+        return nothing, np.ones(marginal.size)
     sums, half = found[0], np.nan_to_num(found[1].half)[parts]
-    offset, noise = sums.counts[parts], sums.variances[parts]
-    told = (np.bincount(parts)[parts] == 1) & (half > 0.0) & (offset**2 > SURE**2 * noise)
-    reach = np.where(told, np.maximum(marginal.counts, 1.0) * half, 1.0)
-    return np.where(told, np.clip(3.0 * (offset**2 - noise) / reach**2, 0.0, 1.0), 0.0)
+    offset, noise = sums.counts[parts] ** 2, sums.variances[parts]
+    alone = (np.bincount(parts)[parts] == 1) & (half > 0.0)
+    reach = np.where(alone, np.maximum(marginal.counts, 1.0) * half, 1.0) ** 2
+    least = np.where(alone & (offset > SURE**2 * noise), 3.0 * (offset - noise) / reach, 0.0)
+    most = np.where(alone, 3.0 * (offset + SURE**2 * noise) / reach, 1.0)
+    return np.clip(least, 0.0, 1.0), np.clip(most, 0.0, 1.0)
 
 
 def _back(values: Floats, marginal: Marginal, axis: int) -> Floats:
@@ -203,12 +231,11 @@ def _first(values: Floats, marginal: Marginal, axis: int) -> Floats:
     return np.moveaxis(values.reshape(marginal.shape), axis, 0).reshape(marginal.shape[axis], -1)
 
 
-def _base(evidence: "Evidence", index: int, groups: Integers, half: Floats) -> tuple[Floats, Floats]:
+def _base(finest: Marginal | None, groups: Integers, half: Floats) -> tuple[Floats, Floats]:
     """What the parts of two cells are expected by, and how uneven the noise of that makes each: (cells,) each.
 
     Rows of the column alone, where it was counted in finer cells; else widths.
     """
-    finest = max(evidence.everybody.marginals((index,)), key=lambda one: one.size, default=None)
     parts = None if finest is None else parts_of(finest.groups[0], groups)
     if finest is None or parts is None or finest.size == len(half):
         return half, np.zeros(len(half))

@@ -23,7 +23,8 @@ from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.expressions.logic import Compared, Condition, Leaf
 from kernelease.table.reading import number_array
 
-EVEN = 5  # values spread over each cell, both ends among them
+EVEN = np.linspace(0.0, 1.0, 5)  # where in each cell values are, both ends among them
+CLOSE = 0.5 - 0.5 * np.cos(np.linspace(0.0, math.pi, 33))  # where a function's average needs them: closer at the ends
 DAY = 86_400_000_000  # in microseconds
 YEAR = {"date": 365.25, "datetime": 365.25 * 86_400_000_000}  # in a date's own scale: a trend is per year
 LEAST = 1e-9  # of all rows, in every atom: so that every cell has an average
@@ -51,7 +52,7 @@ class Representatives:
         return self.weights if self.loose is None else self.loose
 
 
-def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Representatives:
+def representatives(column: Column, conditions: Iterable[Condition] = (), places: Floats = EVEN) -> Representatives:
     """The values that decide how conditions, and functions that are monotone in a cell, come out on each atom."""
     if isinstance(column, Hierarchy):
         return _leaves(column)
@@ -63,7 +64,7 @@ def representatives(column: Column, conditions: Iterable[Condition] = ()) -> Rep
         values = column.decode(every, np.random.default_rng(0))
         return Representatives(atoms=every, values=values, weights=np.ones(column.size))
     first, last = extremes(column)
-    spread = np.linspace(first, last, EVEN)  # (EVEN, cells)
+    spread = first + np.outer(places, last - first)  # (places, cells)
     spread[0], spread[-1] = first, last
     numbers = _legal(column, spread, first)
     marks = _marks(column, conditions)
