@@ -284,8 +284,12 @@ class Replicates:
             remark="one step from the fit" if known else "no replicate differs: nothing says how far off it is",
         )
 
-    def check(self, columns: Sequence[str]) -> None:
-        """Refuse columns that a statistic needs together and that these rows do not say: see `estimate`."""
+    def check(self, columns: Sequence[str], doubt: float = 1.0) -> None:
+        """Refuse columns that a statistic needs together and that these rows do not say: see `estimate`.
+
+        A column's spread is hidden where its variance may be off by `doubt` times itself: a slope or a correlation is a
+        ratio to it, of which one step is the first order alone.
+        """
         if not columns:
             return
         evidence = evidence_of(self._release, self.target)
@@ -294,7 +298,7 @@ class Replicates:
             raise evidence.not_together(places, "pool", "Promise the analysis in the schema: [analyses].")
         numbers = [name for name in columns if evidence.column(name).tag in ("integer", "number")]
         for name in numbers if len(columns) > 1 else ():
-            if variance(evidence, name).standard_error > DOUBT * evidence.deviation(name) ** 2:
+            if variance(evidence, name).standard_error > doubt * evidence.deviation(name) ** 2:
                 raise ParameterError(
                     f"pool: the noise hides how far {name!r} is spread, so that one step from the fit does not say how "
                     "it goes with other columns. Its own mean and quantiles can be pooled."

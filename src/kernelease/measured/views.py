@@ -198,9 +198,16 @@ def common_coarsening(first: Integers, second: Integers) -> tuple[Integers, Inte
     if np.array_equal(first, second):
         same = np.arange(int(first.max()) + 1)
         return same, same
+    return _joined(*(np.ascontiguousarray(one, dtype=np.int64).tobytes() for one in (first, second)))
+
+
+@functools.lru_cache(maxsize=256)  # the same few groupings meet in every question
+def _joined(*groupings: bytes) -> tuple[Integers, Integers]:
+    first, second = (np.frombuffer(one, dtype=np.int64) for one in groupings)
     sizes = int(first.max()) + 1, int(second.max()) + 1
     edges = coo_array((np.ones(len(first)), (first, second + sizes[0])), shape=(sum(sizes), sum(sizes)))
     labels = connected_components(edges, directed=False)[1].astype(np.int64)
+    labels.flags.writeable = False
     return labels[: sizes[0]], labels[sizes[0] :]
 
 
