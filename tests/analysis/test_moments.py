@@ -13,6 +13,7 @@ from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inside import unevenness
+from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import regression
 from kernelease.analysis.representatives import CLOSE, EVEN, representatives
 from kernelease.analysis.spread import correlation
@@ -271,3 +272,10 @@ def test_rows_may_begin_anywhere_in_the_first_cell():
     assert held >= 23
     own = unevenness(told, told.marginals((0,))[0]).own
     assert own.max() == 1.0 > 10.0 * np.median(own)
+
+
+def test_a_quantile_is_in_no_cell_that_ends_below_it():
+    """An eighth less than a tenth of the rows are in the first cell, a sixth of the range, however they lie there."""
+    low, high = (np.random.default_rng(0).uniform(*ends) for ends in ((0.0, 16.6, 350), (16.7, 100.0, 3_650)))
+    found = quantile(measured_alone(np.append(low, high), 0, 900.0), "x", 0.1).interval()
+    assert 16.6 < found[0] <= np.quantile(np.append(low, high), 0.1) <= found[1]

@@ -264,8 +264,9 @@ class _Distribution(ConfidenceLimits):
         factor = critical_value(level, laplace=self.marginal.laplace)
         places, excess, errors = self._path
         doubt = factor * errors + np.repeat(np.maximum(self.cut[:-1], self.cut[1:]), STEPS + 1)
-        low = _crossing(places, excess + doubt, first=True)
-        high = _crossing(places, excess - doubt, first=False)
+        most, least = ((excess + side * doubt).reshape(-1, STEPS + 1) for side in (1.0, -1.0))  # T rises within a cell:
+        low = _crossing(places, np.minimum(most, most[:, -1:]).ravel(), first=True)  # at most what it is at its end,
+        high = _crossing(places, np.maximum(least, least[:, :1]).ravel(), first=False)  # at least what at its begin
         if low > high:  # two tests contradict each other: noise beyond the level
             low = high = float(places[int(np.argmin(np.abs(excess)))])
         return self.places.value(low, -1), self.places.value(high, 1)
