@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from kernelease.analysis.estimands import NUMERIC, NumericValue
-from kernelease.analysis.estimate import Estimate, plain_number
+from kernelease.analysis.estimate import Estimate, aligned, plain_number
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups
 from kernelease.analysis.inference import SIGNIFICANCE
@@ -65,12 +65,9 @@ class Agreement:
     def __str__(self) -> str:
         if not self.disagreements:
             return f"Rows and estimates agree within the noise, in all {self.tests:,} numbers compared."
-        lines = [_HEADER, *self.lines]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(_HEADER))]
-        shown = ["  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
         among = f"{len(self.lines)} of {len(self.items)} means, deviations, columns and pairs"
         first = f"Beyond the noise in {among}; trust the estimates:"
-        return "\n".join([first, *shown])
+        return "\n".join([first, *aligned([_HEADER, *self.lines])])
 
     def __repr__(self) -> str:
         return str(self)
@@ -87,7 +84,7 @@ def agreement(
     """Compare all that was measured: means, deviations, columns, and pairs; `mean` and `deviation` estimate them."""
     if evidence.rows is None or evidence.weights is None or not evidence.counted:
         raise ParameterError("check: needs synthetic rows and noisy counts of columns to compare them with.")
-    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    shares = evidence.row_shares
     drawn = float(shares @ shares)  # 1/n for n rows of equal weight
     codes = [column.encode(evidence.rows.column(column.name)) for column in evidence.schema.columns]
     items = [_mean(evidence, index, shares, mean) for index in _numeric(evidence, NUMERIC)]

@@ -28,7 +28,7 @@ from kernelease.analysis.feature_averages import feature_average
 from kernelease.analysis.frechet import frechet_bounds
 from kernelease.analysis.groups import EstimateTable, Groups, grouped
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, UnknownLimits, critical_value
-from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, unevenness
+from kernelease.analysis.inside import Unevenness, axes_of, is_only_uneven, unevenness
 from kernelease.analysis.ratio_estimator import RatioEstimator, ratio_source
 from kernelease.analysis.representatives import (
     CLOSE,
@@ -37,12 +37,10 @@ from kernelease.analysis.representatives import (
     Axis,
     CellValues,
     Grids,
+    Representatives,
     about_middles,
-    few,
     marking,
     middles_and_halves,
-    representatives,
-    weighted,
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
@@ -245,15 +243,11 @@ def _beside_offsets(evidence: "Evidence", estimand: Estimand, index: int, found:
 
 def _offset_axes(evidence: "Evidence", estimand: Estimand, index: int, found: _Offsets) -> list[Axis]:
     """The columns of the counts; the number itself by what stands for it in each of its cells."""
-    axes = []
-    for column, groups in zip(found.marginal.columns, found.marginal.groups, strict=True):
-        declared = evidence.schema.columns[column]
-        places = hidden_places(evidence, column, groups)
-        points = weighted(representatives(declared, estimand.conditions), evidence.shares(column) + LEAST, places)
-        if column == index:
-            points = about_middles(points, found.cells, found.middle, found.slack)
-        axes.append((declared.name, few(points, declared, groups, estimand.conditions, estimand.valued), groups))
-    return axes
+
+    def standing(column: int, points: Representatives) -> Representatives:
+        return about_middles(points, found.cells, found.middle, found.slack) if column == index else points
+
+    return axes_of(evidence, found.marginal, estimand.conditions, estimand.valued, change=standing)
 
 
 def _alone(evidence: "Evidence", index: int, column: Celled) -> _Offsets | None:
@@ -595,8 +589,7 @@ def _held(evidence: "Evidence", index: int, groups: Integers) -> Floats:
 
     Counts of atoms are added up as they are: those below 0 make up for rows that noise put into empty ones.
     """
-    measured = evidence.marginals((index,))
-    finest = max(measured, key=lambda one: one.size) if measured else None
+    finest = evidence.finest((index,))
     parts = None if finest is None else parts_of(finest.groups[0], groups)
     if finest is None or parts is None:
         return np.asarray(np.bincount(groups, evidence.shares(index) + LEAST), dtype=np.float64)
@@ -607,7 +600,9 @@ def _ratio_estimator(
     evidence: "Evidence", estimand: Estimand, marginal: Marginal, grids: Grids
 ) -> RatioEstimator | None:
     key = marginal, marking(estimand.conditions, (evidence.schema.columns[index] for index in marginal.columns))
-    grid = grids.grid(key, lambda: _axes(evidence, estimand, marginal))
+    grid = grids.grid(
+        key, lambda: axes_of(evidence, marginal, estimand.conditions, estimand.valued, _places(evidence, estimand))
+    )
     functions = grid.values(estimand.numerator, estimand.denominator)
     if functions.possible is None:
         return None
@@ -629,17 +624,6 @@ def _unevenness(
     if functions.exact or not is_only_uneven(columns, marginal, conditions, valued):
         return None
     return unevenness(evidence, marginal)
-
-
-def _axes(evidence: "Evidence", estimand: Estimand, marginal: Marginal) -> list[Axis]:
-    axes, places = [], _places(evidence, estimand)
-    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
-        column = evidence.schema.columns[index]
-        hidden = hidden_places(evidence, index, groups)
-        points = representatives(column, estimand.conditions, places if column.name in estimand.valued else EVEN)
-        points = weighted(points, evidence.shares(index) + LEAST, hidden)
-        axes.append((column.name, few(points, column, groups, estimand.conditions, estimand.valued), groups))
-    return axes
 
 
 def _places(evidence: "Evidence", estimand: Estimand) -> Floats:

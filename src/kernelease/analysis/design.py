@@ -138,7 +138,7 @@ class Place:
 
     def _choose(self, evidence: "Evidence", declared: Celled) -> None:
         """How to sum the offsets of each cell."""
-        fine = max(evidence.marginals((self.column,)), key=lambda one: one.size, default=None)
+        fine = evidence.finest((self.column,))
         coarse = None if fine is None else parts_of(fine.groups[0], self.groups)
         if fine is None or coarse is None:
             return

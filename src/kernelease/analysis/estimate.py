@@ -568,6 +568,16 @@ def _number(value: float) -> str:
     return "no limit" if math.isinf(value) else plain_number(value)
 
 
+def aligned(lines: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table as text, with columns as wide as their longest cell.
+
+    >>> aligned([("a", "b"), ("long", "c")])
+    ['a     b', 'long  c']
+    """
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines]
+
+
 def plain_number(value: float) -> str:
     """A number in four digits, as people write it: no exponent, where it is not very large or very small.
 

@@ -22,7 +22,7 @@ from kernelease.analysis.estimands import (
     parse_condition,
     single_valued,
 )
-from kernelease.analysis.estimate import Target
+from kernelease.analysis.estimate import Target, aligned
 from kernelease.analysis.inference import CONFIDENCE, critical_value
 from kernelease.analysis.inside import Unevenness, hidden_places, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.representatives import (
@@ -341,10 +341,9 @@ class Evidence:
         if self.rows is not None and self.weights is not None:
             codes = column.encode(self.rows.column(column.name))
             return np.bincount(codes, np.maximum(self.weights, 0.0), minlength=column.size).astype(np.float64)
-        measured = self.marginals((index,))
-        if not measured:
+        finest = self.finest((index,))
+        if finest is None:
             return np.ones(column.size)
-        finest = max(measured, key=lambda one: one.size)
         return (finest.shares / np.bincount(finest.groups[0]))[finest.groups[0]]
 
     def positions(self, names: Iterable[str]) -> tuple[int, ...]:
@@ -364,6 +363,17 @@ class Evidence:
         if self.chosen.parts:
             return self._conditional(self.measured, columns)
         return tabulation(self.measured).marginals(columns)
+
+    def finest(self, columns: tuple[int, ...]) -> Marginal | None:
+        """That of the most cells; None where no round measured the columns jointly."""
+        return max(self.marginals(columns), key=lambda one: one.size, default=None)
+
+    @property
+    def row_shares(self) -> Floats:
+        """The weights of the synthetic rows, of which none is below 0, as shares: (rows,)."""
+        assert self.weights is not None  # whoever asks has looked
+        weights = np.maximum(self.weights, 0.0)
+        return np.asarray(weights / weights.sum())
 
     def _conditional(self, noisy: NoisyBlocks, columns: tuple[int, ...]) -> tuple[Marginal, ...]:
         key = self.chosen, columns
@@ -512,10 +522,7 @@ class Answers:
         return f"{item.cells:,}", f"{item.noise:,.1f}", f"{item.smallest:,.0f} rows ({item.smallest / self.rows:.1%})"
 
     def __str__(self) -> str:
-        lines = [HEADER, *self.lines]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(HEADER))]
-        table = ["  ".join(f"{c:<{w}}" for c, w in zip(line, widths, strict=True)).rstrip() for line in lines]
-        return "\n".join([*self.notices, *table])
+        return "\n".join([*self.notices, *aligned([HEADER, *self.lines])])
 
     def __repr__(self) -> str:
         return str(self)

@@ -110,7 +110,7 @@ class FittedModel:
         rows, weights = self.evidence.rows, self.evidence.weights
         if rows is None or weights is None:
             raise ParameterError("effects: needs the synthetic rows, over which it is averaged.")
-        shares = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum()
+        shares = self.evidence.row_shares
         found: dict[Label, Estimate] = {}
         for column in self.columns:
             for label, low, high, unit in _changes(column, rows):

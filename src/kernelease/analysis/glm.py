@@ -135,11 +135,9 @@ class _Equations:
         return tabulated.aligned((index,), {index: beside.groups[beside.columns.index(index)]})
 
     def _marginal(self, columns: set[int], *, needed: bool) -> Marginal | None:
-        measured = self.evidence.marginals(tuple(sorted(columns)))
-        if measured:
-            return max(measured, key=lambda one: one.size)
-        if not needed:
-            return None
+        finest = self.evidence.finest(tuple(sorted(columns)))
+        if finest is not None or not needed:
+            return finest
         instead = "Take fewer covariates, no interaction, or all rows; regression() needs pairs of columns only."
         raise self.evidence.not_together(columns, self.family.value, instead)
 
@@ -426,8 +424,7 @@ class _Equations:
         values = np.stack([term.of_codes(codes) for term in self.terms])
         left = self.response.of_codes(codes) - self.family.mean(slopes @ values)[0]
         scores = values * (left * self.present[codes[next(iter(self.response.columns))]])
-        shares = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum()
-        found: Floats = self.evidence.total * (scores * shares) @ scores.T
+        found: Floats = self.evidence.total * (scores * self.evidence.row_shares) @ scores.T
         return found
 
 

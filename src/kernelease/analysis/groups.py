@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, final
 import numpy as np
 
 from kernelease.analysis.estimands import Indicator
-from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.estimate import Estimate, aligned
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, TestResult, critical_value
 from kernelease.analysis.plots import MOST_PLOTTED, coefficient_chart, estimate_chart, heat_chart, stacked
 from kernelease.arrays import Floats
@@ -149,10 +149,7 @@ class EstimateTable:
     def __str__(self) -> str:
         lines = [[self.title, *self.columns]]
         lines += [[label, *map(str, line)] for label, line in zip(self.rows, self.estimates, strict=True)]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        return "\n".join(aligned(lines))
 
     def __repr__(self) -> str:
         return str(self)

@@ -10,7 +10,7 @@ both ends of a column rows may begin and end anywhere in their cell, whatever it
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, final
 
@@ -20,8 +20,12 @@ from numpy.typing import NDArray
 
 from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.representatives import (
+    EVEN,
     LEAST,
+    Axis,
     CellValues,
+    Representatives,
+    few,
     middles_and_halves,
     outcomes,
     representatives,
@@ -153,6 +157,24 @@ def hidden_places(evidence: "Evidence", index: int, groups: Integers) -> Floats 
     return np.asarray(places / np.bincount(groups, places)[groups])
 
 
+def axes_of(
+    evidence: "Evidence",
+    marginal: Marginal,
+    conditions: Sequence[Condition],
+    valued: frozenset[str] = frozenset(),
+    places: Floats = EVEN,
+    change: Callable[[int, Representatives], Representatives] = lambda _, points: points,
+) -> list[Axis]:
+    """The columns of a marginal, as a question with such conditions and functions of columns is tried on them."""
+    axes = []
+    for index, groups in zip(marginal.columns, marginal.groups, strict=True):
+        column = evidence.schema.columns[index]
+        points = representatives(column, conditions, places if column.name in valued else EVEN)
+        points = weighted(points, evidence.shares(index) + LEAST, hidden_places(evidence, index, groups))
+        axes.append((column.name, few(change(index, points), column, groups, conditions, valued), groups))
+    return axes
+
+
 def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats, Floats] | None:
     """By one column, of its rows and of what is hidden: (cells of the marginal,); None where each cell is one value."""
     index, groups = marginal.columns[axis], marginal.groups[axis]
@@ -164,7 +186,7 @@ def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats,
     if len(several) == 0:
         return None
     counts, variances = (_first(part, marginal, axis) for part in (marginal.counts, marginal.variances()))
-    finest = max(evidence.everybody.marginals((index,)), key=lambda one: one.size, default=None)
+    finest = evidence.everybody.finest((index,))
     mass, noise = _base(finest, groups, half)
     splits = _Splits.of(counts, variances, mass, several[np.argsort(middle[several], kind="stable")])
     own, hidden = np.zeros_like(counts), np.zeros_like(counts)

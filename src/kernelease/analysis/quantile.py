@@ -13,16 +13,13 @@ from kernelease.analysis.estimands import Estimand, Indicator
 from kernelease.analysis.estimate import Calendar, Estimate, Parts, Target
 from kernelease.analysis.groups import Groups, Label, as_tuple, grouped, joined, names_of
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
-from kernelease.analysis.inside import hidden_places, is_only_uneven, squared_rows, unevenness
+from kernelease.analysis.inside import axes_of, is_only_uneven, squared_rows, unevenness
 from kernelease.analysis.ratio_estimator import marginal_source
 from kernelease.analysis.representatives import (
     LEAST,
     cell_values,
     extremes,
-    few,
-    representatives,
     spacing_of,
-    weighted,
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
@@ -98,12 +95,7 @@ class _Meant:
 
     @classmethod
     def of(cls, evidence: "Evidence", marginal: Marginal, chosen: Indicator) -> "_Meant":
-        axes = []
-        for index, groups in zip(marginal.columns, marginal.groups, strict=True):
-            one = evidence.schema.columns[index]
-            places = hidden_places(evidence, index, groups)
-            points = weighted(representatives(one, chosen.conditions), evidence.shares(index) + LEAST, places)
-            axes.append((one.name, few(points, one, groups, chosen.conditions), groups))
+        axes = axes_of(evidence, marginal, chosen.conditions)
         functions, nothing = cell_values(axes, chosen, None), np.zeros(marginal.size)
         middle = functions.middle()[0]
         if functions.exact:

@@ -130,10 +130,9 @@ def trend(evidence: "Evidence", column: str, over: str) -> Estimate:
 def _are_missing(evidence: "Evidence", column: Column) -> bool:
     """Whether some rows surely have no such number: else they count as average ones."""
     (index,) = evidence.positions((column.name,))
-    measured = evidence.marginals((index,))
-    if not column.nullable or not measured:
+    finest = evidence.finest((index,))
+    if not column.nullable or finest is None:
         return column.nullable
-    finest = max(measured, key=lambda one: one.size)
     value, variance = finest.joint([(np.arange(finest.size) == finest.groups[0][column.size - 1]).astype(np.float64)])
     return bool(value[0] > WEAK * math.sqrt(max(0.0, float(variance[0, 0]))))
 
@@ -429,8 +428,7 @@ class _Equations:
         if self.model.present is not None and self.model.response.column is not None:
             known = self.model.present[self._codes(self.model.response.column)]
         scores = values[:count] * (values[count] - slopes @ values[:count]) * known
-        shares = np.maximum(weights, 0.0) / np.maximum(weights, 0.0).sum()
-        covariance: Floats = (scores * shares) @ scores.T / self.evidence.total
+        covariance: Floats = (scores * self.evidence.row_shares) @ scores.T / self.evidence.total
         return covariance
 
     def _of_rows(self, term: Term) -> Floats:

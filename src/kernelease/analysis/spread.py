@@ -108,7 +108,7 @@ def _sampling_of_deviation(evidence: "Evidence", term: Term, marginal: Marginal,
     numbers = numbers_of(evidence.schema.columns[term.column], evidence.rows)
     known = (~np.isnan(numbers)).astype(np.float64)
     x = np.where(known > 0.0, numbers - term.centre, 0.0)
-    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    shares = evidence.row_shares
     influence = gradient @ np.stack([known, x, x * x])
     return evidence.total * float(shares @ (influence - shares @ influence) ** 2)
 
@@ -250,12 +250,12 @@ def _share_errors(marginal: Marginal, shares: Floats, rows: float) -> Floats:
 
 
 def _finest(evidence: "Evidence", name: str, what: str) -> Marginal:
-    measured = evidence.marginals(evidence.positions((name,)))
-    if not measured:
-        if evidence.chosen.parts:
-            raise evidence.not_together(evidence.positions((name,)), what, "Ask about all rows, or other ones.")
+    finest = evidence.finest(evidence.positions((name,)))
+    if finest is None and evidence.chosen.parts:
+        raise evidence.not_together(evidence.positions((name,)), what, "Ask about all rows, or other ones.")
+    if finest is None:
         raise ParameterError(f"{what}: {name!r} was not counted, so nothing says how its values are distributed.")
-    return max(measured, key=lambda one: one.size)
+    return finest
 
 
 def _sampling_of_gradient(evidence: "Evidence", marginal: Marginal, gradient: Floats) -> float:
@@ -278,10 +278,10 @@ def correlation(evidence: "Evidence", first: str, second: str) -> Estimate:
         raise ParameterError(f"correlation: needs two different columns, got {first!r} twice.")
     about = f"correlation of {first} and {second}"
     ordered = sorted(columns, key=lambda column: evidence.schema.names.index(column.name))
-    measured = evidence.marginals(evidence.positions((first, second)))
-    if not measured:
+    finest = evidence.finest(evidence.positions((first, second)))
+    if finest is None:
         return _unmeasured(evidence, ordered, about)
-    return _Moments.of(max(measured, key=lambda one: one.size), ordered, evidence).estimate(about)
+    return _Moments.of(finest, ordered, evidence).estimate(about)
 
 
 @final
@@ -409,7 +409,7 @@ def _sampling_of_six(evidence: "Evidence", terms: list[Term], marginal: Marginal
     known = ~np.isnan(columns[0]) & ~np.isnan(columns[1])
     x, y = (np.where(known, values - term.centre, 0.0) for values, term in zip(columns, terms, strict=True))
     stacked = np.stack(_six(x, y, known.astype(np.float64)))
-    shares = np.maximum(evidence.weights, 0.0) / np.maximum(evidence.weights, 0.0).sum()
+    shares = evidence.row_shares
     centred = stacked - (stacked @ shares)[:, None]
     covariance: Floats = evidence.total * (centred * shares) @ centred.T
     return covariance

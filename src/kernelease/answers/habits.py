@@ -13,7 +13,7 @@ from enum import StrEnum, unique
 from importlib import import_module
 from typing import Any, ParamSpec, TypeVar, final
 
-from kernelease.analysis.estimate import Estimate
+from kernelease.analysis.estimate import Estimate, aligned
 from kernelease.analysis.groups import html_table
 from kernelease.errors import LabelError, ParameterError, closest, misuse, nearest
 from kernelease.table.columns.column import Column
@@ -363,10 +363,7 @@ class Description:
 
     def __str__(self) -> str:
         lines = [["column", "type", *_SHOWN], *([name, *_texts(about)] for name, about in self.columns.items())]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(lines[0]))]
-        return "\n".join(
-            "  ".join(f"{cell:<{width}}" for cell, width in zip(line, widths, strict=True)).rstrip() for line in lines
-        )
+        return "\n".join(aligned(lines))
 
     def __repr__(self) -> str:
         return str(self)
