@@ -46,6 +46,10 @@ root mean squared errors, so that 1 is as short as it can be; in brackets the sh
 Numbers are even, log-normal (skewed), or 0 for nine in ten and far out else (spiked). The lines "all" are over all
 answers of a kind of number. With few releases a single line says little: 16 tell it to ± 6, 60 to ± 3.
 
+Longest are the share of three over the spiked number, which is counted in two cells beside two other columns, so that
+nothing says where in the upper one its rows lie; and slopes over it, which are over a variance that is noisy itself, so
+that intervals reach far to one side.
+
 """
 PROMISED = """## Promised analyses
 

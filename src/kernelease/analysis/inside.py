@@ -190,7 +190,8 @@ def _along(evidence: "Evidence", marginal: Marginal, axis: int) -> tuple[Floats,
     mass, noise = _base(finest, groups, half)
     splits = _Splits.of(counts, variances, mass, several[np.argsort(middle[several], kind="stable")])
     own, hidden = np.zeros_like(counts), np.zeros_like(counts)
-    own[several] = np.minimum(1.0, splits.unevenness(several) + 1.0 / np.maximum(counts[several], 1.0))
+    found = splits.unevenness(several) if splits.seen.any() else _by_pairs(evidence, marginal, axis)[several, None]
+    own[several] = np.minimum(1.0, found + 1.0 / np.maximum(counts[several], 1.0))
     if finest is not None:
         own = np.maximum(own, _at_ends(evidence, finest, groups)[:, None])
     if len(marginal.columns) == 1:
@@ -292,8 +293,6 @@ class _Splits:
 
         Cells that are in no split that is seen may hold all of their rows at one place.
         """
-        if not self.seen.any():
-            return np.ones((len(wanted), self.squares.shape[1]))
         own = np.where(self.seen, np.clip(self.squares / np.where(self.seen, self.whole, 1.0), 0.0, 1.0), 0.0)
         sums, times = np.zeros((2, len(self.cells), self.squares.shape[1]))
         for place in (slice(None, -1), slice(1, None)):
@@ -312,3 +311,48 @@ class _Splits:
             math.sqrt(2.0 * float((self.noise[self.seen] ** 2).sum())) / whole, value * math.sqrt(2.0 / count)
         )
         return min(1.0, value + SURE * error)
+
+
+def _by_pairs(evidence: "Evidence", marginal: Marginal, axis: int) -> Floats:
+    """How uneven the cells of a column are beside several others, where these have no cells to split: (cells,).
+
+    Beside each of the others alone it may have been counted in finer cells. With p the part of a cell's m rows that the
+    column's own counts put below one of their edges, the rows n below it are off by D = n − p·m, of variance
+    ω·p(1 − p)·m² beyond the noise. Beside all others together rows are taken to be no more uneven than these ω add up
+    to. Where nothing tells, ω is 1.
+    """
+    index, groups = marginal.columns[axis], marginal.groups[axis]
+    found = np.zeros(marginal.shape[axis])
+    finest, others = evidence.everybody.finest((index,)), [one for one in marginal.columns if one != index]
+    for other in others:
+        pair = evidence.everybody.finest(tuple(sorted((index, other))))
+        if finest is None or pair is None or len(others) < 2:
+            return np.ones_like(found)
+        own = pair.columns.index(index)
+        cells, parts = parts_of(finest.groups[0], pair.groups[own]), parts_of(pair.groups[own], groups)
+        if cells is None or parts is None:
+            return np.ones_like(found)
+        rows = np.bincount(cells, np.maximum(finest.counts, 0.0)) + LEAST
+        counts, noise = (_first(values, pair, own) for values in (pair.counts, pair.variances()))
+        column = evidence.schema.columns[index]
+        assert isinstance(column, Celled)  # or no cell would have several values
+        order = np.argsort(middles_and_halves(column, pair.groups[own])[0], kind="stable")
+        for cell in range(len(found)):
+            inside = order[parts[order] == cell]
+            found[cell] += _off_edges(rows[inside], counts[inside], noise[inside])
+    return np.minimum(found, 1.0)
+
+
+def _off_edges(rows: Floats, counts: Floats, noise: Floats) -> float:
+    """ω of a cell by the rows below each edge in it, as high as it may be: (finer,), (finer, others) twice.
+
+    Rows below one edge are mostly below the next, too, so that the noises of all edges count as one.
+    """
+    part = (np.cumsum(rows) / rows.sum())[:-1, None]
+    (below, held), (doubt, every) = ((np.cumsum(one, axis=0)[:-1], one.sum(axis=0)) for one in (counts, noise))
+    error = doubt * (1.0 - 2.0 * part) + part**2 * every
+    whole = float((part * (1.0 - part) * np.maximum(held**2 - every, 0.0)).sum())
+    if not whole > 0.0:
+        return 1.0
+    value = max(0.0, float(((below - part * held) ** 2 - error).sum()) / whole)
+    return value + SURE * math.sqrt(2.0) * math.hypot(float(error.sum()) / whole, value / math.sqrt(counts.shape[1]))
