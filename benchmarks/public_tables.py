@@ -70,21 +70,22 @@ def _run(name: str, privacy: ke.Privacy, run: int) -> dict[str, float]:
     return {**scores, "CPU s": seconds, "MB": memory}
 
 
-def _file(name: str) -> Path:
+def rows_file(name: str) -> Path:
+    """Where the rows of a table lie."""
     return TABLES / ("national2019_ten.csv" if name == NIST else f"{name}_train.csv.gz")
 
 
 def _rows(name: str) -> Any:
-    return pd.read_csv(_file(name), **({"dtype": str, "keep_default_na": False} if name == NIST else {}))
+    return pd.read_csv(rows_file(name), **({"dtype": str, "keep_default_na": False} if name == NIST else {}))
 
 
 def _scores(name: str, made: Path) -> dict[str, float]:
     """By the scorers that lie beside the tables."""
     if name == NIST:
-        found = re.search(rf"\b{NIST_BIN}: (?:np\.float64\()?([0-9.]+)", _said("score_nist.py", _file(name), made))
+        found = re.search(rf"\b{NIST_BIN}: (?:np\.float64\()?([0-9.]+)", _said("score_nist.py", rows_file(name), made))
         assert found is not None
         return {"NIST score": float(found[1])}
-    errors = json.loads(_said("evaluate_table.py", _file(name), made, TABLES / f"{name}.toml"))["synthetic"]
+    errors = json.loads(_said("evaluate_table.py", rows_file(name), made, TABLES / f"{name}.toml"))["synthetic"]
     return {"two-way": errors["l1_2way"], "three-way": errors["l1_3way"]}
 
 

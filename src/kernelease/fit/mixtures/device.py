@@ -42,10 +42,9 @@ class _Rows:
         if isinstance(term, Singles):
             return cls._placed(np.full((MOST_COLUMNS - 1, 1), width - 1), term.place, width, term, term.trust)
         if isinstance(term, Pairs):
-            cells = len(term.target)
-            members = np.full((MOST_COLUMNS - 1, cells), width - 1)
-            members[0], members[1] = np.arange(cells), width - 1 if term.cell is None else term.cell
-            return cls._placed(members, slice(0, cells), width, term, term.trust)
+            members = np.full((MOST_COLUMNS - 1, len(term.target)), width - 1)
+            members[0], members[1] = term.cells, width - 1 if term.cell is None else term.cell
+            return cls._placed(members, term.cells, width, term, term.trust)
         if isinstance(term, Set):
             members = np.full((MOST_COLUMNS - 1, len(term.target)), width - 1)
             grid = np.meshgrid(*(np.arange(p.start, p.stop) for p in term.places[:-1]), indexing="ij")
@@ -55,7 +54,7 @@ class _Rows:
         raise ParameterError(f"{type(term).__name__}: this part of a fit has no program for a GPU: leave `device` out.")
 
     @classmethod
-    def _placed(cls, members: Integers, last: slice, width: int, term: Any, trust: Any) -> "_Rows":
+    def _placed(cls, members: Integers, last: slice | Integers, width: int, term: Any, trust: Any) -> "_Rows":
         shape = members.shape[1], width
         placed = [np.zeros(shape, dtype=np.float32) for _ in range(3)]
         for array, values in zip(placed, (term.target, term.precision, trust), strict=True):
@@ -135,8 +134,8 @@ class Held:
             if isinstance(term, Pairs) and trust.base is term.trust:
                 offset = trust.__array_interface__["data"][0] - term.trust.__array_interface__["data"][0]
                 column, row = divmod(offset // trust.itemsize, len(term.trust))  # in Fortran's order
-                shape = trust.shape
-                return cls(term=term, rows=slice(row, row + shape[0]), last=slice(column, column + shape[1]))
+                last = int(term.cells[column])
+                return cls(term=term, rows=slice(row, row + len(trust)), last=slice(last, last + trust.shape[1]))
         raise ParameterError("A block of the fit belongs to no term.")
 
 

@@ -85,7 +85,7 @@ def swapped(
             _sweep_all(result, tied, among, tables, generator, warm=True)
         others = [own for own in single if not any(own[0] in group for group in tied)]
         _sweep_all(result, [*tied, *others], among, tables, generator)
-    for _ in range((sweeps + 1) // 2 if tied else sweeps):
+    for _ in range(1 if tied else sweeps):
         _sweep_all(result, single, among, tables, generator)
     return result
 
@@ -309,15 +309,19 @@ class _Pairs:
         """Write where pairs of rows are in these tables, from `start` on, and would be: (2, tables, rows)."""
         widths = [self.places[column].stop - self.places[column].start for column in group]
         grid, begins = (len(group), -1, len(rows[0])), start + np.cumsum([0, *widths[:-1]])
-        outside = [np.delete(self.table.take(some, axis=0).T, group, axis=0) for some in rows]
-        beside = [np.multiply(own, sum(widths), dtype=np.int64) for own in outside]
+        others = np.delete(np.arange(len(self.places)), group)
         ours = [
-            np.stack([self.cells[c].take(own[i].take(some)) + begins[i] for i, c in enumerate(group)])[:, None]
+            [
+                self.cells[c].take(own[i].take(some)) + begin
+                for i, (c, begin) in enumerate(zip(group, begins, strict=True))
+            ]
             for some in rows
         ]
         for row, other in ((0, 1), (1, 0)):
-            np.add(beside[row], ours[row], out=fall[row].reshape(grid))
-            np.add(beside[row], ours[other], out=rise[row].reshape(grid))
+            beside = np.multiply(self.table.take(rows[row], axis=0).T.take(others, axis=0), sum(widths), dtype=np.int64)
+            for i, (fallen, risen) in enumerate(zip(fall[row].reshape(grid), rise[row].reshape(grid), strict=True)):
+                np.add(beside, ours[row][i], out=fallen)
+                np.add(beside, ours[other][i], out=risen)
 
     def put_back(self, group: Group, excess: Single, before: Integers, after: Integers) -> None:
         """What became of these tables, and of the columns' values."""

@@ -98,6 +98,7 @@ _TRUST = 0.3  # research: Tables: constants that matter. Power of the evidence b
 # Tables: constants that matter)
 _LEAST_TRUST, _MOST_TRUST, _CERTAIN, _SINGLES_TRUST = 0.3, 4.0, 600.0, 2.0
 _NO_CHANCE, _MOST_LEAN, LAST_TRUST = 4.0, 0.3, np.float32(10.0)  # standard deviations; at one time; and in all
+_TOGETHER = 131_072  # limit: of time: shares of cells that are worked on at once
 MOST_CLASSES = 16  # limit: of a column by which all pairs are split
 
 
@@ -198,14 +199,19 @@ class Objective:
 
     def normalise(self, logits: Single) -> Single:
         """Distributions over each column's cells, (M, C). The logits become their logarithms, in place."""
+        q = np.empty_like(logits)
+        for some in self._parts(len(logits)):
+            self._normalise(logits[some], q[some])
+        return q
+
+    def _normalise(self, logits: Single, q: Single) -> None:
         logits -= self._spread(np.maximum.reduceat(logits, self._starts, axis=1))
-        q = np.exp(logits)
+        np.exp(logits, out=q)
         sums = np.add.reduceat(q, self._starts, axis=1)
         q /= self._spread(sums)
         logits -= self._spread(np.log(sums))
         np.maximum(logits, np.log(FLOOR), out=logits)
-        floored: Single = np.maximum(q, FLOOR, out=q)
-        return floored
+        np.maximum(q, FLOOR, out=q)
 
     def gradients(self, logits: Single, weight_logits: Single, kappa: float) -> tuple[float, tuple[Single, Single]]:
         """χ² per measured number, and the gradient by both sets of logits (scaled by the number of measurements).
@@ -216,29 +222,46 @@ class Objective:
         wide = self.groupings.extend(q)
         slopes, height = np.zeros_like(wide), np.zeros_like(w)
         chi_squared = sum(term.add(wide, w, slopes, height) for term in self.terms)
-        slope = self.groupings.fold(slopes)
-        pull = logits - np.log(self.prior)
-        bent = self._bend(pull, kappa, height)
-        pull *= np.float32(kappa)
-        slope += pull
-        height += np.einsum("mc,mc->m", q, pull)
-        slope *= q
-        np.multiply(q, self._spread(np.add.reduceat(slope, self._starts, axis=1)), out=pull)
-        slope -= pull
-        slope += bent
-        scale = np.float32(1.0 / self.numbers)
-        slope *= (scale * w)[:, None]
+        slope, scale = np.empty_like(q), np.float32(1.0 / self.numbers)
+        for some in self._parts(len(q)):
+            by_shares, ratios = self.groupings.fold(slopes[some]), logits[some] - self._log_prior
+            slope[some] = self._by_logits(by_shares, q[some], ratios, kappa, height[some])
+            slope[some] *= (scale * w[some])[:, None]
         weight_slope: Single = scale * w * (height - w @ height)
         return chi_squared / self.numbers, (slope, weight_slope)
+
+    def _by_logits(self, slope: Single, q: Single, ratios: Single, kappa: float, height: Single) -> Single:
+        """The slope by logits, from that by shares, with the penalty's part, which `height` gets, too."""
+        bent = self._bend(ratios, kappa, height)
+        ratios *= np.float32(kappa)
+        slope += ratios
+        height += np.einsum("mc,mc->m", q, ratios)
+        slope *= q
+        np.multiply(q, self._spread(np.add.reduceat(slope, self._starts, axis=1)), out=ratios)
+        slope -= ratios
+        slope += bent
+        return slope
 
     def _bend(self, ratios: Single, kappa: float, height: Single) -> Single | float:
         """The slope by logits of bends of log ratios (M, C), where there are any; `height` gets its part."""
         if not self.bends.any():
             return 0.0
-        bent: Single
-        bent, bends = bend_slope(ratios, np.float32(kappa) * self.bends)
-        height += bends
+        bent = np.zeros_like(ratios)
+        for run in _runs([place for place in self.places if self.bends[place].any()]):
+            inside = self.bends[run.start : run.stop - 2]
+            bent[:, run], bends = bend_slope(ratios[:, run], np.float32(kappa) * inside)
+            height += bends
         return bent
+
+    def _parts(self, count: int) -> list[slice]:
+        """Components some at a time: few enough that what is made of them stays in the processor's cache."""
+        size = max(1, _TOGETHER // self.size)
+        return [slice(start, start + size) for start in range(0, count, size)]
+
+    @property
+    def _log_prior(self) -> Single:
+        logarithms: Single = np.log(self.prior)
+        return logarithms
 
     @property
     def _starts(self) -> list[int]:
@@ -457,8 +480,10 @@ class _Layout:
         return three and block.block.off_products(1) == 0.0 and self._whole(block, (0, 1, 2))
 
     def _matrix(self, blocks: Sequence[NoisyBlock], hub: int | None = None, cell: int | None = None) -> Pairs:
-        places = [self._both(block) for block in blocks]
-        size = max([self.places[-1].stop, *(place.stop for both in places for place in both)])
+        own = [self._both(block) for block in blocks]
+        runs = _runs([place for both in own for place in both])
+        places = [(_among(runs, first), _among(runs, second)) for first, second in own]
+        size = sum(run.stop - run.start for run in runs)
         target = np.zeros((size, size), dtype=np.float32, order="F")
         precision, trusts = np.zeros_like(target), np.ones_like(target)
         for block, both in zip(blocks, places, strict=True):
@@ -476,17 +501,17 @@ class _Layout:
         inside = None if hub is None or cell is None else self.places[hub].start + cell
         for detail in self.details:
             if inside is None and type(detail.block) is type(blocks[0].block):
-                self._add(detail, target, precision)
+                self._add(detail, target, precision, runs)
         off = self.groupings.off(blocks[0].block)
-        centre = None if off is None else off[:size]
-        return Pairs(target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
+        centre = None if off is None else np.concatenate([off[run] for run in runs])
+        return Pairs(places=runs, target=target, precision=precision, trust=trusts, cell=inside, centre=centre)
 
-    def _add(self, detail: Detail, target: Single, precision: Single) -> None:
+    def _add(self, detail: Detail, target: Single, precision: Single, runs: Sequence[slice]) -> None:
         """Add what a detail says, summed over cells, to what is known of its pair, in place."""
         if detail.columns[0] > detail.columns[1]:
             detail = detail.turned()
         one, other = detail.columns
-        here = self.places[one], self.places[other]
+        here = _among(runs, self.places[one]), _among(runs, self.places[other])
         if precision[here].any():
             alone = self.columns[one].shares, self.columns[other].shares
             shares, variance = detail.summed((self.cells[one], self.cells[other]), alone)
@@ -561,6 +586,27 @@ def _groupings(blocks: Sequence[NoisyBlock], told: Sequence[Told], column: int, 
     ]
     groups += [one.cells for one in told if one.column == column]
     return list({group.tobytes(): group for group in groups}.values()) or [np.zeros(size, dtype=np.int64)]
+
+
+def _runs(places: Sequence[slice]) -> tuple[slice, ...]:
+    """The stretches that places cover, in order: those next to each other are one."""
+    runs: list[slice] = []
+    for place in sorted({(own.start, own.stop) for own in places}):
+        if runs and runs[-1].stop == place[0]:
+            runs[-1] = slice(runs[-1].start, place[1])
+        else:
+            runs.append(slice(*place))
+    return tuple(runs)
+
+
+def _among(runs: Sequence[slice], place: slice) -> slice:
+    """Where a place is among the cells of some stretches alone; nowhere if it is in none of them."""
+    before = 0
+    for run in runs:
+        if run.start <= place.start < run.stop:
+            return slice(before + place.start - run.start, before + place.stop - run.start)
+        before += run.stop - run.start
+    return slice(0, 0)
 
 
 def _places(widths: Sequence[int]) -> tuple[slice, ...]:

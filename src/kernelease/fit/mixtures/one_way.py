@@ -82,36 +82,36 @@ def _smooth(counts: Floats, spikes: Flags, total: float, sigma: Sigma) -> Floats
     padded, present = np.zeros(length), np.zeros(length)
     padded[: len(counts)], present[: len(counts)] = np.where(spikes, 0.0, counts), ~spikes
     stride = max(1, length // SHIFTS) | 1  # odd, so that shifts differ at every scale
-    shifts = {place * stride % length for place in range(min(SHIFTS, length))}
-    mean = np.zeros(length)
-    for shift in shifts:
-        split = _split(np.roll(padded, shift), np.roll(present, shift), np.zeros(length, dtype=bool), total, sigma)
-        mean += np.roll(split, -shift) / len(shifts)
-    return mean[: len(counts)]
+    shifts = np.unique(np.arange(min(SHIFTS, length)) * stride % length)
+    turned = (np.arange(length) - shifts[:, None]) % length  # each shift is a row
+    split = _split(padded[turned], present[turned], np.zeros(turned.shape, dtype=bool), total, sigma)
+    mean: Floats = np.take_along_axis(split, (np.arange(len(counts)) + shifts[:, None]) % length, axis=1).mean(axis=0)
+    return mean
 
 
 def _split(counts: Floats, present: Floats, rough: Flags, total: float, sigma: Sigma, atoms: int = 1) -> Floats:
-    """One pass up the dyadic tree and down again, for stretches of `atoms` places each.
+    """One pass up dyadic trees, (trees, places), and down again, for stretches of `atoms` places each.
 
     `present` is how many real atoms a place stands for, `rough` whether something in it is known not to be flat.
     """
-    if len(counts) == 1:
-        return np.array([total])
-    left, right, width_left, width_right = counts[::2], counts[1::2], present[::2], present[1::2]
+    if counts.shape[1] == 1:
+        return np.full(counts.shape, total)
+    left, right, width_left, width_right = counts[:, ::2], counts[:, 1::2], present[:, ::2], present[:, 1::2]
     width = np.maximum(width_left + width_right, 1.0)
     detail = (left * width_right - right * width_left) / width  # what the left half has above its fair part
     spread = sigma(atoms) * np.sqrt(width_left * width_right / width)
-    below = rough[::2] | rough[1::2]
+    below = rough[:, ::2] | rough[:, 1::2]
     significant = np.abs(detail) > SIGNIFICANT * spread
     held = _split(left + right, width_left + width_right, below | significant, total, sigma, 2 * atoms)
     over, under = held * width_right / width, held * width_left / width  # where the right, the left half is empty
     believed = (spread > 0.0) & (held > NOTHING * spread)
     prior = _COARSE if atoms >= LONG else _FINE
-    moved = _expected(detail[believed], over[believed], under[believed], spread[believed], below[believed], prior)
+    moved = np.zeros_like(detail)
+    moved[believed] = _expected(
+        detail[believed], over[believed], under[believed], spread[believed], below[believed], prior
+    )
     halves = np.empty_like(counts)
-    halves[::2], halves[1::2] = under, over
-    halves[::2][believed] += moved
-    halves[1::2][believed] -= moved
+    halves[:, ::2], halves[:, 1::2] = under + moved, over - moved
     return halves
 
 

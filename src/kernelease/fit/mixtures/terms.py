@@ -123,7 +123,7 @@ class Singles(Term):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pairs(Term):
-    """Pairs of columns as the upper triangle of one matrix over all cells, (C, C): Σ w_m q_m q_mᵀ should equal it.
+    """Pairs of columns as the upper triangle of one matrix over their cells, (P, P): Σ w_m q_m q_mᵀ should equal it.
 
     With a `cell`, only the rows that are in that cell (of a third column) are meant: w_m is multiplied by its
     probability. That is how all pairs split by a target cost two matrix products a class.
@@ -132,37 +132,45 @@ class Pairs(Term):
     the place of q_m. (A slope's part along a mean changes no distribution, and stays.)
     """
 
+    places: tuple[slice, ...]  # of these cells among all: stretches of them, in order
     target: Single  # in Fortran's order, as BLAS wants triangles
     precision: Single  # 0 where nothing was measured, and below the diagonal
     trust: Single  # by which each pair's pull is multiplied
     cell: int | None = None
-    centre: Single | None = None  # (C,)
+    centre: Single | None = None  # (P,)
 
     @property
     def centred(self) -> bool:
         """Where there is a `centre`."""
         return self.centre is not None
 
+    @property
+    def cells(self) -> Integers:
+        """These cells among all: (P,)."""
+        return np.concatenate([np.arange(place.start, place.stop) for place in self.places])
+
     def add(self, q: Single, w: Single, slope: Single, height: Single) -> float:
         """Two products of symmetric matrices, of which BLAS computes and reads one triangle."""
         inside = None if self.cell is None else q[:, self.cell]
-        q, slope = q[:, : len(self.target)], slope[:, : len(self.target)]
+        q = np.concatenate([q[:, place] for place in self.places], axis=1)
         if self.centre is not None:
-            q = q - self.centre
+            q -= self.centre
         scaled = q * np.sqrt(w if inside is None else w * inside)[:, None]
         misfit: Single = ssyrk(1.0, scaled.T)
         misfit -= self.target
         pull = self.precision * misfit
         chi_squared = float(np.vdot(pull.T, misfit.T))
         pull *= self.trust
-        pulled: Single = ssymm(1.0, pull, q.T).T
+        pulled: Single = ssymm(1.0, pull, q.T, c=scaled.T, overwrite_c=True).T
         half = np.einsum("mc,mc->m", pulled, q)
         half *= np.float32(0.5)  # every pair stands in both triangles
         if inside is not None and self.cell is not None:
             pulled *= inside[:, None]
             slope[:, self.cell] += half
             half *= inside
-        slope += pulled
+        ends = np.cumsum([place.stop - place.start for place in self.places])
+        for place, part in zip(self.places, np.split(pulled, ends[:-1], axis=1), strict=True):
+            slope[:, place] += part
         height += half
         return chi_squared
 
