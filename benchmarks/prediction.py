@@ -1,6 +1,6 @@
 """What a classifier learns from released rows of public tables: ours beside AIM and MST, on real test rows.
 
-python benchmarks/prediction.py                                br2000, stroke, fire, national2019 at ε = 1
+python benchmarks/prediction.py --runs 10                      br2000, stroke, fire, national2019, bank at ε = 1
 python benchmarks/prediction.py --keep --only stroke           with the peers' outcomes of earlier runs
 
 For each table one value of a category is predicted from all other columns. The benchmark chose it before any release
@@ -48,7 +48,13 @@ from kernelease.sources import open_source
 from kernelease.table import Schema
 
 DELTA = 1e-9
-TARGETS = {"br2000": ("c13", "1"), "stroke": ("rvisinf", "1"), "fire": ("als_unit", "1"), NIST: ("OWN_RENT", "2")}
+TARGETS = {
+    "br2000": ("c13", "1"),
+    "stroke": ("rvisinf", "1"),
+    "fire": ("als_unit", "1"),
+    NIST: ("OWN_RENT", "2"),
+    "bank": ("y", "yes"),
+}
 OURS, REAL = "ours", "real"
 COLUMNS = {  # of the page
     OURS: "kernelease",
@@ -174,14 +180,15 @@ def page(tables: Sequence[Split], done: Sequence[Outcome], *, epsilon: float, de
 
 
 def checks(tables: Sequence[Split], done: Sequence[Outcome]) -> list[Check]:
-    """Our mean is no lower than the better of the peers that ended."""
+    """The worst of our runs is no lower than the better of the peers that ended."""
     made = []
     for table in tables:
         ours, *peers = ([o.scores["auc"] for o in of(done, who, table.name) if o.scores] for who in (OURS, *PEERS))
         ended = [auc for some in peers for auc in some]
         if ours and ended:
-            mine, best = float(np.mean(ours)), max(ended)
-            made.append(Check(f"{table.name}: no lower than the better peer", f"{mine:.4f}, {best:.4f}", mine >= best))
+            worst, best = min(ours), max(ended)
+            what = f"{table.name}: the worst of {len(ours)} runs no lower than the better peer"
+            made.append(Check(what, f"{worst:.4f}, {best:.4f}", worst >= best))
     return made
 
 
