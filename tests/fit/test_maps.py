@@ -14,6 +14,7 @@ from kernelease.fit.mixtures.maps import (
     Compounds,
     Maps,
     Pair,
+    PartMap,
     closer_look,
     compounds_of,
     maps_of,
@@ -253,7 +254,7 @@ def test_numbers_stay_in_their_order_where_other_columns_are_read_off_them(monke
     codes = np.stack([number, number // 4, np.minimum(number // 2, 5)])
     codes[2, :400] = g.integers(0, 6, 400)  # no map
     noisy = noisy_blocks(codes, (12, 3, 6), epsilon=10.0, ordered=(12, 3, 6))
-    compounds, _ = compounds_of(noisy)
+    compounds, *_ = compounds_of(noisy)
     assert [compounds.told(column) for column in range(3)] == [False, True, False]
     fitted: list[Objective] = []
 
@@ -285,3 +286,64 @@ def test_a_value_that_goes_with_any_other_is_on_no_map() -> None:
     both = counts.copy()
     both[days, weeks] = 2_000.0
     assert _pair(both, 200.0).off_map() is not None
+
+
+def _partly(days: int, missing: float, noise: float, seed: int = 0) -> Pair:
+    """Days of 2,000 rows each that tell a second date, of which a part is missing whatever the day."""
+    counts = np.zeros((days, days + 1))
+    counts[np.arange(days), np.arange(days)[::-1]] = 2_000.0 * (1.0 - missing)
+    counts[:, days] = 2_000.0 * missing
+    noisy = counts + np.random.default_rng(seed).normal(0.0, noise, counts.shape)
+    pair = _pair(noisy, noise)
+    return dataclasses.replace(pair, alone=(counts.sum(axis=1), counts.sum(axis=0)))
+
+
+@pytest.mark.parametrize("missing", [0.1, 0.6])
+def test_a_date_that_may_be_missing_is_told_where_it_is_there(missing: float) -> None:
+    pair = _partly(40, missing, 30.0)
+    assert pair.off_map() is None
+    assert pair.rest() == 40
+    part = PartMap.of(pair)
+    assert part is not None
+    g = np.random.default_rng(1)
+    rows = np.stack([g.integers(0, 40, 5_000), g.integers(0, 41, 5_000)])
+    result = part.applied(rows, g)
+    there = result[1] != 40
+    assert (result[1] == 40).tolist() == (rows[1] == 40).tolist()  # what is missing stays so
+    assert (result[1][there] == 39 - result[0][there]).all()
+    assert part.applied(result, g).tolist() == result.tolist()
+
+
+def test_no_part_of_a_column_is_told_where_counts_do_not_show_it() -> None:
+    assert PartMap.of(_partly(40, 0.0, 30.0)) is None  # a whole map, of which no value is any row's
+    loose = _partly(40, 0.3, 30.0)
+    moved = loose.counts.copy()
+    moved[:, :40] = 0.9 * moved[:, :40] + 0.1 * moved[:, :40].mean(axis=1, keepdims=True)
+    assert dataclasses.replace(loose, counts=moved).rest() is None  # a tenth of the rows is anywhere
+    assert _partly(40, 0.3, 2_000.0).rest() is None  # nothing is seen
+    years = np.zeros((40, 4))
+    years[np.arange(40), np.arange(40) // 10] = 2_000.0
+    assert _pair(years, 30.0).rest() is None  # the year that most rows are in is told as well
+    coarse = _partly(40, 0.3, 30.0)
+    weeks = np.append(np.arange(40) // 5, 8)
+    wide = _pair(coarse.counts @ np.eye(9)[weeks], 60.0, groups=(np.arange(40), weeks))
+    assert wide.rest() is None  # within a week the day is not told
+
+
+def test_columns_told_in_part_follow_in_turn() -> None:
+    """Departures tell arrivals, some of which are missing, and those tell returns, more of which are."""
+    g = np.random.default_rng(0)
+    left = g.integers(0, 12, 30_000)
+    arrived = np.where(g.random(30_000) < 0.1, 12, left)
+    back = np.where((g.random(30_000) < 0.4) | (arrived == 12), 12, arrived)
+    noisy = noisy_blocks(np.stack([left, arrived, back]), (12, 13, 13), epsilon=10.0)
+    compounds, _, told = compounds_of(noisy)
+    assert not compounds.any
+    assert {part.columns[1] for part in told} == {1, 2}
+    assert told[0].columns == (0, 1)
+    rows = np.stack([g.integers(0, size, 2_000) for size in (12, 13, 13)])
+    for part in told:
+        rows = part.applied(rows, g)
+    for column in (1, 2):
+        there = rows[column] != 12
+        assert np.mean(rows[column][there] == rows[0][there]) > 0.9

@@ -501,6 +501,8 @@ def draw_rows(mixture: "Mixture", count: int, generator: np.random.Generator, *,
     if mixture.details:
         rows = in_detail(rows, mixture.details, mixture.cells, generator)
     rows = parted(rows, mixture.apart, generator)
+    for part in mixture.told:
+        rows = part.applied(rows, generator)
     for column, leaves in enumerate(mixture.leaves):
         if leaves is not None:
             rows[column] = leaves.drawn(rows[column], generator)

@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import final
+from typing import TypeVar, final
 
 import numpy as np
 import scipy
@@ -127,6 +127,30 @@ class Pair:
         doubt = DOUBT * math.hypot(self.sigma, self.own) * math.sqrt(len(there))
         sure = off <= OFF * rows + doubt and off + seen <= UNEXPLAINED * varies
         return off / rows if sure else None
+
+    def rest(self) -> int | None:
+        """The cell of the second column that rows of any value may be in, where all others are on a map; else None.
+
+        A date that may be missing, say: where it is there, another tells it. As in `off_map`, values whose other rows
+        stand out of the noise are looked at, and the map must hold most rows of each, and all but a few of all. Most
+        rows in the cell itself are spread as they would be if it had nothing to do with the first column.
+        """
+        rest = int(self.alone[1].argmax())
+        held, others = self.alone[0] - self.counts[:, rest], np.delete(self.counts, rest, axis=1)
+        there = np.flatnonzero(held >= HEAVY * math.hypot(self.sigma, self.own))
+        onto, rows = others[there].max(axis=1, initial=0.0), float(held[there].sum())
+        missing, merged = float(self.alone[1][rest]), float(self.alone[1][self.single < 0].sum())
+        if missing <= OFF * self.rows + HEAVY * self.sigma or merged > UNEXPLAINED * self.rows:
+            return None
+        spread = self.alone[0] * (missing / self.rows) + DOUBT * self.sigma
+        if float(np.maximum(self.counts[:, rest] - spread, 0.0).sum()) > missing / 2.0:
+            return None
+        if rows < (self.rows - missing) / 2.0 or (onto + DOUBT * self.sigma < held[there] / 2.0).any():
+            return None
+        seen, doubt = (noise * math.sqrt(len(there)) for noise in (self.sigma, math.hypot(self.sigma, self.own)))
+        off, varies = max(0.0, rows - float(onto.sum())), rows - float(np.delete(self.alone[1], rest).max(initial=0.0))
+        sure = off <= OFF * rows + DOUBT * doubt and off + seen < UNEXPLAINED * varies
+        return rest if sure else None
 
     def may_be_one_to_one(self) -> bool:
         """Whether columns of equally many values depend on each other beyond doubt, whatever their cells.
@@ -354,6 +378,43 @@ def _with_most(pair: Pair, missing: Integers, distribution: Floats) -> Integers:
     return np.array([int(own[np.argmax(distribution[own])]) for own in heaviest])
 
 
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartMap:
+    """A column that another one tells, but for rows in one cell of it, which any may be in."""
+
+    columns: tuple[int, int]
+    cells: Integers  # of the second column's atoms
+    onto: Integers  # (atoms of the first,): which of these it tells; −1 where that can't be seen
+    rest: int
+
+    @classmethod
+    def of(cls, pair: Pair) -> "PartMap | None":
+        """By the counts of a pair, where they show one."""
+        if (rest := pair.rest()) is None:
+            return None
+        counts = pair.counts.copy()
+        counts[:, rest] = -np.inf
+        held = pair.alone[0] - pair.counts[:, rest]
+        onto = np.where(held >= HEAVY * math.hypot(pair.sigma, pair.own), counts.argmax(axis=1), -1)
+        return cls(columns=pair.columns, cells=pair.groups[1], onto=onto[pair.groups[0]], rest=rest)
+
+    def applied(self, rows: Integers, generator: np.random.Generator) -> Integers:
+        """Rows, (columns, n), on the map: what is off it becomes a value that other rows have in the cell it tells."""
+        first, second = self.columns
+        own, told = self.cells[rows[second]], self.onto[rows[first]]
+        order = np.argsort(own, kind="stable")
+        begin, end = (np.searchsorted(own[order], np.maximum(told, 0), side=side) for side in ("left", "right"))
+        wrong = np.flatnonzero((told >= 0) & (own != self.rest) & (own != told) & (begin < end))
+        picked = begin[wrong] + (generator.random(len(wrong)) * (end - begin)[wrong]).astype(np.int64)
+        result = rows.copy()
+        result[second, wrong] = rows[second, order[picked]]
+        return result
+
+
+_Map = TypeVar("_Map", Pair, PartMap)
+
+
 # --------------------
 # What all pairs say.
 
@@ -440,12 +501,20 @@ def maps_of(noisy: NoisyBlocks) -> Maps:
     return Maps(maps=maps, parted=apart)
 
 
-def compounds_of(noisy: NoisyBlocks) -> tuple[Compounds, tuple[Pair, ...]]:
-    """Columns that are read off others, and the pairs of what is left that are never together."""
+def compounds_of(noisy: NoisyBlocks) -> tuple[Compounds, tuple[Pair, ...], tuple[PartMap, ...]]:
+    """Columns that are read off others; of what is left, pairs that are never together, and columns told in part."""
     columns, pairs = one_ways(noisy), _pairs(noisy)
     compounds = Compounds.of(noisy.sizes, maps_of(noisy).maps, columns)
-    apart = [compounds.pair(pair) for pair in pairs if not compounds.together(pair.columns) and pair.never.any()]
-    return compounds, tuple(pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned for pair in apart)
+    left = [compounds.pair(pair) for pair in pairs if not compounds.together(pair.columns)]
+    apart = [pair for pair in left if pair.never.any()]
+    both = [one for pair in pairs for one in (pair, pair.turned) if not compounds.together(pair.columns)]
+    told = [compounds.pair(one) for one in both if not compounds.told(one.columns[1])]
+    parts = [part for part in map(PartMap.of, sorted(told, key=lambda one: -len(one.counts))) if part is not None]
+    return (
+        compounds,
+        tuple(pair if pair.counts.shape[0] >= pair.counts.shape[1] else pair.turned for pair in apart),
+        _ordered(parts),
+    )
 
 
 def most_closer_numbers(sizes: Sequence[int]) -> int:
@@ -536,10 +605,10 @@ def _pair(one: NoisyBlock, columns: Sequence[OneWay], rows: float) -> Pair:
     return Pair(columns=(first, second), groups=groups, counts=counts, alone=alone, sigma=one.sigma, own=own)
 
 
-def _ordered(found: Sequence[Pair]) -> tuple[Pair, ...]:
+def _ordered(found: Sequence[_Map]) -> tuple[_Map, ...]:
     """Maps of which each column is told by one other at most, and none by itself: those that tell come first."""
     told: dict[int, int] = {}
-    chosen: dict[int, Pair] = {}
+    chosen: dict[int, _Map] = {}
     for pair in found:
         first, second = pair.columns
         origin = first
@@ -547,7 +616,7 @@ def _ordered(found: Sequence[Pair]) -> tuple[Pair, ...]:
             origin = told[origin]
         if second not in told and origin != second:
             told[second], chosen[second] = first, pair
-    order: list[Pair] = []
+    order: list[_Map] = []
     placed: set[int] = set()
     while len(order) < len(chosen):
         for column, pair in chosen.items():

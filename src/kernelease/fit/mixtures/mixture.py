@@ -21,7 +21,7 @@ from kernelease.estimate.marginal import Tabulation, tabulation
 from kernelease.estimate.offset_sums import Moments, moments_of
 from kernelease.estimate.products import Linearised, mean_and_variance, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
-from kernelease.fit.mixtures.maps import Compounds, Pair
+from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.mixtures.terms import Adam, Single, correction
@@ -276,6 +276,7 @@ class Mixture:
     leaves: tuple[Leaves | None, ...] = ()  # of each column, where it has some
     unheld: tuple[Unheld, ...] = ()  # what it does not hold, the worst first: rows are moved toward it
     apart: tuple[Pair, ...] = ()  # pairs of columns of which some values are never together
+    told: tuple[PartMap, ...] = ()  # columns that others tell in part, in an order in which they can be applied
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:

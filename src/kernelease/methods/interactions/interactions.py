@@ -370,9 +370,9 @@ class Interactions(Method):
         if not isinstance(measured, NoisyBlocks):
             raise ParameterError("Interactions: can only fit noisy counts.")
         progress.expect(fit_workload(measured, self.solver).after())
-        compounds, apart = compounds_of(measured)
+        compounds, apart, told = compounds_of(measured)
         mixture = self.solver.solve(measured, seed, progress, stage=FITTING, compounds=compounds)
-        return FittedTable(mixture=replace(mixture, apart=apart), measured=measured, compounds=compounds)
+        return FittedTable(mixture=replace(mixture, apart=apart, told=told), measured=measured, compounds=compounds)
 
     def _expect(
         self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0
