@@ -2,8 +2,10 @@
 
 import os
 import platform
+import shelve
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TypeVar
@@ -27,8 +29,21 @@ def _processor() -> str:
     return names[0] if names else platform.machine()
 
 
-def in_processes(function: Callable[[Unit], Result], units: Iterable[Unit], jobs: int) -> Iterator[Result]:
-    """The result of each unit, in their order. Every process has one thread: CPU seconds are those of one core."""
+def in_processes(
+    function: Callable[[Unit], Result], units: Iterable[Unit], jobs: int, kept: Path | None = None
+) -> Iterator[Result]:
+    """The result of each unit, in their order; those that a file has `kept` are taken from it, the others put there."""
+    units = list(units)
+    with shelve.open(str(kept)) if kept else nullcontext({}) as known:  # noqa: S301  # the user's own file
+        fresh = _in_processes(function, [unit for unit in units if repr(unit) not in known], jobs)
+        for unit in units:
+            if repr(unit) not in known:
+                known[repr(unit)] = next(fresh)
+            yield known[repr(unit)]
+
+
+def _in_processes(function: Callable[[Unit], Result], units: list[Unit], jobs: int) -> Iterator[Result]:
+    """Every process has one thread: CPU seconds are those of one core."""
     if jobs == 1:
         yield from map(function, units)
         return

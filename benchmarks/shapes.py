@@ -309,14 +309,17 @@ def main(
     rows: Annotated[int | None, typer.Option(help="Fewer rows, for a quick look.")] = None,
     runs: Annotated[int, typer.Option(min=1, help="Releases of each method, of which medians are taken.")] = 5,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    kept: Annotated[Path | None, typer.Option(help="A file of results: go on from them.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Print the distance of each release to the private mean embedding, and how good its moments are."""
     names = [name for name in SHAPES if word in name]
-    energies = dict(zip(names, machine.in_processes(_energy, [(name, rows) for name in names], jobs), strict=True))
+    energies = dict(
+        zip(names, machine.in_processes(_energy, [(name, rows) for name in names], jobs, kept), strict=True)
+    )
     units = _units(energies, rows, epsilon or [0.1, 1.0], runs)
     scores: dict[Unit, Score] = {}
-    for unit, score in zip(units, machine.in_processes(_score, units, jobs), strict=True):
+    for unit, score in zip(units, machine.in_processes(_score, units, jobs, kept), strict=True):
         scores[unit] = score
         print(unit.shape, f"{unit.epsilon:g}", unit.contender, unit.method, unit.run, score, flush=True)
     lines = []

@@ -38,6 +38,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="Releases at each ε.")] = 20,
     published: Annotated[bool | None, typer.Option(help="With 10,000 published rows only, or without; both.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    kept: Annotated[Path | None, typer.Option(help="A file of results: go on from them.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Release, measure the distance, and print a table."""
@@ -48,7 +49,7 @@ def main(
         for rows in ((False, True) if published is None else (published,))
     ]
     units = [(case, run) for case in cases for run in range(runs)]
-    done = groupby(zip(units, machine.in_processes(_score, units, jobs), strict=True), key=lambda one: one[0][0])
+    done = groupby(zip(units, machine.in_processes(_score, units, jobs, kept), strict=True), key=lambda one: one[0][0])
     lines = []
     for case, scores in done:
         lines.append(_line(case, np.array([score for _, score in scores])))

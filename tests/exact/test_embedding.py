@@ -67,6 +67,7 @@ def test_no_public_attribute_holds_a_sum(secret: ExactEmbedding) -> None:
         vars(secret)
     assert {name for name in dir(secret) if not name.startswith("_")} == {
         "feature_map",
+        "joined",
         "merged",
         "of",
         "privatise",

@@ -1,6 +1,7 @@
 """An exact embedding that reveals more of a subspace: new coordinates only, beside the numbers already known."""
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -86,6 +87,35 @@ def test_a_round_that_adds_nothing_gives_the_earlier_one_back(privacy: Privacy) 
     spent = budget.spent
     assert exact(BASIS).resume(first, budget=budget, noise=noise) is first
     assert (budget.spent, len(noise.events)) == (spent, 1)
+
+
+@RELATIONS
+def test_sums_of_points_that_are_added_need_not_be_made_again(privacy: Privacy) -> None:
+    joined = exact(BASIS).joined(exact(WHOLE.beyond(BASIS)), WHOLE)
+    seen = [
+        one.privatise(open_filter(privacy, coordinates=100), noise=RecordingNoise()) for one in (joined, exact(WHOLE))
+    ]
+    assert seen[0].measurement.integers.tolist() == seen[1].measurement.integers.tolist()
+    assert seen[0].feature_map is WHOLE
+
+
+def test_a_part_of_a_subspace_states_its_own_bounds() -> None:
+    part = WHOLE.beyond(BASIS)
+    assert part.dimension == ALL - FIRST
+    assert part.stretch == part.least_stretch
+    assert (part.integers(ROWS) == WHOLE.integers(ROWS)[:, FIRST:]).all()
+
+
+@pytest.mark.parametrize(
+    "more",
+    [lambda: exact(WHOLE), lambda: exact(OneHot(categories=40)), lambda: exact(WHOLE.beyond(BASIS), ROWS[1:])],
+    ids=["not what is added", "no subspace", "other rows"],
+)
+def test_other_sums_do_not_join(more: Callable[[], ExactEmbedding]) -> None:
+    with pytest.raises(PrivacyError, match="Only the sum of the points that a subspace adds"):
+        exact(BASIS).joined(more(), WHOLE)
+    with pytest.raises(PrivacyError, match="Only the sum of the points that a subspace adds"):
+        exact(OneHot(categories=FIRST)).joined(exact(WHOLE.beyond(BASIS)), WHOLE)
 
 
 # Refusals: nothing is spent, nothing is drawn.

@@ -65,9 +65,7 @@ class ExactEmbedding(Private):
     __slots__ = ("_count", "_total", "feature_map")
 
     def __init__(self, feature_map: FeatureMap, total: BigIntegers, count: int) -> None:
-        self.feature_map = feature_map
-        self._total = total
-        self._count = count
+        self.feature_map, self._total, self._count = feature_map, total, count
 
     @classmethod
     def of(cls, rows: Rows | Iterable[Rows], feature_map: FeatureMap, *, threads: int = 1) -> "ExactEmbedding":
@@ -88,6 +86,12 @@ class ExactEmbedding(Private):
         *limbs, count = sum(parts, np.zeros(2 * feature_map.width + 1, dtype=np.int64)).astype(object)
         high, low = np.split(np.array(limbs, dtype=object), 2)
         return cls(feature_map, (high << _LIMB) + low, count)
+
+    def joined(self, more: "ExactEmbedding", whole: Nystrom) -> "ExactEmbedding":
+        """The sum in a larger subspace, from this one and that of the points that it adds, over the same rows."""
+        if not (whole.joins(self.feature_map, more.feature_map) and self._count == more._count):
+            raise PrivacyError("Only the sum of the points that a subspace adds, over the same rows, can join another.")
+        return ExactEmbedding(whole, np.append(self._total, more._total), self._count)
 
     def privatise(
         self, budget: PrivacyFilter, *, noise: NoiseSource, share: float = 1.0, label: str = "mean embedding"
@@ -120,8 +124,7 @@ class ExactEmbedding(Private):
         measurement = resume(earlier.measurement, more, whole, budget=budget, noise=noise, label=label)
         if neighbours is Neighbours.ADD_REMOVE:  # the noisy count comes last
             integers = measurement.integers
-            order = [integers[:known], integers[known + 1 :], integers[known : known + 1]]
-            measurement = replace(measurement, integers=np.concatenate(order))
+            measurement = replace(measurement, integers=np.append(np.delete(integers, known), integers[known]))
         return self._noisy(measurement, neighbours)
 
     def _extension_of(self, earlier: NoisyEmbedding, neighbours: Neighbours) -> Nystrom:

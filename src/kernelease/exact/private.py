@@ -36,8 +36,7 @@ class Private(ABC):  # noqa: B024  # abstract in what it is for: there is nothin
     def __reduce__(self) -> Any:
         raise PrivacyError(f"{type(self).__name__} can't be pickled or copied: it holds private values.")
 
-    def __getstate__(self) -> NoReturn:
-        raise PrivacyError(f"{type(self).__name__} can't be pickled or copied: it holds private values.")
+    __getstate__ = __reduce__
 
 
 def public_number(count: int, neighbours: Neighbours) -> int | None:
@@ -49,14 +48,12 @@ def public_number(count: int, neighbours: Neighbours) -> int | None:
     return count
 
 
-T = TypeVar("T")
-
-
 class _Partial(Protocol):
     def add(self, batch: Batch, /) -> None: ...
 
 
 P = TypeVar("P", bound=_Partial)
+T = TypeVar("T")
 
 
 @final

@@ -54,7 +54,7 @@ class PrivateArray(PrivateRows):
     __slots__ = ("_rows",)
 
     def __init__(self, rows: Any) -> None:
-        self._rows = rows
+        self._rows: Rows = rows
 
     @property
     def width(self) -> int:
@@ -71,8 +71,7 @@ class PrivateArray(PrivateRows):
 
     def array(self) -> Rows:
         """The rows as they were given."""
-        rows: Rows = self._rows
-        return rows
+        return self._rows
 
 
 @final

@@ -245,6 +245,18 @@ class Nystrom(FeatureMap):
             and not self.matrix[:size, size:].any()
         )
 
+    def beyond(self, other: "Nystrom") -> "Nystrom":
+        """The map of the points that this one adds to another that it extends: a row has the same integers for them."""
+        size = other.dimension
+        draft = replace(self, points=self.points[size:], matrix=self.matrix[size:, size:], stretch=1.0)
+        return replace(draft, stretch=draft.least_stretch)
+
+    def joins(self, first: FeatureMap, then: FeatureMap) -> bool:
+        """Whether it extends the first, by the points of the second: a row's integers are then those of both."""
+        if not (isinstance(first, Nystrom) and isinstance(then, Nystrom) and self.extends(first)):
+            return False
+        return self.kernel == then.kernel and np.array_equal(self.points[first.dimension :], then.points)
+
     @property
     def least_stretch(self) -> float:
         """ρ, computed again from kernel, points and matrix: for those who did not build this map themselves."""
@@ -318,7 +330,7 @@ class Nystrom(FeatureMap):
 
     def evaluate(self, points: Rows) -> Floats:
         """Coordinates of the projections of k(z, ·): (m, d) → (m, F)."""
-        return self.kernel.gram(points, self.points) @ self.change_of_basis.T
+        return in_coordinates(self.kernel.gram(points, self.points), self.change_of_basis, triangular=self.triangular)
 
     def weights(self, coordinates: Floats) -> Floats:
         """w with Σ w_f·k(z_f, ·) = Σ coordinates_f·b_f: the paper's line 8, exactly."""
@@ -395,13 +407,18 @@ def _spectral_bound(matrix: Integers, gram: Floats, entry_error: float) -> float
 
 
 def _sandwich(basis: Floats, gram: Floats) -> Floats:
-    """W K Wᵀ; of a W that is 0 above its diagonal, with half the operations. Products are sums of at most F terms."""
-    if np.triu(basis, 1).any():
-        return np.asarray(basis @ gram @ basis.T, dtype=np.float64)
-    upper = basis.T  # as Fortran has it, so that no copy is made
-    half = dtrmm(1.0, upper, gram.T, side=1, lower=0)  # K Wᵀ
-    whole: Floats = dtrmm(1.0, upper, half, side=0, lower=0, trans_a=1)
-    return whole
+    """W K Wᵀ. Products are sums of at most F terms."""
+    triangular = not np.triu(basis, 1).any()
+    half = in_coordinates(gram, basis, triangular=triangular)  # K Wᵀ, and K is symmetric
+    return in_coordinates(half.T, basis, triangular=triangular)
+
+
+def in_coordinates(values: Floats, basis: Floats, *, triangular: bool) -> Floats:
+    """values·Wᵀ; of a W that is 0 above its diagonal, with half the operations: (m, F), (F, F) → (m, F)."""
+    if not triangular:
+        return np.asarray(values @ basis.T, dtype=np.float64)
+    turned: Floats = dtrmm(1.0, basis.T, values.T, side=0, lower=0, trans_a=1)  # as Fortran has it: W is not copied
+    return turned.T
 
 
 # --------------------
@@ -491,11 +508,11 @@ def _stretches(basis: Nystrom, matrix: Integers, gram: Floats) -> Floats:
     """
     old, entry_error = basis.dimension, basis.kernel.evaluation_error(basis.points.shape[1])
     sizes = np.arange(old + 1, len(matrix) + 1)
-    whole = matrix * 2.0**-MATRIX_BITS
-    deviation = whole[old:] @ gram @ whole.T
+    whole = matrix.astype(np.float64) * 2.0**-MATRIX_BITS
+    deviation = in_coordinates(whole[old:] @ gram, whole, triangular=basis.triangular)
     deviation[np.arange(len(sizes)), sizes - 1] -= 1.0
     absolute = np.abs(whole)
-    products = absolute[old:] @ np.abs(gram) @ absolute.T
+    products = in_coordinates(absolute[old:] @ np.abs(gram), absolute, triangular=basis.triangular)
     rounding = 3.0 * sizes * _UNIT * _norms(products)
     sums = np.cumsum(absolute.sum(axis=1) ** 2)
     entries = entry_error * np.sqrt(sums[old:] ** 2 - sums[old - 1] ** 2)

@@ -458,7 +458,7 @@ class Adaptive(Method):
         noisy = embeddings.embedding
         points, tilted = self._tilted(embeddings, basis, seed)
         synthetic = SyntheticSet(points=points, weights=tilted.weights)
-        distance = synthetic.distance(basis, noisy.mean)
+        distance = float(np.linalg.norm(noisy.mean - noisy.sigma * tilted.fitted))
         return Solution(
             synthetic=synthetic,
             distance=distance,
@@ -560,7 +560,8 @@ class Adaptive(Method):
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
         basis = self._subspace(kernel.admit(cloud * explorer.scale), kernel, reserve=reserve)
-        fine = rows.embedding(basis, threads=context.threads).privatise(
+        exact = rows.embedding(basis, threads=context.threads)
+        fine = exact.privatise(
             budget, noise=context.noise, share=1.0 - stages.share, label="stage two: coordinates where the mass is"
         )
         places = cloud
@@ -569,10 +570,12 @@ class Adaptive(Method):
             gaussians = explorer.grown(both, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
-            basis = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
-            fine = rows.embedding(basis, threads=context.threads).resume(
-                fine, budget=budget, noise=context.noise, label=f"stage two, round {round_}"
-            )
+            larger = extended(basis, kernel.admit(cloud * explorer.scale), most=_MORE_RANK)
+            if larger is not basis:
+                more = rows.embedding(larger.beyond(basis), threads=context.threads)
+                basis, exact = larger, exact.joined(more, larger)
+                label = f"stage two, round {round_}"
+                fine = exact.resume(fine, budget=budget, noise=context.noise, label=label)
             seen = both = explorer.joint(coarse, fine)
             gaussians = explorer.grown(both, cloud, gaussians)
             places = np.concatenate([places, cloud])

@@ -75,7 +75,7 @@ class Ellipsoids:
         by_logit = weighted - np.outer(self.weights, weighted.sum(axis=0))
         count = len(likelihood.points)
         moves = np.concatenate([by_logit, by_centre.reshape(-1, count), by_factor.reshape(-1, count)])
-        return np.asarray(moves @ likelihood.basis.T, dtype=np.float64)
+        return likelihood.coordinates(moves)
 
 
 def _parameters(dimension: int) -> int:

@@ -14,6 +14,7 @@ from scipy.linalg.blas import dtrmv
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.features.feature_map import grid_reach
 from kernelease.features.fourier import Fourier, sums_of_waves, waves
+from kernelease.features.nystrom import in_coordinates
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
@@ -196,8 +197,12 @@ class SubspaceLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, F)."""
-        blocks = [_blurred(centres[s], widths[s], self.points)[0] @ self.basis.T for s in _blocks(len(centres))]
+        blocks = [self.coordinates(_blurred(centres[s], widths[s], self.points)[0]) for s in _blocks(len(centres))]
         return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
+
+    def coordinates(self, values: Floats) -> Floats:
+        """Those of functions with such values at the points: (m, F) → (m, F)."""
+        return in_coordinates(values, self.basis, triangular=self.triangular)
 
     def residual(self, gaussians: Gaussians) -> Floats:
         """One product of W with a vector."""
@@ -236,7 +241,7 @@ class SubspaceLikelihood(Likelihood):
         """The kernel's derivatives, in the same coordinates."""
         stacked = self._stacked(centres, widths)
         shape = stacked.shape
-        turned = (stacked.reshape(-1, shape[2]) @ self.basis.T).reshape(shape)  # one product: W is read only once
+        turned = self.coordinates(stacked.reshape(-1, shape[2])).reshape(shape)  # one product: W is read only once
         return Slopes(features=turned[0], by_width=turned[1], by_centre=turned[2:])
 
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:

@@ -37,21 +37,23 @@ _APART = 0.5  # peaks closer than this are one. convention: none near is worse
 def climb(witness: Witness, starts: Floats, scale: float) -> tuple[Floats, Floats]:
     """Where ascent ends from each start, and how high it is there: (m, d) → (m, d), (m,).
 
-    Each start has a step length of its own, which grows after a step upwards and shrinks after one that was not.
-    `scale` is the width of a typical peak.
+    Each start has a step length of its own, which grows after a step upwards and shrinks after one that was not. It is
+    at its peak when it rises by a step so short that all of them together would make no longest one. `scale` is the
+    width of a typical peak.
     """
-    points = starts.copy()
+    points, longest = starts.copy(), _LONGEST * scale
     heights, slopes = witness(points)
     lengths = 0.5 * scale**2 / (np.abs(heights) + np.finfo(float).tiny)
+    climbing = np.arange(len(points))
     for _ in range(STEPS):
-        moves = lengths[:, None] * slopes
-        sizes = np.linalg.norm(moves, axis=1) + np.finfo(float).tiny
-        moves *= np.minimum(1.0, _LONGEST * scale / sizes)[:, None]
-        higher, steeper = witness(points + moves)
-        up = higher > heights
-        points[up] += moves[up]
-        heights[up], slopes[up] = higher[up], steeper[up]
-        lengths *= np.where(up, 1.6, 0.35)
+        sizes = lengths[climbing] * np.linalg.norm(slopes[climbing], axis=1) + np.finfo(float).tiny
+        moves = (lengths[climbing] * np.minimum(1.0, longest / sizes))[:, None] * slopes[climbing]
+        higher, steeper = witness(points[climbing] + moves)
+        up = higher > heights[climbing]
+        points[climbing[up]] += moves[up]
+        heights[climbing[up]], slopes[climbing[up]] = higher[up], steeper[up]
+        lengths[climbing] *= np.where(up, 1.6, 0.35)
+        climbing = climbing[~up | (sizes > longest / STEPS)]
     return points, heights
 
 
