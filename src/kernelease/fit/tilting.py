@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import final
 
 import numpy as np
@@ -113,7 +114,7 @@ class _Trial:
 
 
 @final
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Frame:
     """Features and target as seen from the base's mean."""
 
@@ -132,6 +133,12 @@ class _Frame:
         """Features times the roots of their weights: the covariance under the base is that matrix' square."""
         return self.features * np.sqrt(self.base)[:, None]
 
+    @cached_property
+    def axes(self) -> tuple[Floats, Floats]:
+        """All directions of the covariance under the base, with their variances in ascending order: (J,), (J, J)."""
+        variances, axes = np.linalg.eigh(self.weighted.T @ self.weighted)
+        return variances, axes
+
     def largest_variance(self) -> float:
         """Of all directions under the base, from below, by power iteration."""
         weighted = self.weighted
@@ -147,8 +154,10 @@ class _Frame:
     def seen(self, least: float, near: Floats | None = None) -> "_Problem":
         """The directions whose variance under the base is above `least`, which alone the weights can move."""
         weighted = self.weighted
-        largest = float((weighted**2).sum())
-        variances, basis = leading(weighted, max(least, 1e-12 * largest), near)
+        bound = max(least, 1e-12 * float((weighted**2).sum()))
+        few = None if "axes" in vars(self) else leading(weighted, bound, near)
+        variances, basis = self.axes if few is None else few
+        variances, basis = variances[variances > bound], basis[:, variances > bound]
         log_base = np.log(np.maximum(self.base, np.finfo(float).tiny))
         return _Problem(basis, self.features @ basis, self.target @ basis, log_base, variances, least)
 
@@ -171,32 +180,29 @@ class _Frame:
         )
 
 
-def leading(matrix: Floats, least: float, near: Floats | None = None) -> tuple[Floats, Floats]:
-    """Eigenvalues of AᵀA above `least`, in ascending order, and their directions: (M, J) → (n,), (J, n).
+def leading(matrix: Floats, least: float, near: Floats | None = None) -> tuple[Floats, Floats] | None:
+    """Eigenvalues of AᵀA above `least`, in ascending order, and their directions, or None: (M, J) → (n,), (J, n).
 
-    Where there are many columns, by iterating a subspace that grows until it holds all of them; those within a few
-    percent of `least` may be left out. `near` are directions to start from: (J, m).
+    By iterating a subspace that grows until it holds all of them. None where finding all of AᵀA is cheaper.
+    Those within a few percent of `least` may be left out. `near` are directions to start from: (J, m).
     """
     columns = matrix.shape[1]
     size = 64 if near is None else max(64, 2 * near.shape[1])
-    if columns > _DENSE:
-        generator = np.random.default_rng(0)
-        basis = np.empty((columns, 0)) if near is None else near
-        while 3 * size < 2 * min(matrix.shape):
-            fresh = generator.standard_normal((columns, size - basis.shape[1]))
-            basis = np.hstack([basis, fresh])
-            for _ in range(2):
-                basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
-            inside = matrix @ basis
-            variances, turn = np.linalg.eigh(inside.T @ inside)
-            basis = basis @ turn
-            kept = variances > least
-            if 4 * int(kept.sum()) < 3 * size:
-                return variances[kept], basis[:, kept]
-            size *= 2
-    variances, axes = np.linalg.eigh(matrix.T @ matrix)
-    kept = variances > least
-    return variances[kept], axes[:, kept]
+    generator = np.random.default_rng(0)
+    basis = np.empty((columns, 0)) if near is None else near
+    while columns > _DENSE and 4 * size < min(matrix.shape):
+        fresh = generator.standard_normal((columns, size - basis.shape[1]))
+        basis = np.hstack([basis, fresh])
+        for _ in range(2):
+            basis = np.linalg.qr(matrix.T @ (matrix @ basis))[0]
+        inside = matrix @ basis
+        variances, turn = np.linalg.eigh(inside.T @ inside)
+        basis = basis @ turn
+        kept = variances > least
+        if 4 * int(kept.sum()) < 3 * size:
+            return variances[kept], basis[:, kept]
+        size *= 2
+    return None
 
 
 @final
