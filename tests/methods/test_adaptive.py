@@ -11,9 +11,10 @@ from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.rows import PrivateArray
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
+from kernelease.fit.gaussians.averages import number_followed
 from kernelease.measured import NoisyEmbeddings
 from kernelease.measured.embeddings import NoisyEmbedding
-from kernelease.methods.adaptive import Adaptive, plan_stages
+from kernelease.methods.adaptive import Adaptive, plan_stages, subspace_likelihood
 from kernelease.methods.method import Context
 from kernelease.pipeline import method_for
 from kernelease.privacy.accounting import Loss
@@ -313,6 +314,28 @@ def test_points_stay_within_a_declared_box() -> None:
     assert made.points.max() <= 0.5
     np.testing.assert_array_equal(box.within(np.array([[9.0, -1.0]])), [[0.5, -1.0]])
     np.testing.assert_array_equal(PRIOR.within(np.array([[9e9, -1.0]])), [[9e9, -1.0]])
+
+
+def test_a_law_that_ends_at_a_wall_is_told_without_gaps() -> None:
+    """Gaussians left gaps of up to a tenth of all rows, which a kernel of one lengthscale does not see."""
+    rows = np.random.default_rng(0).exponential(1.0, (6000, 1)) - 8.0
+    kernel = ke.kernels.Gaussian(lengthscale=(1.0,))
+    method = Adaptive(points=ke.fit.UniformPoints(low=(-8.0,), high=(8.0,)), features=512, rank=256)
+    release = ke.release(rows, kernel=kernel, method=method, privacy=PRIVACY, noise=ke.SeededNoise(1))
+    values = np.linspace(-8.0, -4.0, 41)
+    shares = [float(release.weights[release.points[:, 0] <= value].sum()) for value in values]
+    real = [float((rows <= value).mean()) for value in values]
+    assert np.abs(np.subtract(shares, real)).max() < 0.03
+
+
+def test_parameters_that_are_expected_alike_follow_the_noise_less() -> None:
+    measured = SMALL.measure(PrivateArray(_rows()), _context())
+    law, likelihood = measured.law, subspace_likelihood(measured.embedding, 1.0)
+    free, alike = (number_followed(likelihood, law, likeness) for likeness in (1e6, 1e-3))
+    assert free == pytest.approx(law.parameters - 1, abs=0.01)  # weights add up to 1
+    assert alike == pytest.approx(law.parameters - len(law), abs=0.01)  # one width for all
+    narrow = replace(law, widths=np.full(len(law), 0.03))
+    assert number_followed(likelihood, narrow, 1e6) == pytest.approx(law.parameters - 1 - len(law), abs=0.01)
 
 
 def test_less_budget_gives_stage_one_a_larger_share() -> None:

@@ -12,7 +12,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
-from kernelease.fit.gaussians.averages import Averages
+from kernelease.fit.gaussians.averages import Averages, number_followed
 from kernelease.fit.gaussians.ellipsoids import shaped
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import (
@@ -151,9 +151,8 @@ def plan_stages(
 ) -> Stages:
     """The rule. `rows` is N where it is public, `draws` are points from the public source: (m, d)."""
     dimension = draws.shape[1]
-    apart = _typical_distance(kernel, draws)
-    octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(apart, 1.0) / 2.0))))
-    cells = (1.0 + apart) ** dimension
+    octaves = min(MOST_OCTAVES, max(0, math.ceil(math.log2(max(_typical_distance(kernel, draws), 1.0) / 2.0))))
+    cells = _cells(kernel, draws)
     hidden = _least_visible(privacy, rows, MORE_FEATURES if features is None else features, dimension)
     chosen, reason = (share, "as given") if share is not None else _share(hidden, cells)
     gaussians = isinstance(kernel, Gaussian)
@@ -198,6 +197,11 @@ def _typical_distance(kernel: ShiftInvariant, draws: Floats) -> float:
     if half == 0:
         return 0.0
     return float(np.median(np.linalg.norm(scaled[:half] - scaled[half : 2 * half], axis=1)))
+
+
+def _cells(kernel: ShiftInvariant, draws: Floats) -> float:
+    """How many cells of one lengthscale make up the public law's space."""
+    return float((1.0 + _typical_distance(kernel, draws)) ** draws.shape[1])
 
 
 def _least_visible(privacy: Privacy, rows: int | None, features: int, dimension: int) -> float | None:
@@ -521,8 +525,27 @@ class Adaptive(Method):
         mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
         base = matched(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
-        followed = float(law.parameters)
-        return points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
+        followed = number_followed(likelihood, gaussians, _LIKENESS) if flat is None else float(flat.parameters)
+        near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
+        if _cells(kernel, draws) > CELLS_FILLED:
+            return near
+        wide = replace(gaussians, widths=np.hypot(gaussians.widths, 1.0))
+        drawn, own = wide.spread(_RELEASED, seed.generator("adaptive: blurred points"))
+        return min(near, self._blurred(drawn * kernel.lengthscale, own, noisy, basis), key=lambda fit: fit[1].risk)
+
+    def _blurred(self, points: Rows, own: Floats, noisy: NoisyEmbedding, basis: Nystrom) -> tuple[Rows, Tilted]:
+        """Points a lengthscale around the Gaussians, with weights as even as what was measured lets them be.
+
+        Where columns are few, they fill the space. Gaussians end softly, and leave gaps where the kernel sees none: a
+        law that ends at the wall of a box, or falls slowly, is told better by these. Points beyond it are left out.
+        """
+        inside = np.ones(len(points), dtype=np.bool_)
+        if not isinstance(self.points, PublishedRows):
+            inside = np.asarray((self.points.within(points) == points).all(axis=1))
+        inside |= not inside.any()
+        points = basis.kernel.admit(points[inside])
+        features = basis.evaluate(points) / noisy.sigma
+        return points, self.tilting.solve(features, noisy.mean / noisy.sigma, own[inside] / own[inside].sum())
 
     def _one_stage(self, rows: PrivateRows, public: Rows, context: Context, reason: str) -> NoisyEmbeddings:
         basis = self._subspace(public[:_SPANNING], context.kernel)

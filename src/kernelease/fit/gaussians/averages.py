@@ -18,6 +18,7 @@ from scipy.linalg import solve_triangular
 
 from kernelease.arrays import Floats
 from kernelease.fit.gaussians.likelihood import SubspaceLikelihood
+from kernelease.fit.gaussians.sliding_frank_wolfe import NARROWEST
 from kernelease.measured.embeddings import Gaussians
 
 POINTS = 2048  # of the law, over which averages are taken. limit: of time, a second
@@ -67,10 +68,7 @@ class Averages:
         whole = np.vstack([raw, moves, likelihood.residual(law)[None]])
         turned = solve_triangular(lower, whole.T, lower=True).T
         features, moves, residual = turned[: len(raw)], turned[len(raw) : -1], turned[-1]
-        precision = moves @ moves.T
-        spread = slice(len(law), 2 * len(law))
-        unlike = (np.eye(len(law)) - law.weights) / likeness
-        precision[spread, spread] += unlike.T @ unlike
+        precision = moves @ moves.T + _expected(law, likeness)
         return cls(
             points=points,
             weights=weights,
@@ -97,6 +95,25 @@ class Averages:
         value = mean + shared.T @ self.residual + solved.T @ (self.moves @ self.residual)
         open_ = weighted.T @ centred / self.rows - shared.T @ shared + followed.T @ solved
         return value, 0.5 * (open_ + open_.T)
+
+
+def number_followed(likelihood: SubspaceLikelihood, law: Gaussians, likeness: float) -> float:
+    """How many parameters of a fitted law follow the noise: tr H(H + P)⁻¹, with H = J·Jᵀ and what is expected, P.
+
+    Widths that are expected alike follow it less, and those at their least not at all.
+    """
+    moves = _moves(likelihood, law)
+    moves[len(law) : 2 * len(law)][law.widths <= NARROWEST] = 0.0
+    seen = moves @ moves.T
+    known = np.linalg.pinv(seen + _expected(law, likeness), rcond=1e-12, hermitian=True)  # logits, up to a constant
+    return float(np.trace(known @ seen))
+
+
+def _expected(law: Gaussians, likeness: float) -> Floats:
+    """P: log-variances are expected alike, and of other parameters nothing is expected: (p, p)."""
+    count = len(law)
+    unlike = (np.eye(count) - law.weights) / likeness
+    return np.asarray(np.pad(unlike.T @ unlike, (count, count * law.centres.shape[1])), dtype=np.float64)
 
 
 def _moves(likelihood: SubspaceLikelihood, law: Gaussians) -> Floats:

@@ -90,7 +90,7 @@ def reweighted(likelihood: Likelihood, gaussians: Gaussians) -> Gaussians:
 
 LEAST = 1e-5  # weights below are none. convention: none near is worse
 # Widths, in lengthscales: narrower ones can't be told from points. convention: none near is worse
-_NARROWEST = 0.03
+NARROWEST = 0.03
 _FARTHEST = 0.5  # that a centre moves in one step, in lengthscales. convention: none near is worse
 _FACTOR = 1.5  # the most by which log-weights and log-variances change. convention: none near is worse
 # At first, then changed by factors. convention: none near is worse
@@ -150,7 +150,7 @@ class LevenbergMarquardt:
 
     def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
         """Move these Gaussians to a local optimum; those that lose their weight on the way are dropped."""
-        state = _State.of(gaussians, _NARROWEST * self.lengthscale)
+        state = _State.of(gaussians, NARROWEST * self.lengthscale)
         misfit, damping = self._misfit(likelihood, state), _DAMPING
         for _ in range(self.steps):
             normal, slope = self._equations(likelihood, state)
@@ -211,7 +211,7 @@ class LevenbergMarquardt:
         far = step[2 * count :].reshape(dimension, count).T
         sizes = np.linalg.norm(far, axis=1, keepdims=True)
         far *= np.minimum(1.0, _FARTHEST * self.lengthscale / np.maximum(sizes, np.finfo(float).tiny))
-        bounds = 2.0 * np.log([_NARROWEST * self.lengthscale, self.widest])
+        bounds = 2.0 * np.log([NARROWEST * self.lengthscale, self.widest])
         return _State(
             logits=state.logits + weights,
             variances=np.clip(state.variances + variances, *bounds),
