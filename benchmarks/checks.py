@@ -45,10 +45,17 @@ def bullets(checks: Iterable[Check]) -> str:
 
 
 def write_part(page: Path, heading: str, words: str, *paragraphs: str) -> None:
-    """Put a part of a page, with a few words first, where the one with this heading is, or after all others."""
+    """Put a part of a page, with a few words first, where the one with this heading is, or after all others.
+
+    Paragraphs with a heading of their own, `### …`, take the place of those that it has; others with one stay.
+    """
     before, *parts = page.read_text(encoding="utf-8").split("\n## ")
     known = [part.partition("\n")[0] for part in parts]
-    part = "\n\n".join([heading, fill(" ".join(words.split()), 120), *paragraphs]) + "\n"
+    kept = parts[known.index(heading)].split("\n### ")[1:] if heading in known else []
+    named = {one.partition("\n")[0]: f"### {one.strip()}" for one in kept}
+    named |= {one[4:].partition("\n")[0]: one for one in paragraphs if one.startswith("### ")}
+    plain = [one for one in paragraphs if not one.startswith("### ")]
+    part = "\n\n".join([heading, fill(" ".join(words.split()), 120), *plain, *named.values()]) + "\n"
     if heading in known:
         parts[known.index(heading)] = part
     else:

@@ -480,6 +480,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="Releases of each.")] = 5,
     only: Annotated[str, typer.Option(help="Only data whose name contains this.")] = "",
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    kept: Annotated[Path | None, typer.Option(help="A file of results: go on from them.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Make points, judge them, say who is nearer."""
@@ -491,7 +492,7 @@ def main(
         for seed in range(runs)
     ]
     found: dict[str, dict[str, list[Floats]]] = {}
-    for unit, score in zip(units, machine.in_processes(_score, units, jobs), strict=True):
+    for unit, score in zip(units, machine.in_processes(_score, units, jobs, kept), strict=True):
         found.setdefault(unit[0], {}).setdefault(unit[1], []).append(score)
         print(*unit, *(f"{value:.4f}" for value in score), flush=True)
     medians = {name: {one: np.median(s, axis=0) for one, s in own.items()} for name, own in found.items()}

@@ -298,6 +298,7 @@ def main(
     runs: Annotated[int, typer.Option(min=1, help="Releases of each.")] = 5,
     only: Annotated[str | None, typer.Option(help="texts, digits or generated; all if not given.")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes.")] = 1,
+    kept: Annotated[Path | None, typer.Option(help="A file of results: go on from them.")] = None,
     write: Annotated[bool, typer.Option("--write", help="Write the page.")] = False,
 ) -> None:
     """Make rows, judge them, print a table for each data set and what it must show."""
@@ -309,7 +310,7 @@ def main(
         if only in (None, name) and (name == "texts" or "public" not in contender)
     ]
     found: dict[str, dict[str, list[tuple[float, ...]]]] = {}
-    for unit, score in zip(units, machine.in_processes(_score, units, jobs), strict=True):
+    for unit, score in zip(units, machine.in_processes(_score, units, jobs, kept), strict=True):
         found.setdefault(unit[0], {}).setdefault(unit[1], []).append(score)
         print(*unit, *(f"{value:.4g}" for value in score), flush=True)
     parts = [_part(_data(name), found[name]) for name in MAKERS if name in found]
