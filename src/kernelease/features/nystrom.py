@@ -508,11 +508,11 @@ def _stretches(basis: Nystrom, matrix: Integers, gram: Floats) -> Floats:
     """
     old, entry_error = basis.dimension, basis.kernel.evaluation_error(basis.points.shape[1])
     sizes = np.arange(old + 1, len(matrix) + 1)
-    whole = matrix.astype(np.float64) * 2.0**-MATRIX_BITS
-    deviation = in_coordinates(whole[old:] @ gram, whole, triangular=basis.triangular)
+    whole, triangular = matrix.astype(np.float64) * 2.0**-MATRIX_BITS, not np.triu(matrix, 1).any()
+    deviation = in_coordinates(whole[old:] @ gram, whole, triangular=triangular)
     deviation[np.arange(len(sizes)), sizes - 1] -= 1.0
     absolute = np.abs(whole)
-    products = in_coordinates(absolute[old:] @ np.abs(gram), absolute, triangular=basis.triangular)
+    products = in_coordinates(absolute[old:] @ np.abs(gram), absolute, triangular=triangular)
     rounding = 3.0 * sizes * _UNIT * _norms(products)
     sums = np.cumsum(absolute.sum(axis=1) ** 2)
     entries = entry_error * np.sqrt(sums[old:] ** 2 - sums[old - 1] ** 2)
