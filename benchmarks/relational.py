@@ -135,9 +135,12 @@ def scores(pair: str, folder: Path, *options: str) -> dict[str, dict[str, float]
     return found
 
 
-def in_processes(task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], jobs: int) -> list[Any]:
-    """What a task returns of each of some arguments, in their order, made in so many processes."""
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=1) as pool:
+def in_processes(
+    task: Callable[..., Any], arguments: Iterable[tuple[Any, ...]], jobs: int, *, fresh: bool = True
+) -> list[Any]:
+    """What a task returns of each of some arguments, in their order, in so many processes: `fresh` ones, or not."""
+    tasks = 1 if fresh else None
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn"), max_tasks_per_child=tasks) as pool:
         return [one.result() for one in [pool.submit(task, *one) for one in arguments]]
 
 
@@ -215,7 +218,7 @@ def rules(count: int, jobs: int) -> list[str]:
         _line(*["---"] * 4),
     ]
     names = [*(pair for pair in PAIRS if DATA.exists()), "generated", "visits"]
-    found = in_processes(_one_ruled, [(name, seed) for name in names for seed in range(count)], jobs)
+    found = in_processes(_one_ruled, [(name, seed) for name in names for seed in range(count)], jobs, fresh=False)
     for number, name in enumerate(names):
         problems, broken, rows = np.sum(found[number * count : (number + 1) * count], axis=0)
         lines.append(_line(name, problems, broken, f"{rows:,}"))
@@ -398,7 +401,7 @@ def generated(count: int, seed: int = 0) -> dict[str, pd.DataFrame]:
 def coverage(count: int, jobs: int) -> list[str]:
     """How often 95 % intervals hold the truth, and how wide they are beside the errors."""
     truth = _truth(generated(4000))
-    releases = in_processes(_one_covered, [(seed,) for seed in range(count)], jobs)
+    releases = in_processes(_one_covered, [(seed,) for seed in range(count)], jobs, fresh=False)
     found = {name: [one[name] for one in releases] for name in truth}
     lines = [
         "## Coverage of answers over joins",
