@@ -269,3 +269,22 @@ def test_comparisons_take_classes_by_their_names() -> None:
         assert release.tests.mmd(same).value < 0.05
         assert release.tests.mmd(swapped).value > 0.3
         assert len(release.sample(100)) == 100
+
+
+@pytest.mark.slow
+def test_moments_of_a_flat_gaussian_are_within_their_errors() -> None:
+    """Round Gaussians tile it: they had said of its covariance that it is five standard errors from where it is."""
+    generator = np.random.default_rng(0)
+    axes = generator.standard_normal((2, 3))
+    rows = generator.standard_normal((5000, 2)) @ axes + 0.2 * generator.standard_normal((5000, 3))
+    release = ke.release(
+        rows,
+        kernel=ke.kernels.Gaussian(lengthscale=(1.2,) * 3),
+        method=ke.Adaptive(points=ke.fit.NormalPoints(dimension=3, scale=3.0)),
+        privacy=ke.Privacy(epsilon=1.0, delta=1e-6),
+        noise=ke.SeededNoise(0),
+    )
+    mean, covariance = release.vectors().mean(), release.vectors().covariance()
+    assert (np.abs(mean.value - rows.mean(axis=0)) < 4.0 * mean.standard_error).all()
+    assert (np.abs(covariance.value - np.cov(rows.T)) < 4.0 * covariance.standard_error).all()
+    assert (covariance.standard_error < 0.03).all()

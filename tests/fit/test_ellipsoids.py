@@ -1,6 +1,7 @@
 """Gaussians of any shape: many round ones are merged where that explains as much with fewer parameters."""
 
 import numpy as np
+from scipy.stats import multivariate_normal
 
 import kernelease as ke
 from kernelease.features.nystrom import Nystrom
@@ -90,3 +91,23 @@ def test_points_of_ellipsoids_have_their_mean_and_covariance() -> None:
     np.testing.assert_allclose(weights @ points, FLAT.centres[0], atol=1e-9)
     gaps = points - FLAT.centres[0]
     np.testing.assert_allclose((gaps.T * weights) @ gaps, FLAT.factors[0] @ FLAT.factors[0].T, atol=1e-9)
+
+
+def test_scores_are_derivatives_of_the_logarithm_of_the_density() -> None:
+    two = next(merged(ROW, [2]))
+    points, step = np.array([[0.3, -0.1], [-2.0, 0.4], [3.0, 0.2]]), 1e-6
+    parameters = np.concatenate([np.log(two.weights), two.centres.ravel(), two.factors[:, *np.tril_indices(2)].ravel()])
+
+    def log_density(numbers: np.ndarray) -> np.ndarray:
+        logits, centres, triangles = np.split(numbers, [2, 6])
+        total = np.zeros(len(points))
+        for logit, centre, (a, b, c) in zip(logits, centres.reshape(2, 2), triangles.reshape(2, 3), strict=True):
+            law = multivariate_normal(centre, [[a * a, a * b], [a * b, b * b + c * c]])
+            total += np.exp(logit) / np.exp(logits).sum() * law.pdf(points)
+        return np.log(total)
+
+    scores = two.scores(points)
+    for index in range(two.parameters):
+        moved = [parameters + sign * step * np.eye(two.parameters)[index] for sign in (1.0, -1.0)]
+        slope = (log_density(moved[0]) - log_density(moved[1])) / (2.0 * step)
+        assert np.allclose(scores[:, index], slope, rtol=1e-4, atol=1e-4)

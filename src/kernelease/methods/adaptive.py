@@ -356,11 +356,12 @@ def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
     """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public."""
     if measured.law is None:
         raise ParameterError("averages: these embeddings were not taken for Gaussians.")
-    likelihood = subspace_likelihood(measured.embedding, kernel.lengthscale)
-    generator = PublicSeed(0).generator("adaptive: averages")
-    noisy = measured.embedding
+    noisy, generator = measured.embedding, PublicSeed(0).generator("adaptive: averages")
+    likelihood = subspace_likelihood(noisy, kernel.lengthscale)
+    whereabouts = Whereabouts.of(measured.candidates / np.asarray(kernel.lengthscale), 1.0)
+    law = shaped(likelihood, measured.law, whereabouts) or measured.law
     return Averages.of(
-        likelihood, measured.law, noisy.rows, count_error=noisy.count_error, likeness=_LIKENESS, generator=generator
+        likelihood, law, noisy.rows, count_error=noisy.count_error, likeness=_LIKENESS, generator=generator
     )
 
 

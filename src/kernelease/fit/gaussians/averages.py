@@ -7,7 +7,7 @@ over the rows is, likewise, E h + g·δ + v with Cov(u, v) = Cov(φ, h)/N. Given
     E h + c·S⁻¹r + b·P⁻¹·J·S⁻¹r  ±  √(Var h/N − c·S⁻¹c + b·P⁻¹b)
 
 with r = y − f, S = I + C/N, c = Cov(φ, h)/N, b = g − J·S⁻¹c and P = J·S⁻¹Jᵀ, to which the expectation that widths are
-alike adds. The last term is what the parameters are not known by, the two before it are what chance leaves open.
+alike adds, where Gaussians are round. The last term is what the parameters are not known by, the two before it are what chance leaves open.
 """
 
 from dataclasses import dataclass
@@ -17,6 +17,7 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from kernelease.arrays import Floats
+from kernelease.fit.gaussians.ellipsoids import Ellipsoids, memberships
 from kernelease.fit.gaussians.likelihood import SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import NARROWEST
 from kernelease.measured.embeddings import Gaussians
@@ -45,7 +46,7 @@ class Averages:
     def of(
         cls,
         likelihood: SubspaceLikelihood,
-        law: Gaussians,
+        law: Gaussians | Ellipsoids,
         rows: float,
         *,
         count_error: float,
@@ -61,14 +62,18 @@ class Averages:
         raw = likelihood.features(points, np.zeros(len(points)))
         raw -= weights @ raw
         covariance = (raw.T * weights) @ raw
-        fitted = likelihood.target - likelihood.residual(law)
+        if isinstance(law, Ellipsoids):
+            fitted, moves, scores = law.features(likelihood), law.slopes(likelihood), law.scores(points)
+            expected = np.zeros((law.parameters,) * 2)
+        else:
+            fitted = likelihood.target - likelihood.residual(law)
+            moves, scores, expected = _moves(likelihood, law), _scores(law, points), _expected(law, likeness)
         covariance = covariance / rows + count_error**2 * np.outer(fitted, fitted)
         lower = np.linalg.cholesky(np.eye(len(covariance)) + covariance)
-        moves, scores = _moves(likelihood, law), _scores(law, points)
-        whole = np.vstack([raw, moves, likelihood.residual(law)[None]])
+        whole = np.vstack([raw, moves, (likelihood.target - fitted)[None]])
         turned = solve_triangular(lower, whole.T, lower=True).T
         features, moves, residual = turned[: len(raw)], turned[len(raw) : -1], turned[-1]
-        precision = moves @ moves.T + _expected(law, likeness)
+        precision = moves @ moves.T + expected
         return cls(
             points=points,
             weights=weights,
@@ -133,8 +138,7 @@ def _scores(law: Gaussians, points: Floats) -> Floats:
     gaps = points[:, None, :] - law.centres  # (M, K, d)
     squares = (gaps**2).sum(axis=2) / law.widths**2
     logs = np.log(law.weights) - dimension * np.log(law.widths) - 0.5 * squares
-    member = np.exp(logs - logs.max(axis=1, keepdims=True))
-    member /= member.sum(axis=1, keepdims=True)
+    member = memberships(logs)
     by_variance = member * 0.5 * (squares - dimension)
     by_centre = member[:, :, None] * gaps / law.widths[:, None] ** 2
     return np.hstack([member - law.weights, by_variance, *np.moveaxis(by_centre, 2, 0)])

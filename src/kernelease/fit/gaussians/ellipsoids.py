@@ -77,6 +77,25 @@ class Ellipsoids:
         moves = np.concatenate([by_logit, by_centre.reshape(-1, count), by_factor.reshape(-1, count)])
         return likelihood.coordinates(moves)
 
+    def scores(self, points: Floats) -> Floats:
+        """Derivatives of the logarithm of the density at points, in the order of `slopes`: (M, d) → (M, p)."""
+        inverses = np.asarray(np.linalg.inv(self.factors), dtype=np.float64)
+        gaps = np.einsum("kij,mkj->mki", inverses, points[:, None] - self.centres)  # L⁻¹g, of covariance I
+        logs = np.log(self.weights) - np.linalg.slogdet(self.factors)[1] - 0.5 * (gaps**2).sum(axis=2)
+        member = memberships(logs)
+        pulls = np.einsum("kji,mkj->mki", inverses, gaps)  # Σ⁻¹g
+        turned = pulls[:, :, :, None] * gaps[:, :, None, :] - np.swapaxes(inverses, 1, 2)
+        rows, columns = np.tril_indices(self.centres.shape[1])
+        by_factor = (member[:, :, None] * turned[:, :, rows, columns]).reshape(len(points), -1)
+        by_centre = (member[:, :, None] * pulls).reshape(len(points), -1)
+        return np.hstack([member - self.weights, by_centre, by_factor])
+
+
+def memberships(logs: Floats) -> Floats:
+    """How likely a point is to be of each Gaussian, from the logarithms of their densities times weights: (M, K)."""
+    member = np.exp(logs - logs.max(axis=1, keepdims=True))
+    return np.asarray(member / member.sum(axis=1, keepdims=True), dtype=np.float64)
+
 
 def _parameters(dimension: int) -> int:
     return 1 + dimension + dimension * (dimension + 1) // 2
