@@ -7,7 +7,8 @@ over the rows is, likewise, E h + g·δ + v with Cov(u, v) = Cov(φ, h)/N. Given
     E h + c·S⁻¹r + b·P⁻¹·J·S⁻¹r  ±  √(Var h/N − c·S⁻¹c + b·P⁻¹b)
 
 with r = y − f, S = I + C/N, c = Cov(φ, h)/N, b = g − J·S⁻¹c and P = J·S⁻¹Jᵀ, to which the expectation that widths are
-alike adds, where Gaussians are round. The last term is what the parameters are not known by, the two before it are what chance leaves open.
+alike adds, where Gaussians are round. The last term is what the parameters are not known by, the two before it are what
+chance leaves open.
 """
 
 from dataclasses import dataclass
