@@ -11,7 +11,6 @@ from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.rows import PrivateArray
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import Nystrom
-from kernelease.fit.gaussians.averages import number_followed
 from kernelease.measured import NoisyEmbeddings
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.methods.adaptive import Adaptive, plan_stages, subspace_likelihood
@@ -331,11 +330,12 @@ def test_a_law_that_ends_at_a_wall_is_told_without_gaps() -> None:
 def test_parameters_that_are_expected_alike_follow_the_noise_less() -> None:
     measured = SMALL.measure(PrivateArray(_rows()), _context())
     law, likelihood = measured.law, subspace_likelihood(measured.embedding, 1.0)
-    free, alike = (number_followed(likelihood, law, likeness) for likeness in (1e6, 1e-3))
+    free, alike = (likelihood.number_followed(law, likeness=each, narrowest=0.03) for each in (1e6, 1e-3))
     assert free == pytest.approx(law.parameters - 1, abs=0.01)  # weights add up to 1
     assert alike == pytest.approx(law.parameters - len(law), abs=0.01)  # one width for all
     narrow = replace(law, widths=np.full(len(law), 0.03))
-    assert number_followed(likelihood, narrow, 1e6) == pytest.approx(law.parameters - 1 - len(law), abs=0.01)
+    held = likelihood.number_followed(narrow, likeness=1e6, narrowest=0.03)
+    assert held == pytest.approx(law.parameters - 1 - len(law), abs=0.01)
 
 
 def test_less_budget_gives_stage_one_a_larger_share() -> None:

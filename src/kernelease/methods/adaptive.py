@@ -12,10 +12,11 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
-from kernelease.fit.gaussians.averages import Averages, number_followed
+from kernelease.fit.gaussians.averages import Averages
 from kernelease.fit.gaussians.ellipsoids import shaped
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
 from kernelease.fit.gaussians.sliding_frank_wolfe import (
+    NARROWEST,
     SIGNIFICANCE,
     Growing,
     LevenbergMarquardt,
@@ -526,7 +527,8 @@ class Adaptive(Method):
         mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
         base = matched(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
-        followed = number_followed(likelihood, gaussians, _LIKENESS) if flat is None else float(flat.parameters)
+        round_ = likelihood.number_followed(gaussians, likeness=_LIKENESS, narrowest=NARROWEST)
+        followed = round_ if flat is None else float(flat.parameters)
         near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
         if _cells(kernel, draws) > CELLS_FILLED:
             return near

@@ -19,8 +19,7 @@ from scipy.linalg import solve_triangular
 
 from kernelease.arrays import Floats
 from kernelease.fit.gaussians.ellipsoids import Ellipsoids, memberships
-from kernelease.fit.gaussians.likelihood import SubspaceLikelihood
-from kernelease.fit.gaussians.sliding_frank_wolfe import NARROWEST
+from kernelease.fit.gaussians.likelihood import SubspaceLikelihood, expected_alike
 from kernelease.measured.embeddings import Gaussians
 
 POINTS = 2048  # of the law, over which averages are taken. limit: of time, a second
@@ -68,7 +67,7 @@ class Averages:
             expected = np.zeros((law.parameters,) * 2)
         else:
             fitted = likelihood.target - likelihood.residual(law)
-            moves, scores, expected = _moves(likelihood, law), _scores(law, points), _expected(law, likeness)
+            moves, scores, expected = likelihood.moves(law), _scores(law, points), expected_alike(law, likeness)
         covariance = covariance / rows + count_error**2 * np.outer(fitted, fitted)
         lower = np.linalg.cholesky(np.eye(len(covariance)) + covariance)
         whole = np.vstack([raw, moves, (likelihood.target - fitted)[None]])
@@ -101,36 +100,6 @@ class Averages:
         value = mean + shared.T @ self.residual + solved.T @ (self.moves @ self.residual)
         open_ = weighted.T @ centred / self.rows - shared.T @ shared + followed.T @ solved
         return value, 0.5 * (open_ + open_.T)
-
-
-def number_followed(likelihood: SubspaceLikelihood, law: Gaussians, likeness: float) -> float:
-    """How many parameters of a fitted law follow the noise: tr H(H + P)⁻¹, with H = J·Jᵀ and what is expected, P.
-
-    Widths that are expected alike follow it less, and those at their least not at all.
-    """
-    moves = _moves(likelihood, law)
-    moves[len(law) : 2 * len(law)][law.widths <= NARROWEST] = 0.0
-    seen = moves @ moves.T
-    known = np.linalg.pinv(seen + _expected(law, likeness), rcond=1e-12, hermitian=True)  # logits, up to a constant
-    return float(np.trace(known @ seen))
-
-
-def _expected(law: Gaussians, likeness: float) -> Floats:
-    """P: log-variances are expected alike, and of other parameters nothing is expected: (p, p)."""
-    count = len(law)
-    unlike = (np.eye(count) - law.weights) / likeness
-    return np.asarray(np.pad(unlike.T @ unlike, (count, count * law.centres.shape[1])), dtype=np.float64)
-
-
-def _moves(likelihood: SubspaceLikelihood, law: Gaussians) -> Floats:
-    """How the features of the law change by each logit, log-variance and column of a centre: ((d + 2)·K, F)."""
-    slopes = likelihood.slopes(law.centres, law.widths)
-    weights = law.weights[:, None]
-    whole = law.weights @ slopes.features
-    by_centre = [weights * each for each in slopes.by_centre]
-    return np.concatenate(
-        [weights * (slopes.features - whole), weights * 0.5 * law.widths[:, None] * slopes.by_width, *by_centre]
-    )
 
 
 def _scores(law: Gaussians, points: Floats) -> Floats:

@@ -67,6 +67,34 @@ class Likelihood(ABC):
         moves = np.concatenate([slopes.features, slopes.by_width, *slopes.by_centre])
         return moves @ moves.T, moves @ residual
 
+    def moves(self, law: Gaussians) -> Floats:
+        """How features of a law change by each logit, log-variance and column of a centre: ((d + 2)·K, n)."""
+        slopes = self.slopes(law.centres, law.widths)
+        weights = law.weights[:, None]
+        whole = law.weights @ slopes.features
+        by_centre = [weights * each for each in slopes.by_centre]
+        return np.concatenate(
+            [weights * (slopes.features - whole), weights * 0.5 * law.widths[:, None] * slopes.by_width, *by_centre]
+        )
+
+    def number_followed(self, law: Gaussians, *, likeness: float, narrowest: float) -> float:
+        """How many parameters of a fitted law follow the noise: tr H(H + P)⁻¹, with H = J·Jᵀ and what is expected, P.
+
+        Widths that are expected alike follow it less, and those at their least not at all.
+        """
+        moves = self.moves(law)
+        moves[len(law) : 2 * len(law)][law.widths <= narrowest] = 0.0
+        seen = moves @ moves.T
+        known = np.linalg.pinv(seen + expected_alike(law, likeness), rcond=1e-12, hermitian=True)  # logits up to one
+        return float(np.trace(known @ seen))
+
+
+def expected_alike(law: Gaussians, likeness: float) -> Floats:
+    """P: log-variances are expected alike, and of other parameters nothing is expected: (p, p)."""
+    count = len(law)
+    unlike = (np.eye(count) - law.weights) / likeness
+    return np.asarray(np.pad(unlike.T @ unlike, (count, count * law.centres.shape[1])), dtype=np.float64)
+
 
 @final
 class JointLikelihood(Likelihood):
