@@ -5,7 +5,7 @@
 ε = 1, δ = 1e-9, defaults, no target; mean and worst of some runs, each with fresh noise. Generated tables need nothing;
 public ones are looked at where they are at hand (../shared). Every run is a line of benchmarks/out/texture.jsonl, which
 is begun anew unless there is an --add: so tables can be run apart. With --write the page of all of them goes to
-docs/benchmarks-texture.md.
+docs/benchmarks-texture.md; tables that were not run keep their lines there, with a †.
 """
 
 import dataclasses
@@ -45,7 +45,8 @@ FEW_ROWS = 548
 INTRODUCTION = """# Texture
 
 What gives synthetic rows away, by `make bench-texture`: ε = 1, δ = 1e-9, defaults, no target, mean and worst of so many
-runs. Where a figure is of the real rows, it stands in the line. ✗: farther than it should be.
+runs. Where a figure is of the real rows, it stands in the line. ✗: farther than it should be. † of an earlier state of
+the code.
 
 | table (runs) | what | mean | worst | asked |
 | --- | --- | --- | --- | --- |"""
@@ -272,12 +273,21 @@ def run(name: str) -> None:
 
 
 def lines() -> Iterator[str]:
-    """The lines of the page, of all runs."""
+    """The lines of the page: of all runs, and those that stand there of tables that were not run."""
     runs = [json.loads(line) for line in RUNS.read_text().splitlines()]
-    for name in (name for name in (*GENERATED, *PUBLIC) if any(one["table"] == name for one in runs)):
+    known = PAGE.read_text().splitlines() if PAGE.exists() else []
+    for name in (*GENERATED, *PUBLIC):
         own = [one["figures"] for one in runs if one["table"] == name]
         for figures in zip(*own, strict=True):
             yield Asked(**figures[0][0]).line(f"{name} ({len(own)})", [value for _, value in figures])
+        if not own:
+            yield from (kept(line) for line in known if line.startswith(f"| {name} ("))
+
+
+def kept(line: str) -> str:
+    """A line of the page, marked as of an earlier state."""
+    table, rest = line.removeprefix("| ").split(" |", 1)
+    return f"| {table.removesuffix(' †')} † |{rest}"
 
 
 def _generated(name: str) -> Iterator[tuple[Asked, float]]:
