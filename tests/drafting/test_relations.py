@@ -148,6 +148,26 @@ def test_columns_that_are_null_together_are_in_no_circle(tmp_path: Path) -> None
     assert [name for name in ("first", "second", "third") if "null_when" in found.get(name, {})] == ["first", "second"]
 
 
+def test_what_is_declared_is_not_proposed_again() -> None:
+    """`check` of a schema that says when a column is NULL."""
+    flag = np.random.default_rng(7).integers(0, 2, ROWS)
+    rows = pa.table({"flag": flag, "paid": pa.array(np.arange(ROWS) % 9, mask=flag == 0)})
+    text = """
+        [columns.flag]
+        type = "integer"
+        min = 0
+        max = 1
+
+        [columns.paid]
+        type = "integer"
+        min = 0
+        max = 8
+        nullable = true
+    """
+    assert [one.column for one in find_relations(rows.to_batches(), Schema.parse(text))] == ["paid"]
+    assert find_relations(rows.to_batches(), Schema.parse(text + 'null_when = "flag == 0"')) == ()
+
+
 def test_a_list_of_values_needs_evidence_for_each(tmp_path: Path) -> None:
     """A column that hardly anybody has is NULL for most names of a long list, by chance."""
     generator, table = np.random.default_rng(6), columns()

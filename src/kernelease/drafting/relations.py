@@ -477,7 +477,7 @@ def _nulls(search: _Search) -> Iterator[Relation]:
     rows, behind = search.rows, dict(search.sources)
     for target in rows.columns:
         null = rows.codes[target] < 0
-        if target in search.found or not 0 < null.sum() < len(null):
+        if target in search.found or rows.columns[target].null_when or not 0 < null.sum() < len(null):
             continue
         said = [
             (covered, text, name)
