@@ -317,9 +317,9 @@ def test_points_stay_within_a_declared_box() -> None:
 
 def test_a_law_that_ends_at_a_wall_is_told_without_gaps() -> None:
     """Gaussians left gaps of up to a tenth of all rows, which a kernel of one lengthscale does not see."""
-    rows = np.random.default_rng(0).exponential(1.0, (6000, 1)) - 8.0
+    rows = np.random.default_rng(0).exponential(1.0, (10_000, 1)) - 8.0
     kernel = ke.kernels.Gaussian(lengthscale=(1.0,))
-    method = Adaptive(points=ke.fit.UniformPoints(low=(-8.0,), high=(8.0,)), features=512, rank=256)
+    method = Adaptive(points=ke.fit.UniformPoints(low=(-8.0,), high=(8.0,)))
     release = ke.release(rows, kernel=kernel, method=method, privacy=PRIVACY, noise=ke.SeededNoise(1))
     values = np.linspace(-8.0, -4.0, 41)
     shares = [float(release.weights[release.points[:, 0] <= value].sum()) for value in values]
