@@ -5,6 +5,7 @@ import json
 import pytest
 
 import kernelease as ke
+from kernelease.drafting.drafts import SdvTable
 from kernelease.errors import SchemaError
 
 COLUMNS = {
@@ -65,11 +66,14 @@ def test_from_a_file(tmp_path):
     assert ke.draft(metadata=path) == ke.draft(metadata=str(path)) == ke.draft(metadata=NEW)
 
 
-def test_one_of_several_tables_is_named():
+def test_one_of_several_tables_is_named_or_all_are_drafted():
     two = {"tables": {"a": {"columns": {"x": {"sdtype": "boolean"}}}, "b": {"columns": {"y": {"sdtype": "boolean"}}}}}
     assert "[columns.y]" in ke.draft(metadata=two, name="b")
+    both = ke.draft(metadata=two)
+    assert "[tables.a.columns.x]" in both
+    assert "[tables.b.columns.y]" in both
     with pytest.raises(SchemaError, match="Name one: table='a' or 'b'"):
-        ke.draft(metadata=two)
+        SdvTable.read(two)
     with pytest.raises(SchemaError, match="no table 'c'"):
         ke.draft(metadata=two, name="c")
 
