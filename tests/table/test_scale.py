@@ -97,6 +97,20 @@ def test_a_file_lists_values_without_bounds() -> None:
         Schema.parse('[columns.x]\ntype = "number"\nvalues = []\nmin = 0\nmax = 1')
 
 
+@pytest.mark.parametrize(
+    ("declared", "message"),
+    [
+        ('type = "integer"\nvalues = 5', "values must be from 2 to 4095 numbers in rising order, got 5"),
+        ('type = "integer"\nvalues = [0, "x"]', "values must be integers"),
+        ('type = "number"\nvalues = ["a", 2]', "values must be finite numbers. Write them without quotes"),
+        ('type = "number"\nvalues = ["FILL IN"]', "values is not filled in yet"),
+    ],
+)
+def test_a_mistake_in_a_list_is_told_of_the_list(declared: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=message):
+        Schema.parse(f"[columns.x]\n{declared}")
+
+
 def test_listed_integers_count_fractions_down_and_then_to_the_nearest() -> None:
     column = Schema.parse('[columns.x]\ntype = "integer"\nvalues = [0, 5, 900]').column("x")
     assert isinstance(column, Integer)

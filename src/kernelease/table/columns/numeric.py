@@ -144,13 +144,13 @@ class Integer(Stepped):
     family: ClassVar[str] = "number"
 
     def _check(self) -> None:
+        if any(type(value) is not int for value in self.values or ()):
+            raise self.error("values", "values must be integers. Fractions: type = 'number'.")
         for key in ("min", "max", "resolution", "default"):
             value = getattr(self, key)
             if type(value) is not int and not (key == "default" and value is None):
                 remedy = "Write it without quotes" if isinstance(value, str) else "Fractions: type = 'number'"
                 raise self.error(key, f"{key} must be an integer, got {value!r}. {remedy}.")
-        if any(type(value) is not int for value in self.values or ()):
-            raise self.error("values", "values must be integers. Fractions: type = 'number'.")
         for key in ("min", "max"):
             if abs(getattr(self, key)) > LARGEST_INTEGER:
                 raise self.error(key, f"{key} must be from -2^53 to 2^53. Declare larger numbers as type = 'number'.")
@@ -273,6 +273,10 @@ class Number(Celled):
     family: ClassVar[str] = "number"
 
     def _check(self) -> None:
+        if self.values is not None:
+            if not all(map(is_finite, self.values)):
+                raise self.error("values", "values must be finite numbers. Write them without quotes.")
+            object.__setattr__(self, "values", tuple(map(float, self.values)))
         for key in ("min", "max", "resolution", "default"):
             value = getattr(self, key)
             if value is None and key in ("resolution", "default"):
@@ -280,10 +284,6 @@ class Number(Celled):
             if not is_finite(value):
                 raise self.error(key, f"{key} must be a finite number, at most {LARGEST} in size, got {value!r}.")
             object.__setattr__(self, key, float(value))
-        if self.values is not None:
-            if not all(map(is_finite, self.values)):
-                raise self.error("values", "values must be finite numbers. Write them without quotes.")
-            object.__setattr__(self, "values", tuple(map(float, self.values)))
         if self.min >= self.max:
             raise self.error("max", f"min must be below max, got {self.min} and {self.max}. Widen the range.")
         self._check_cells()

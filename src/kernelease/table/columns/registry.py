@@ -5,7 +5,7 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 from kernelease.errors import SchemaError, nearest
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import MOST_ATOMS, Column
 from kernelease.table.columns.listed import Boolean, Category, Hierarchy, Ordinal, String
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -68,7 +68,7 @@ def column_from_dict(name: str, body: object) -> Column:
             path=(*where, "type"),
         )
     kind = COLUMN_TYPES[tag]
-    keys = _with_ends(kind, {key: value for key, value in body.items() if key != "type"})
+    keys = _with_ends(name, kind, {key: value for key, value in body.items() if key != "type"})
     _check_keys(name, kind, keys)
     arguments: dict[str, Any] = {key: tuple(v) if isinstance(v, list) else v for key, v in keys.items()}
     if "from" in arguments:
@@ -76,12 +76,17 @@ def column_from_dict(name: str, body: object) -> Column:
     return kind(name=name, **arguments)
 
 
-def _with_ends(kind: type[Column], keys: dict[str, Any]) -> dict[str, Any]:
+def _with_ends(name: str, kind: type[Column], keys: dict[str, Any]) -> dict[str, Any]:
     """The keys of an integer or a number with listed values, whose ends follow."""
-    values = keys.get("values")
-    if kind not in (Integer, Number) or not isinstance(values, list | tuple) or not values:
+    if kind not in (Integer, Number) or "values" not in keys or keys["values"] == FILL_IN:
         return keys
-    return {"min": values[0], "max": values[-1], **keys}
+    values = keys["values"]
+    if not isinstance(values, list | tuple) or not values:
+        raise SchemaError(
+            f"column {name!r}: values must be from 2 to {MOST_ATOMS - 1} numbers in rising order, got {values!r}.",
+            path=("columns", name, "values"),
+        )
+    return {**keys, "min": keys.get("min", values[0]), "max": keys.get("max", values[-1])}
 
 
 def column_to_dict(column: Column) -> dict[str, Any]:
