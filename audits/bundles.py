@@ -20,7 +20,7 @@ from typing import Any
 from audits.case import Case, Effort, Verdict
 from audits.targets import SMALL, honest_files
 from audits.tracer import memory_disk
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.saving import checked_files
 from kernelease.bundle.verify import verify

@@ -14,8 +14,7 @@ import pyarrow as pa
 from audits.bundles import Attack, verdict
 from audits.case import Case, Effort, Verdict
 from audits.targets import SMALL
-from kernelease.answers.release import Release
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import Release, contents_of
 from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import verify

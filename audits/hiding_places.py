@@ -26,8 +26,7 @@ import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from audits.targets import SECRET
-from kernelease.answers.release import Release
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import Release, contents_of
 from kernelease.bundle import container, data_parquet
 from kernelease.bundle import saving as bundle
 from kernelease.bundle.container import PUBLIC_KEY, SEALS, SIGNATURE, SUMS, read_bundle, write_bundle

@@ -14,8 +14,7 @@ from audits.attacker import epsilon_bound
 from audits.case import Case, Effort, Verdict
 from audits.twins import BulkNoise, NoNoise
 from kernelease import pipeline
-from kernelease.answers.release import Release
-from kernelease.answers.tables import load, save
+from kernelease.answers.release import Release, load, save
 from kernelease.arrays import Floats
 from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver

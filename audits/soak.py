@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from audits.case import Case, Effort, Verdict
 from audits.tracer import memory_disk
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.verify import verify
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import LedgerFile

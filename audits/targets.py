@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from kernelease.analysis.estimands import parse_condition
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.container import SEALS, Limits, read_bundle, write_bundle
 from kernelease.bundle.saving import load_measurements
 from kernelease.bundle.verify import verify

@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # so that this 
 
 import kernelease as ke
 from benchmarks.machine import described
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.verify import key_problems
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import count_noise

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
 from tests.report.browser import Reader, barriers, chromium, launched

@@ -4,8 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from kernelease.answers.release import Release
-from kernelease.answers.tables import load, save
+from kernelease.answers.release import Release, load, save
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
 from kernelease.exact.encode import Encoder

@@ -10,7 +10,7 @@ import pytest
 
 import kernelease as ke
 from kernelease import ledgers
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents, measurements_of
 from kernelease.bundle.signing import load_public_key, parse_public_key
 from kernelease.drafting.drafts import SdvTable

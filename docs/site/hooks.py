@@ -9,7 +9,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.files import File, Files
 
-from kernelease.answers.tables import load, save
+from kernelease.answers.release import load, save
 from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.demo import demo
 from kernelease.report.page import report_bundle

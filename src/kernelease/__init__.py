@@ -13,9 +13,8 @@ from kernelease.fronts import front_door
 if TYPE_CHECKING:
     from kernelease import analysis, errors, features, fit, kernels, methods, privacy, table
     from kernelease.analysis.estimate import Estimate
-    from kernelease.answers.release import Release
+    from kernelease.answers.release import Release, load, save
     from kernelease.answers.replicates import pool
-    from kernelease.answers.tables import load, save
     from kernelease.bundle.verify import verify
     from kernelease.certificate import Certificate, Measurements
     from kernelease.drafting.drafts import draft
@@ -80,8 +79,7 @@ if not TYPE_CHECKING:
             "analysis": "analysis",
             "analysis.estimate": "Estimate",
             "answers.replicates": "pool",
-            "answers.release": "Release",
-            "answers.tables": "load save",
+            "answers.release": "Release load save",
             "bundle.verify": "verify",
             "certificate": "Certificate Measurements",
             "drafting.inspection": "check",

@@ -322,7 +322,7 @@ class Measurements:
 
         `rows` is how many to make, where rows are drawn (None: as many as the table has, by its public or noisy count).
         """
-        from kernelease.answers.tables import fit_release  # noqa: PLC0415  # releases are made of measurements
+        from kernelease.answers.release import fit_release  # noqa: PLC0415  # releases are made of measurements
 
         settings = FitSettings(
             method=self.method if method is None else method,

@@ -12,8 +12,7 @@ import pyarrow as pa
 
 from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_errors
 from kernelease.answers.promises import promised_widths
-from kernelease.answers.release import Release
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import Release, contents_of
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of
 from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, finite_numbers
 from kernelease.bundle.saving import Bought, Watched

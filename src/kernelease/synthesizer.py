@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, TypeAlias, final
 
 from kernelease.answers.frames import pandas_frame
-from kernelease.answers.release import Release
-from kernelease.answers.tables import TablesRelease, fit_release
+from kernelease.answers.release import Release, TablesRelease, fit_release
 from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, declared_of
 from kernelease.errors import ParameterError, in_words, named_only
 from kernelease.pipeline import release

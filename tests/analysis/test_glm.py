@@ -8,8 +8,9 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.glm import Family, generalised_regression
-from kernelease.analysis.regression import regression, trend
+from kernelease.analysis.fitted import Family
+from kernelease.analysis.glm import generalised_regression
+from kernelease.analysis.regression import trend
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
 from tests.analysis.tables import evidence_of, exact_blocks, noisy_blocks, simple
@@ -234,9 +235,9 @@ def test_formulas_have_functions_and_products_for_all_models():
         Family.LOGISTIC, np.column_stack([np.ones(4000), age**2, np.log(age) * man]) * scale, rows.ill.to_numpy(float)
     )
     assert [one.value for one in found.values()] == pytest.approx((exact * scale).tolist(), rel=1e-3)
-    found = regression(told, "ill ~ age * sex")
+    found = generalised_regression(told, "ill ~ age * sex", Family.LINEAR)
     wanted = np.linalg.lstsq(
         np.column_stack([np.ones(4000), age, man, age * man]), rows.ill.to_numpy(float), rcond=None
     )[0]
     assert [one.value for one in found.values()] == pytest.approx(wanted.tolist(), abs=1e-5)
-    assert len(regression(told, "ill ~ C(age)")) == 40
+    assert len(generalised_regression(told, "ill ~ C(age)", Family.LINEAR)) == 40

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.fitted import Family
+from kernelease.analysis.glm import generalised_regression
 from kernelease.analysis.regression import regression
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
@@ -81,7 +83,7 @@ def test_regression_in_the_noise_has_no_interval():
         (lambda: regression(CLEAR, "sex ~ age"), "is of type category"),
         (lambda: regression(CLEAR, "kids ~ agee"), "Did you mean age?"),
         (lambda: regression(CLEAR, "kids ~ age + kids"), "response can't be"),
-        (lambda: regression(CLEAR, "kids ~ age * sex"), "not measured together"),
+        (lambda: generalised_regression(CLEAR, "kids ~ age * sex", Family.LINEAR), "not measured together"),
         (lambda: regression(CLEAR, "kids ~ age^sex"), "is not a column"),
         (lambda: regression(simple(TABLE, sets=[(i,) for i in range(5)]), "kids ~ age"), "not measured together"),
     ],

@@ -12,7 +12,8 @@ from scipy.stats import binom
 from kernelease.analysis.averages import mean, probability
 from kernelease.analysis.estimate import APART, Estimate, Target, deviations
 from kernelease.analysis.evidence import EVERYBODY
-from kernelease.analysis.glm import Family, generalised_regression
+from kernelease.analysis.fitted import Family
+from kernelease.analysis.glm import generalised_regression
 from kernelease.analysis.groups import ALONE, REMARK, Groups, RegressionGroups, doubted, estimated, modelled
 from kernelease.analysis.quantile import quantile, survival
 from kernelease.analysis.regression import judged, judged_trend, regression, trend

@@ -14,8 +14,8 @@ from typer.testing import CliRunner
 
 import kernelease as ke
 from kernelease.analysis.estimate import Target
+from kernelease.answers.release import load, save
 from kernelease.answers.replicates import Samples
-from kernelease.answers.tables import load, save
 from kernelease.bundle.container import sums_file
 from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import verify

@@ -4,7 +4,7 @@ import dataclasses
 from typing import Any
 
 import kernelease as ke
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.container import sums_file
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import findings

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.bundle import documents as datasheet
 from kernelease.bundle.container import SIGNATURE, SUMS, read_bundle, write_bundle
 from kernelease.certificate import NOT_PROMISED

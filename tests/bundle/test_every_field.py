@@ -11,7 +11,7 @@ from functools import cache
 
 import pytest
 
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents, read_contents
 from kernelease.bundle.verify import findings
 from kernelease.errors import KerneleaseError

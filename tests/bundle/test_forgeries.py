@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import ON_TRUST
 from kernelease.certificate import Measurements

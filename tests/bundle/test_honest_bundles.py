@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 import kernelease as ke
 from kernelease.answers.frames import export_table
-from kernelease.answers.tables import contents_of
+from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents, load_measurements, read_contents
 from kernelease.bundle.verify import alike, same_rows
 from kernelease.errors import BundleError, ParameterError

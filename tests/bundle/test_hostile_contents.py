@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.codec import conforms, from_json, to_json
 from kernelease.bundle.container import SEALS, read_bundle, write_bundle
 from kernelease.bundle.saving import load_measurements

@@ -13,7 +13,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.bundle import codec
 from kernelease.bundle.codec import check_holds, from_json, to_json
 from kernelease.bundle.saving import load_measurements

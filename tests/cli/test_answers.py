@@ -2,7 +2,7 @@
 
 import pytest
 
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 
 
 def test_it_gives_the_library_s_numbers(bundle, run):

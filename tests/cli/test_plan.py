@@ -6,7 +6,7 @@ import numpy as np
 import pyarrow.csv
 import pytest
 
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.methods.interactions.singles import FIRST
 from tests.cli.conftest import PROMISE, SCHEMA, people
 

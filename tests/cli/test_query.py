@@ -10,7 +10,7 @@ import pytest
 import kernelease as ke
 from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.groups import Groups
-from kernelease.answers.tables import load, save
+from kernelease.answers.release import load, save
 from kernelease.cli.work.estimates import show
 from kernelease.cli.work.questions import read_question
 

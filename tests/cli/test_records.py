@@ -4,7 +4,7 @@ import csv
 
 import pytest
 
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.saving import load_measurements
 from tests.cli.conftest import PROMISE, SCHEMA, people
 

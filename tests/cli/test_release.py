@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner
 
-from kernelease.answers.tables import load
+from kernelease.answers.release import load
 from kernelease.bundle.saving import load_measurements
 from kernelease.cli import app
 from kernelease.table import Schema

@@ -6,8 +6,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.estimate.marginal import MeasuredMarginal
-from kernelease.estimate.products import MOST, Way, best_ways
+from kernelease.estimate.marginal import MOST, MeasuredMarginal, Way, best_ways
 from kernelease.measured.views import NoisySums
 
 FINE, CELLS = 24, np.arange(24) // 4

@@ -18,7 +18,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.bundle import container
 from kernelease.bundle.saving import Watched, load_measurements
 from kernelease.cli import command as exits
@@ -116,10 +116,10 @@ def test_a_command_that_swallows_its_note_is_noticed(monkeypatch: pytest.MonkeyP
 CRASH = """
 import sys
 from unittest import mock
-from kernelease.answers import tables
+from kernelease.answers import release
 from kernelease.cli import app
 
-with mock.patch.object(tables, "fit_release", side_effect=RuntimeError("a defect")):
+with mock.patch.object(release, "fit_release", side_effect=RuntimeError("a defect")):
     app(sys.argv[1:])
 """
 
@@ -157,7 +157,7 @@ def failing_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: Any, **__: Any) -> Any:
         raise RuntimeError("a defect")
 
-    monkeypatch.setattr("kernelease.answers.tables.fit_release", fail)
+    monkeypatch.setattr("kernelease.answers.release.fit_release", fail)
 
 
 def test_without_a_ledger_no_message_speaks_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

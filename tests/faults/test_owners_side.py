@@ -323,7 +323,7 @@ def raising(error: BaseException) -> Callable[..., Any]:
 def test_what_ends_the_fit_says_where_the_measurements_are(
     here: Path, error: BaseException, code: int, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("kernelease.answers.tables.fit_release", raising(error))
+    monkeypatch.setattr("kernelease.answers.release.fit_release", raising(error))
     result = run(*COMMAND, "--out", "out")
     assert (result.exit_code, result.stderr.splitlines()[-1][: len(words)]) == (code, words)
     assert load_measurements("out").certificate.entry.number == entries() == 1

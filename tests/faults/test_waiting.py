@@ -172,7 +172,7 @@ SENDS = """
 import os, signal, sys
 from unittest import mock
 import kernelease as ke
-from kernelease.answers import tables
+from kernelease.answers import release
 from kernelease.privacy.noise import SystemNoise
 from tests.faults.releases import KINDS
 

@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 import kernelease as ke
-from kernelease.answers.tables import TablesRelease, contents_of
+from kernelease.answers.release import TablesRelease, contents_of
 from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import key_problems

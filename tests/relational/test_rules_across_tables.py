@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import TableRows, TablesRelease, contents_of
+from kernelease.answers.release import TableRows, TablesRelease, contents_of
 from kernelease.bundle.verify import key_problems
 from kernelease.errors import SchemaError
 from kernelease.relational.schema import Tables, same_after_saving

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
-from kernelease.answers.tables import END, NONE, TablesRelease, contents_of, transitions
+from kernelease.answers.release import END, NONE, TablesRelease, contents_of, transitions
 from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import key_problems

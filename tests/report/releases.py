@@ -9,8 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease import Privacy, Schema, Subspace
-from kernelease.answers.release import Release
-from kernelease.answers.tables import save
+from kernelease.answers.release import Release, save
 from kernelease.bundle.signing import load_private_key, make_key
 from kernelease.cli.work.demonstration import SCHEMA, generated_table
 from kernelease.fit import NormalPoints, PublicPoints

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from kernelease import Privacy, Schema
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.cli import app
 from kernelease.cli.work.demonstration import SCHEMA, generated_table
 from kernelease.errors import BundleError, ParameterError

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.cli import app
 from kernelease.cli.work.demonstration import SCHEMA
 from kernelease.report.page import report_bundle, report_release

@@ -17,7 +17,7 @@ import kernelease as ke
 from kernelease.analysis.estimate import Target
 from kernelease.answers.frames import export_table
 from kernelease.answers.reading import evidence_of
-from kernelease.answers.tables import save
+from kernelease.answers.release import save
 from kernelease.bundle.container import read_bundle
 from kernelease.bundle.verify import verify
 from kernelease.cli import app

@@ -44,9 +44,8 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.estimate.marginal import Marginal, parts_of
-from kernelease.estimate.offset_sums import OffsetPart, OffsetSums
-from kernelease.estimate.products import Way, best_ways
+from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
+from kernelease.estimate.products import OffsetPart, OffsetSums
 from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.derived import Formula

@@ -12,9 +12,8 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.representatives import LEAST, YEAR, atom_numbers, extremes, middles_and_halves
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.estimate.marginal import Marginal, parts_of
-from kernelease.estimate.offset_sums import OffsetSums
-from kernelease.estimate.products import Way, best_ways
+from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
+from kernelease.estimate.products import OffsetSums
 from kernelease.table.columns.column import Celled, Codes, Column
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 

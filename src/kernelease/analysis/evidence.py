@@ -47,7 +47,7 @@ from kernelease.estimate.marginal import (
     Tabulation,
     tabulation,
 )
-from kernelease.estimate.offset_sums import Moments, moments_of
+from kernelease.estimate.products import Moments, moments_of
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.measured import Measured

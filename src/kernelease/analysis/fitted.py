@@ -3,11 +3,12 @@
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from enum import StrEnum, unique
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
-from scipy.special import gammaincc
+from scipy.special import expit, gammaincc
 
 from kernelease.analysis.estimands import NUMERIC, numbers_of
 from kernelease.analysis.estimate import Estimate
@@ -21,9 +22,33 @@ from kernelease.table.columns.column import Column
 if TYPE_CHECKING:
     from kernelease.analysis.design import Term, Variable
     from kernelease.analysis.evidence import Evidence
-    from kernelease.analysis.glm import Family
 
 STEP = 1e-3  # convention: of a number's standard deviation, by which it is moved to see how far the response goes along
+
+
+@final
+@unique
+class Family(StrEnum):
+    """How the mean of the response follows from the linear predictor."""
+
+    LINEAR = "linear"
+    LOGISTIC = "logistic"
+    POISSON = "poisson"
+
+    @property
+    def latent(self) -> float | None:
+        """The standard deviation of a linear predictor that says much: of a logistic law, or of a factor of e."""
+        return {Family.LOGISTIC: math.pi / math.sqrt(3.0), Family.POISSON: 1.0}.get(self)
+
+    def mean(self, predictor: Floats) -> tuple[Floats, Floats]:
+        """μ and its derivative."""
+        if self is Family.LINEAR:
+            return predictor, np.ones_like(predictor)
+        if self is Family.LOGISTIC:
+            share = np.asarray(expit(predictor))
+            return share, share * (1.0 - share)
+        rate = np.exp(np.minimum(predictor, 50.0))
+        return rate, rate
 
 
 @final
@@ -35,7 +60,7 @@ class FittedModel:
     """
 
     evidence: "Evidence"
-    family: "Family"
+    family: Family
     terms: "tuple[Term, ...]"
     slopes: Floats  # (terms,)
     error: Callable[[Floats], float]  # of direction·slopes, by noise, sampling and what is inside of cells

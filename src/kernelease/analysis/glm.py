@@ -11,17 +11,15 @@ order; what they leave open is one more error of the equations, as uneven as cel
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from enum import StrEnum, unique
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from kernelease.analysis.design import Design, Place, Term, Variable, model_terms
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Target
-from kernelease.analysis.fitted import FittedModel
+from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits, critical_value
 from kernelease.analysis.inside import squared_rows, unevenness
@@ -49,31 +47,6 @@ _NEARER = 1e-5  # the same for all other coefficients beside one that is tested:
 _TRIES = 12  # steps of a search for an end of an interval, and halvings of the last
 _ENOUGH = 0.02  # of the critical value: a test that comes so near it is at the end of the interval
 _REMARK = "where a number lies within its cell is measured to first order; the rest is one more error"
-
-
-@final
-@unique
-class Family(StrEnum):
-    """How the mean of the response follows from the linear predictor."""
-
-    LINEAR = "linear"
-    LOGISTIC = "logistic"
-    POISSON = "poisson"
-
-    @property
-    def latent(self) -> float | None:
-        """The standard deviation of a linear predictor that says much: of a logistic law, or of a factor of e."""
-        return {Family.LOGISTIC: math.pi / math.sqrt(3.0), Family.POISSON: 1.0}.get(self)
-
-    def mean(self, predictor: Floats) -> tuple[Floats, Floats]:
-        """μ and its derivative."""
-        if self is Family.LINEAR:
-            return predictor, np.ones_like(predictor)
-        if self is Family.LOGISTIC:
-            share = np.asarray(expit(predictor))
-            return share, share * (1.0 - share)
-        rate = np.exp(np.minimum(predictor, 50.0))
-        return rate, rate
 
 
 def generalised_regression(evidence: "Evidence", formula: str, family: Family) -> Regression:

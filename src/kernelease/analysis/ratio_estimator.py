@@ -13,8 +13,7 @@ from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimi
 from kernelease.analysis.inside import Unevenness, squared_rows
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.offset_sums import OffsetPart
-from kernelease.estimate.products import Product, Term, block_weights, number_term
+from kernelease.estimate.products import OffsetPart, Product, Term, block_weights, number_term
 from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:

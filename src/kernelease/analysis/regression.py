@@ -11,8 +11,7 @@ from numpy.typing import NDArray
 from kernelease.analysis.design import model_terms
 from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
-from kernelease.analysis.fitted import FittedModel
-from kernelease.analysis.glm import Family, generalised_regression
+from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import INTERCEPT, Regression
 from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.ratio_estimator import ProductSource, number_of
@@ -106,10 +105,8 @@ def regression(evidence: "Evidence", formula: str) -> Regression:
     With A = Σ t tᵀ and b = Σ t y over the variables t, β = A⁻¹ b. Every entry is a sum over one or two columns, so
     that all were measured, and the noise of b − A β is known whatever β is: each value of a coefficient is tested.
     Where A itself drowns in its noise, no interval is given. Products of columns and functions of them are those of a
-    generalised linear model, and need all columns together.
+    generalised linear model (`analysis.glm`), and need all columns together: the formula has none.
     """
-    if not ModelFormula.parse(formula).plain:
-        return generalised_regression(evidence, formula, Family.LINEAR)
     return _Equations(evidence, design(evidence, formula)).solve(formula)
 
 
@@ -446,6 +443,7 @@ class _Equations:
 def design(evidence: "Evidence", formula: str) -> Design:
     """The variables of a formula such as hours ~ age + sex. A category has one variable per value but the first."""
     parsed = ModelFormula.parse(formula)
+    assert parsed.plain  # whoever asks has looked
     column = evidence.numeric(parsed.response, "regression", NUMERIC)
     return _design(evidence, column, [evidence.column(product[0].column) for product in parsed.products])
 

@@ -15,14 +15,7 @@ from kernelease.analysis.representatives import LEAST
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import DENSE, Marginal
-from kernelease.estimate.products import (
-    Product,
-    Term,
-    covariance_of,
-    mean_and_variance,
-    present_term,
-    product,
-)
+from kernelease.estimate.products import Product, Term, covariance_of, mean_and_variance, present_term, product
 from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:

@@ -18,8 +18,7 @@ import pyarrow as pa
 from kernelease.analysis.design import model_terms
 from kernelease.analysis.estimands import Columns, columns_read, evaluated, numbers_of
 from kernelease.analysis.estimate import Estimate, Parts
-from kernelease.analysis.fitted import FittedModel
-from kernelease.analysis.glm import Family
+from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import Regression
 from kernelease.analysis.regression import judged, judged_trend
 from kernelease.analysis.representatives import atom_numbers

@@ -32,7 +32,8 @@ from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.feature_averages import vector_expectation
-from kernelease.analysis.glm import Family, generalised_regression
+from kernelease.analysis.fitted import Family
+from kernelease.analysis.glm import generalised_regression
 from kernelease.analysis.groups import (
     ALONE,
     EstimateTable,
@@ -236,7 +237,8 @@ def _more(before: str | tuple[str, ...] | None, by: str | Sequence[str]) -> str 
 
 
 def _least_squares(rows: Evidence, formula: str) -> Regression:
-    return judged(rows, regression(rows, formula))
+    plain = ModelFormula.parse(formula).plain
+    return judged(rows, regression(rows, formula) if plain else generalised_regression(rows, formula, Family.LINEAR))
 
 
 def _names(formula: str) -> tuple[str, ...]:

@@ -1,10 +1,18 @@
-"""A release: synthetic rows with weights, the noisy numbers behind them, and the certificate."""
+"""A release: synthetic rows with weights, the noisy numbers behind them, and the certificate; of a table, or several.
 
+And how one is fitted, saved and opened, and what persons with records are asked.
+"""
+
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, final
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from kernelease import html
@@ -12,7 +20,7 @@ from kernelease.analysis.agreement import Agreement, agreement
 from kernelease.analysis.averages import mean
 from kernelease.analysis.estimate import Estimate, Target, plain_number
 from kernelease.analysis.evidence import Answers, Evidence, answers
-from kernelease.analysis.groups import Regression
+from kernelease.analysis.groups import EstimateTable, Groups, Regression
 from kernelease.analysis.spread import standard_deviation
 from kernelease.answers.comparisons import Comparisons
 from kernelease.answers.forms import Forms
@@ -20,11 +28,21 @@ from kernelease.answers.frames import Frames
 from kernelease.answers.habits import Description, describe
 from kernelease.answers.questions import Among, Questions, ShortForms
 from kernelease.answers.reading import evidence_of
-from kernelease.arrays import Floats, Rows, as_rows
-from kernelease.bundle.saving import write
-from kernelease.certificate import Certificate, Contents, FitSettings, Measurements
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.bundle.container import Limits
+from kernelease.bundle.saving import read, write
+from kernelease.certificate import Certificate, Contents, FitSettings, Measurements, fit_rows
+from kernelease.errors import ParameterError, in_words, nearest
 from kernelease.fit.solver import Solution
+from kernelease.measured.bags import NoisyBags
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
+from kernelease.methods.bags import Bags
+from kernelease.progress import SILENT, Progress
+from kernelease.relational.domain import TablesDomain
+from kernelease.relational.schema import TableOfRecords, Tables, Which
+from kernelease.table.columns.column import Column
+from kernelease.table.columns.listed import Category
+from kernelease.table.domains import TableDomain
 from kernelease.table.reading import float_values
 from kernelease.table.schema import Schema
 
@@ -145,3 +163,475 @@ Release.__setattr__ = _refuse_change  # type: ignore[method-assign]  # Python's 
 def _cell(value: object) -> str:
     """A cell of a row in a notebook: numbers as people write them."""
     return "" if value is None else plain_number(value) if isinstance(value, float) else str(value)
+
+
+# --------------------
+# A release of several tables.
+
+
+FORMS = ("csv", "parquet")
+_DATABASES = (".sqlite", ".duckdb")
+END, NONE, NEVER = "(end)", "(none)", "(no record)"
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class TableRows:
+    """The synthetic rows of one table."""
+
+    name: str
+    rows: pa.Table
+
+    def to_pandas(self) -> Any:
+        """The rows as a data frame, NULLs as pandas has them."""
+        return self.rows.to_pandas()
+
+    def __len__(self) -> int:
+        return int(self.rows.num_rows)
+
+    def _repr_html_(self) -> str:
+        names = self.rows.column_names
+        first = [[str(row[name]) for name in names] for row in self.rows.slice(0, 5).to_pylist()]
+        return html.card(f"Table {self.name}: {self.rows.num_rows:,} rows", html.grid(names, first))
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transitions:
+    """Steps of a column of records in sequence: `transitions["well", "ill"]` is P(next is ill | now well).
+
+    `next` has a row for each value and a column for each that follows, the last of which is the end.
+    `first` and `last` are the shares of persons whose first or last record has each value; (none) are those without a
+    record. In `first` and `last` every person weighs 1; in `next` they do, too, shared out among their records.
+    """
+
+    next: EstimateTable
+    first: Groups
+    last: Groups
+
+    def __getitem__(self, step: tuple[str, str]) -> object:
+        return self.next[step]
+
+    def __str__(self) -> str:
+        return f"{self.next}\n\nfirst\n{self.first}\n\nlast\n{self.last}"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+    def _repr_html_(self) -> str:
+        parts = (self.next._repr_html_(), self.first._repr_html_(), self.last._repr_html_())
+        return html.card("Steps", *parts)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablesRelease:
+    """What the owner of several tables publishes. Nothing in it is private; everything computed from it is free.
+
+    `tables` has the rows of each table by its name. Questions are about persons' paths: a column is named with its
+    table, `release.mean("persons.income", by="households.region")`, and each person weighs 1, shared out among their
+    records. A number of records is a column, too: `release.mean("households.persons")`.
+    """
+
+    tables: Mapping[str, TableRows]
+    measurements: Measurements
+    settings: FitSettings | None = None
+    _flat: list[Release] = field(default_factory=list, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.measurements.domain, TablesDomain):
+            raise ParameterError("TablesRelease: needs measurements of several tables.")
+        object.__setattr__(self, "tables", MappingProxyType(dict(self.tables)))
+
+    @property
+    def certificate(self) -> Certificate:
+        """The guarantee."""
+        return self.measurements.certificate
+
+    @property
+    def schema(self) -> Tables:
+        """The declared tables."""
+        return tables_of(self.measurements)
+
+    @property
+    def flat(self) -> Release:
+        """Persons' paths as a release of one table, each person weighing 1: every question there is may be asked of it.
+
+        It is for questions, and is not saved: the bundle is of the tables.
+        """
+        if not self._flat:
+            measured, domain = self.measurements.measured, self.measurements.domain
+            if not isinstance(measured, NoisyBags) or not isinstance(domain, TablesDomain):
+                raise ParameterError("TablesRelease: needs noisy counts of several tables.")
+            method = self.measurements.method
+            flat = Measurements(
+                certificate=self.certificate,
+                domain=TableDomain(domain.tables.flat),
+                method=method.interactions if isinstance(method, Bags) else method,
+                measured=measured.paths,
+            )
+            rows = _paths({name: table.rows for name, table in self.tables.items()}, domain.tables)
+            self._flat.append(Release(table=rows, measurements=flat))
+        return self._flat[0]
+
+    def mean(self, column: str, **options: Any) -> Any:
+        """The mean of a column over persons, each weighing 1; options are those of `Release.mean`, such as `by`."""
+        return self.flat.mean(column, **options)
+
+    def probability(self, event: str, **options: Any) -> Any:
+        """The share of persons' weight of which an event is true, such as "households.elders > 0"."""
+        return self.flat.probability(event, **options)
+
+    def transitions(self, column: str) -> Transitions:
+        """P(next | now) of a column of records in sequence, such as visits.state, and shares of first and last ones."""
+        rows = {name: table.rows for name, table in self.tables.items()}
+        return transitions(self.measurements, rows, column)
+
+    def save(self, path: str | Path, *, key: Ed25519PrivateKey | None = None, overwrite: bool = False) -> Path:
+        """Write the release as a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
+        return write(contents_of(self), path, key=key, overwrite=overwrite)
+
+    def export(self, out: str | Path, *, form: str = "csv") -> list[Path]:
+        """Write the rows of each table into a folder, as NAME.csv or NAME.parquet; or all into a database.
+
+        A name that ends in .sqlite or .duckdb is that of a new database, whose tables have their keys declared.
+        """
+        target, rows = Path(out), {name: table.rows for name, table in self.tables.items()}
+        if target.suffix in _DATABASES:
+            return [_to_database(target, rows, self.schema)]
+        if form not in FORMS:
+            raise ParameterError(f"export: form must be {' or '.join(FORMS)}, got {form!r}.")
+        target.mkdir(parents=True, exist_ok=True)
+        from pyarrow import csv  # noqa: PLC0415  # questions need no files
+
+        for name, table in rows.items():
+            path = target / f"{name}.{form}"
+            csv.write_csv(table, path) if form == "csv" else pq.write_table(table, path)
+        return [target / f"{name}.{form}" for name in rows]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(table)} {name}" for name, table in self.tables.items())
+        return f"TablesRelease({sizes}; {self.certificate.headline})"
+
+    def _repr_html_(self) -> str:
+        about = [("guarantee", self.certificate.headline)]
+        about += [(name, f"{len(table):,} rows") for name, table in self.tables.items()]
+        return html.card("Release of several tables", html.facts(about))
+
+
+# --------------------
+# Releases fitted, saved and opened, of one table or several.
+
+
+def release_of(contents: Contents) -> Any:
+    """The release to be asked about these rows: a `Release`, or a `TablesRelease`."""
+    if isinstance(contents.rows, Mapping):
+        return TablesRelease(
+            tables={name: TableRows(name, rows) for name, rows in contents.rows.items()},
+            measurements=contents.measurements,
+            settings=contents.settings,
+        )
+    return Release(
+        table=contents.rows,
+        measurements=contents.measurements,
+        settings=contents.settings,
+        _solution=contents.solution,
+    )
+
+
+def contents_of(content: Release | TablesRelease | Measurements) -> Contents:
+    """What a bundle holds of a release, or of measurements that wait to be fitted."""
+    if isinstance(content, Measurements):
+        return Contents(measurements=content)
+    if isinstance(content, TablesRelease):
+        rows = {name: table.rows for name, table in content.tables.items()}
+        return Contents(measurements=content.measurements, rows=rows, settings=content.settings)
+    return Contents(measurements=content.measurements, rows=content.table, settings=content.settings)
+
+
+def fit_release(measurements: Measurements, settings: FitSettings, progress: Progress = SILENT) -> Any:
+    """The release whose rows these settings make of the measurements: of one table, or of several."""
+    return release_of(fit_rows(measurements, settings, progress))
+
+
+def save(
+    content: Release | TablesRelease | Measurements,
+    path: str | Path,
+    *,
+    key: Ed25519PrivateKey | None = None,
+    overwrite: bool = False,
+) -> Path:
+    """Write a bundle: a folder, or one file if the name ends in .zip. Signed if there is a key."""
+    return write(contents_of(content), path, key=key, overwrite=overwrite)
+
+
+@in_words
+def load(path: str | Path, *, limits: Limits | None = None) -> Any:
+    """Open a release that `save` wrote. Refuses a bundle whose files do not match their sums."""
+    return release_of(read(path, limits=limits))
+
+
+def load_table(path: str | Path, *, limits: Limits | None = None) -> Release:
+    """Open a release to ask it: of one table, or of vectors; of several tables, that of persons' paths."""
+    loaded: Release | TablesRelease = load(path, limits=limits)
+    return loaded.flat if isinstance(loaded, TablesRelease) else loaded
+
+
+# --------------------
+# Persons' paths.
+
+
+def _to_database(path: Path, rows: Mapping[str, pa.Table], tables: Tables) -> Path:
+    """A new database with all tables, in which every key and reference is declared."""
+    if path.exists():
+        raise ParameterError(f"export: {path} is there already. Name another database.")
+    connection: Any
+    if path.suffix == ".duckdb":
+        try:
+            import duckdb  # noqa: PLC0415  # an engine that not everybody has
+        except ImportError:
+            raise ParameterError('export: a DuckDB file needs pip install "kernelease[duckdb]".') from None
+        connection = duckdb.connect(str(path))
+    else:
+        import sqlite3  # noqa: PLC0415  # questions need no database
+
+        connection = sqlite3.connect(path)
+    for table in tables.tables:
+        connection.execute(_declared(table, rows[table.name].schema, tables))
+        marks = ", ".join("?" * rows[table.name].num_columns)
+        name = _quoted(table.name)
+        if path.suffix == ".duckdb":
+            connection.register("released", rows[table.name])
+            connection.execute(f"INSERT INTO {name} SELECT * FROM released")
+        else:
+            cells = [_plain_cells(column) for column in rows[table.name].columns]
+            connection.executemany(f"INSERT INTO {name} VALUES ({marks})", zip(*cells, strict=True))
+            connection.commit()
+    connection.close()
+    return path
+
+
+def _plain_cells(column: pa.ChunkedArray) -> list[Any]:
+    """Cells as SQLite holds them: dates and instants are text."""
+    cells: list[Any] = (column.cast(pa.string()) if pa.types.is_temporal(column.type) else column).to_pylist()
+    return cells
+
+
+def _declared(table: TableOfRecords, schema: pa.Schema, tables: Tables) -> str:
+    """The statement that makes a table, with its key and what it refers to."""
+    columns = [f"{_quoted(field.name)} {_sql_type(field.type)}" for field in schema]
+    if table.key is not None:
+        columns.append(f"PRIMARY KEY ({_quoted(table.key)})")
+    owner = [] if table.parent is None else [(str(table.foreign_key), table.parent)]
+    for own, other in (*owner, *table.references):
+        columns.append(
+            f"FOREIGN KEY ({_quoted(own)}) REFERENCES {_quoted(other)} ({_quoted(str(tables.table(other).key))})"
+        )
+    return f"CREATE TABLE {_quoted(table.name)} ({', '.join(columns)})"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _sql_type(kind: pa.DataType) -> str:
+    tests = {"BOOLEAN": pa.types.is_boolean, "BIGINT": pa.types.is_integer, "DOUBLE": pa.types.is_floating}
+    tests |= {"DATE": pa.types.is_date, "TIMESTAMP": pa.types.is_timestamp}
+    return next((name for name, test in tests.items() if test(kind)), "VARCHAR")
+
+
+def tables_of(measurements: Measurements) -> Tables:
+    """The declared tables of measurements."""
+    if not isinstance(measurements.domain, TablesDomain):
+        raise ParameterError("These measurements are of one table.")
+    return measurements.domain.tables
+
+
+def _keys(rows: pa.Table, name: str) -> Integers:
+    keys: Integers = np.asarray(rows.column(name).to_numpy())
+    return keys
+
+
+def _paths(rows: Mapping[str, pa.Table], tables: Tables) -> pa.Table:
+    """Every path of every person with its weight: those of one person weigh 1 over the number of persons together."""
+    persons = rows[tables.root.name].num_rows
+    weight: Floats = np.full(persons, 1.0 / max(1, persons))
+    at: dict[str, Integers] = {tables.root.name: np.arange(persons)}
+    numbers: dict[str, Integers] = {}
+    refers_to: dict[str, Integers] = {}
+    for table in tables.tables[1:]:
+        refers = _keys(rows[table.name], str(table.foreign_key)) - 1
+        above = rows[str(table.parent)].num_rows
+        numbers[table.name] = np.bincount(refers, minlength=above)
+        begin = np.cumsum(numbers[table.name]) - numbers[table.name]
+        parent = at[str(table.parent)]
+        count = np.where(parent < 0, 0, numbers[table.name][np.maximum(parent, 0)])
+        copies = np.maximum(count, 1)
+        chosen = np.repeat(np.arange(len(parent)), copies)
+        rank = np.arange(len(chosen)) - np.repeat(np.cumsum(copies) - copies, copies)
+        own = np.where(count[chosen] > 0, begin[np.maximum(parent[chosen], 0)] + rank, -1)
+        at = {name: places[chosen] for name, places in at.items()} | {table.name: own}
+        weight = (weight / copies)[chosen]
+        refers_to[table.name] = refers
+    folded = {
+        f"{table.name}.{one.name}": one.of_rows(
+            rows[one.table], refers_to[one.table], rows[table.name].num_rows, tables.table(one.table).schema
+        )
+        for table in tables.tables
+        for one in table.aggregates
+    }
+    columns = []
+    for name in tables.flat.names:
+        table_name, column = name.split(".", 1)
+        if name in folded:
+            values = _within(folded[name], tables.flat.column(name))
+        elif table_name in rows and column in numbers and column not in rows[table_name].column_names:
+            values = pa.array(numbers[column])
+        else:
+            values = rows[table_name].column(column).combine_chunks()
+        place = at[table_name]
+        columns.append(values.take(pa.array(np.maximum(place, 0), mask=place < 0)))
+    declared = tables.flat.arrow_schema()
+    flat = pa.Table.from_arrays(columns, schema=pa.schema([declared.field(name) for name in tables.flat.names]))
+    flat = tables.flat.structure.complete(flat).select(tables.flat.order).cast(declared)
+    return flat.append_column(TableDomain(tables.flat).weight_name, pa.array(weight))
+
+
+def _within(values: pa.Array, column: Column) -> pa.Array:
+    """Aggregates as their column has them: what is beyond its bounds is at them."""
+    for bound, clamp in (("min", pc.max_element_wise), ("max", pc.min_element_wise)):
+        if hasattr(column, bound):
+            values = clamp(values, pa.scalar(getattr(column, bound)).cast(values.type), skip_nulls=False)
+    return values.cast(column.arrow_type, safe=False)
+
+
+# --------------------
+# Steps of records in sequence: each block of noisy counts is a release of its own, which is asked as any other.
+
+
+def transitions(measurements: Measurements, rows: Mapping[str, pa.Table], name: str) -> Transitions:
+    """The transitions of a column, such as visits.state, from noisy counts of steps."""
+    domain, measured = measurements.laid, measurements.measured
+    if not isinstance(domain, TablesDomain) or not isinstance(measured, NoisyBags):
+        raise ParameterError("transitions: needs a release of several tables.")
+    tables = domain.tables
+    table = _table_of(tables, name)
+    place = tables.flat.names.index(name)
+    column = domain.schema.columns[place]
+    steps = _Steps(measurements, measured, tables, table, column, place, rows[table.name])
+    return Transitions(next=steps.following(), first=steps.at_end("first"), last=steps.at_end("last"))
+
+
+def _table_of(tables: Tables, name: str) -> TableOfRecords:
+    """The table in sequence that has a column, or a `ParameterError`."""
+    known = [f"{table.name}.{own}" for table in tables.tables if table.order is not None for own in table.schema.names]
+    if not known:
+        raise ParameterError("transitions: no table of this release has records in sequence: declare its `order`.")
+    if name not in known:
+        raise ParameterError(f"transitions: {name!r} is no column of records in sequence.{nearest(name, known)}")
+    return tables.table(name.split(".", maxsplit=1)[0])
+
+
+def _there(labels: tuple[str, ...]) -> tuple[str, ...]:
+    """Labels without the cell of paths that have no record: nothing is in it but noise."""
+    return tuple(label for label in labels if label != NEVER)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class _Steps:
+    """Noisy counts of one column's steps, each block as a release of its own: a table of one or two categories."""
+
+    measurements: Measurements
+    measured: NoisyBags
+    tables: Tables
+    table: TableOfRecords
+    column: Column
+    place: int
+    rows: pa.Table
+
+    def following(self) -> EstimateTable:
+        """P(next | now)."""
+        block = self._block((self.place, self.tables.place_beside(self.place, "next")))
+        now, then = self._labels(block.block.groups[0]), self._labels(block.block.groups[1], END)
+        codes, owner = self._codes(block.block.groups[0]), self._owner()
+        last = np.append(np.diff(owner) != 0, True)
+        after = np.where(last, len(then) - 1, np.append(codes[1:], 0))
+        weights = 1.0 / np.bincount(owner)[owner] if len(owner) else np.ones(0)
+        columns = {"now": now, "next": then}
+        asked = self._release(block, columns, [codes, after], weights).by("now").histogram("next")
+        return EstimateTable(
+            title=f"{self.column.name} \\ next",
+            rows=_there(now),
+            columns=_there(then),
+            estimates=tuple(tuple(asked[label, other] for other in _there(then)) for label in _there(now)),
+        )
+
+    def at_end(self, which: Which) -> Groups:
+        """Shares of persons by their first or last record."""
+        block = self._block((self.tables.place_beside(self.place, which),))
+        labels = self._labels(block.block.groups[0], NONE)
+        codes, owner = self._codes(block.block.groups[0]), self._owner()
+        other = np.diff(owner) != 0
+        chosen = np.append(True, other) if which == "first" else np.append(other, True)
+        chosen = chosen[: len(owner)]
+        asked = self._release(block, {which: labels}, [codes[chosen]], np.ones(int(chosen.sum()))).ask.histogram(which)
+        return Groups(which, {label: asked[label] for label in _there(labels)})
+
+    def _block(self, columns: tuple[int, ...]) -> NoisyBlock:
+        for block in self.measured.siblings:
+            if block.block.columns == columns:
+                return block
+        raise ParameterError(
+            f"transitions: steps of {self.column.name!r} were not counted: they would be below the noise. Declare "
+            "fewer columns of its table, or spend more."
+        )
+
+    def _labels(self, cells: Integers, end: str | None = None) -> tuple[str, ...]:
+        """A label for each cell: of its values. Where no record is NULL, paths without a record are."""
+        own = list(self.column.labels())
+        if not self.tables.table(self.table.name).schema.column(self.column.name.split(".", 1)[1]).nullable:
+            own[-1] = NEVER
+        own += [] if end is None else [end]
+        labels = [[own[atom] for atom in np.flatnonzero(cells == cell)] for cell in range(int(cells.max()) + 1)]
+        return tuple(one[-1] if len(one) == 1 or one[-1] == end else self._span(one) for one in labels)
+
+    def _span(self, labels: list[str]) -> str:
+        """A label for several values: from the first to the last where they are in order."""
+        if not self.column.ordered:
+            return " or ".join(labels)
+        return f"{labels[0].split('..')[0]}..{labels[-1].split('..')[-1]}"
+
+    def _codes(self, cells: Integers) -> Integers:
+        """The cells of the released records."""
+        codes: Integers = cells[self.column.encode(self.rows.column(self.column.name.split(".", 1)[1]))]
+        return codes
+
+    def _owner(self) -> Integers:
+        owner: Integers = np.asarray(self.rows.column(str(self.table.foreign_key)).to_numpy())
+        return owner
+
+    def _release(
+        self, block: NoisyBlock, columns: dict[str, tuple[str, ...]], codes: list[Integers], weights: Floats
+    ) -> Release:
+        """A release of the block alone."""
+        categories = tuple(Category(name=name, values=labels) for name, labels in columns.items())
+        schema = Schema(categories, name=self.tables.name, neighbours=self.tables.neighbours)
+        groups = tuple(np.arange(column.size) for column in categories)
+        alone = replace(block, block=replace(block.block, columns=tuple(range(len(groups))), groups=groups))
+        paths = self.measured.paths
+        counts = NoisyBlocks(
+            sizes=schema.sizes,
+            blocks=(alone,),
+            neighbours=paths.neighbours,
+            rows=paths.rows,
+            ordered=tuple(0 for _ in groups),
+        )
+        domain = TableDomain(schema)
+        arrays = [one.decode(own, np.random.default_rng(0)) for one, own in zip(categories, codes, strict=True)]
+        rows = pa.Table.from_arrays(arrays, schema=schema.arrow_schema())
+        shares = weights / max(1.0, float(weights.sum()))
+        return Release(
+            table=rows.append_column(domain.weight_name, pa.array(shares)),
+            measurements=replace(self.measurements, domain=domain, measured=counts),
+        )

@@ -10,7 +10,7 @@ def agreement(bundle: Bundle, as_json: Json = False, quiet: Quiet = False) -> No
     Means of numbers, and of each column and pair the cell that is farthest off. Where they disagree, the estimates are
     to be trusted: they come from the measurements alone.
     """
-    from kernelease.answers.tables import load_table
+    from kernelease.answers.release import load_table
 
     found = load_table(bundle).agreement()
     fields = [

@@ -25,7 +25,7 @@ def answers(
     A pair that was not measured together can be asked about, but only bounds from its single columns are known.
     """
     from kernelease.analysis.evidence import HEADER
-    from kernelease.answers.tables import load_table
+    from kernelease.answers.release import load_table
     from kernelease.report.columns import worth_in_words
 
     found = load_table(bundle).answers()

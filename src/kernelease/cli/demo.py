@@ -27,7 +27,7 @@ def demo(
     quiet: Quiet = False,
 ) -> None:
     """Generate a private table, release a synthetic one in its place, and say what was done."""
-    from kernelease.answers.tables import save
+    from kernelease.answers.release import save
     from kernelease.bundle.container import check_target
     from kernelease.cli.work.demonstration import SCHEMA, generated_table, show_demo, write_example
     from kernelease.errors import BundleError

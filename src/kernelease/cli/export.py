@@ -12,8 +12,7 @@ from kernelease.errors import ParameterError
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from kernelease.answers.release import Release
-    from kernelease.answers.tables import TablesRelease
+    from kernelease.answers.release import Release, TablesRelease
 
 
 def export(
@@ -42,7 +41,7 @@ def export(
 ) -> None:
     """Write the synthetic rows as a file with the schema's columns, types and order. NULL is an empty cell in CSV."""
     from kernelease.answers.frames import check_export, export_table
-    from kernelease.answers.tables import TablesRelease, load
+    from kernelease.answers.release import TablesRelease, load
 
     if weights and rows is not None:
         raise ParameterError("--weights writes the bundle's own rows: leave out --rows, or take rows of equal weight.")

@@ -37,7 +37,7 @@ def fit(
     quiet: Quiet = False,
 ) -> None:
     """Make synthetic rows from measurements, or make them anew with other settings. No private row, no budget."""
-    from kernelease.answers.tables import save
+    from kernelease.answers.release import save
     from kernelease.bundle.container import check_target
     from kernelease.bundle.saving import load_measurements
     from kernelease.bundle.signing import load_private_key

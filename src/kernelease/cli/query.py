@@ -71,7 +71,7 @@ def query(
     refuse(columns, minus, over)
 
     from kernelease.analysis.estimate import Target
-    from kernelease.answers.tables import load_table
+    from kernelease.answers.release import load_table
     from kernelease.cli.work.estimates import record, show
 
     whose = Target(of.value)

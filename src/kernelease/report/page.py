@@ -19,8 +19,7 @@ import pyarrow as pa
 from kernelease._version import __version__
 from kernelease.analysis.estimate import Target
 from kernelease.answers.reading import evidence_of
-from kernelease.answers.release import Release
-from kernelease.answers.tables import TablesRelease, contents_of, release_of
+from kernelease.answers.release import Release, TablesRelease, contents_of, release_of
 from kernelease.arrays import Floats, Integers
 from kernelease.bundle.container import PUBLIC_KEY, SIGNATURE, SUMS, read_bundle, sums_file
 from kernelease.bundle.saving import documents, holds_rows, read_contents

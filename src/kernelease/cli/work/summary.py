@@ -12,8 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from rich.console import RenderableType
 
 from kernelease.analysis.comparisons.tables import MarginalErrors
-from kernelease.answers.release import Release
-from kernelease.answers.tables import TablesRelease
+from kernelease.answers.release import Release, TablesRelease
 from kernelease.bundle.signing import fingerprint, short_fingerprint
 from kernelease.certificate import Certificate, Measurements
 from kernelease.cli.screen import Screen, facts, grid, line, number

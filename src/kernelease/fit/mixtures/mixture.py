@@ -18,8 +18,7 @@ from threadpoolctl import ThreadpoolController
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Tabulation, tabulation
-from kernelease.estimate.offset_sums import Moments, moments_of
-from kernelease.estimate.products import Linearised, mean_and_variance, number_term
+from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
