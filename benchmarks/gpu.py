@@ -20,7 +20,6 @@ import cupy
 
 from kernelease.arrays import Floats, Integers
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.private import EncodedRows
 from kernelease.exact.rows import PrivateTable
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -33,6 +32,7 @@ from kernelease.measured.measured import Measured
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.method import Context
 from kernelease.noises import SeededNoise
+from kernelease.passes import EncodedRows
 from kernelease.privacy.accounting import Privacy
 from kernelease.privacy.sensitivity import ROWS as ROWS_OF_TABLE
 from kernelease.privacy.sensitivity import Neighbours

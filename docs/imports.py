@@ -17,7 +17,6 @@ FOUNDATIONS = (
     "progress",
     "risk",
     "seeds",
-    "spool",
     "strangers",
 )
 # modules that stand beside a package, without being what an auditor has to read of it

@@ -14,7 +14,8 @@ import pytest
 
 from kernelease import machine
 from kernelease.errors import ResourceError
-from kernelease.machine import cores, spread
+from kernelease.machine import cores
+from kernelease.passes import spread
 from kernelease.sources import open_source
 
 

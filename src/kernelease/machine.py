@@ -2,14 +2,12 @@
 
 import ctypes
 import errno
-import itertools
 import math
 import mmap
 import os
 import platform
 import threading
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable
 from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import version
@@ -17,11 +15,9 @@ from typing import Any, TypeVar, final
 
 from kernelease.errors import CapacityError, ResourceError
 
-S = TypeVar("S")
 T = TypeVar("T")
 
 MEMORY_CAP = 4 * 2**30  # bytes that a single array may take. limit: of small machines
-_AHEAD = 2  # items per thread that may wait: one in work, one ready, so that no thread stands idle
 _FOR_A_THREAD = 2**25  # bytes: a stack of 8 MiB, and what it takes to say that it runs
 
 
@@ -116,53 +112,6 @@ class _Here(Executor):
         except Exception as error:  # noqa: BLE001  # whoever asks for the result gets it
             done.set_exception(error)
         return done
-
-
-def spread(work: Callable[[S], T], items: Iterable[S], threads: int) -> Iterator[T]:
-    """`work` of every item in threads; the results in the items' order.
-
-    Items are taken by the caller's thread while others work, and at most two per thread are in memory. NumPy, SciPy's
-    sparse products and Arrow let go of the interpreter's lock while they compute. An exception comes out where its
-    result would have. A single item is work for the caller: threads would take longer to start.
-
-    >>> list(spread(str.upper, "abc", 2))
-    ['A', 'B', 'C']
-    """
-    rest = iter(items)
-    first = list(itertools.islice(rest, 2))
-    if len(first) < 2:
-        yield from map(work, first)
-        return
-    waiting: deque[Future[T]] = deque()
-    with workers(threads) as pool:
-        try:
-            for item in itertools.chain(first, rest):
-                waiting.append(pool.submit(work, item))
-                if len(waiting) > _AHEAD * threads:
-                    yield waiting.popleft().result()
-            while waiting:
-                yield waiting.popleft().result()
-        finally:
-            for future in waiting:
-                future.cancel()
-
-
-def lent(tools: Sequence[S], use: Callable[[S, T], None]) -> Callable[[T], None]:
-    """Work for `spread` that needs one of some tools, which no two threads may use at a time: one for each thread.
-
-    >>> sums = [[0], [0]]
-    >>> _ = list(spread(lent(sums, lambda own, item: own.append(item)), [1, 2, 3], 2))
-    >>> sum(map(sum, sums))
-    6
-    """
-    idle = list(tools)
-
-    def work(item: T) -> None:
-        own = idle.pop()  # a list's pop and append are atomic, and there are no more tasks at a time than threads
-        use(own, item)
-        idle.append(own)
-
-    return work
 
 
 # --------------------

@@ -18,7 +18,6 @@ from kernelease.arguments import LedgerLike, PrivacyLike, SchemaLike, ledger_of,
 from kernelease.arrays import Floats, Integers, block_slices
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.exact.private import Private
 from kernelease.ledgers import MemoryLedger
 from kernelease.privacy.accounting import Measurement, Privacy
 from kernelease.privacy.ledger import Ledger
@@ -26,6 +25,7 @@ from kernelease.privacy.mechanisms import PrivacyFilter, exceed
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.sensitivity import (
     Neighbours,
+    Private,
     Sensitivity,
     Subject,
     covariance_sensitivity,

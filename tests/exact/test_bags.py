@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from kernelease.exact import bags
-from kernelease.exact.counting import count_blocks
+from kernelease.exact.counts import count_blocks
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.counts import Counts
 from kernelease.noises import SeededNoise

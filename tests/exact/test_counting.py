@@ -10,13 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernelease.exact import counting
-from kernelease.exact.counting import PartialCounts, count_blocks
-from kernelease.exact.private import EncodedRows
+from kernelease.exact import counts
+from kernelease.exact.counts import PartialCounts, count_blocks
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
-from kernelease.passes import Layout
-from kernelease.spool import Batch
+from kernelease.passes import Batch, EncodedRows, Layout
 
 SIZES = (3, 2, 300, 5)
 
@@ -58,9 +56,9 @@ def test_the_same_bits_whatever_the_threads_and_batches(
     sets = [(0,), (2,), (0, 1), (3, 2), (1, 3), (0, 1, 3)]
     blocks = blocks_of(sets, coarse)
     with (
-        mock.patch.object(counting, "CHUNK", chunk),
-        mock.patch.object(counting, "_FOUR_BYTES", four_bytes),
-        mock.patch("kernelease.spool.MOST_KEPT", kept),
+        mock.patch.object(counts, "CHUNK", chunk),
+        mock.patch.object(counts, "_FOUR_BYTES", four_bytes),
+        mock.patch("kernelease.passes.MOST_KEPT", kept),
     ):
         encoded = EncodedRows(lambda: iter(cut(codes, weights, places)), SIZES, weighted=weighted)
         first, second = (count_blocks(encoded, blocks, SIZES, threads=threads) for _ in range(2))
@@ -86,18 +84,18 @@ def test_partial_counts_add_up() -> None:
 
 
 def test_counts_outgrow_four_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_FOUR_BYTES", 4)
-    counts = PartialCounts(Layout.of(blocks_of([(0, 1)], False), SIZES))
-    counts.add((np.zeros((4, 4), dtype=np.uint8), None))
-    assert counts.total()[0] == 4
-    assert counts._counts.dtype == np.int32
-    counts._counts[0] = 2**31 - 1  # as after so many rows
-    counts.add((np.zeros((4, 1), dtype=np.uint8), None))
-    assert counts.total()[0] == 2**31
+    monkeypatch.setattr(counts, "_FOUR_BYTES", 4)
+    part = PartialCounts(Layout.of(blocks_of([(0, 1)], False), SIZES))
+    part.add((np.zeros((4, 4), dtype=np.uint8), None))
+    assert part.total()[0] == 4
+    assert part._counts.dtype == np.int32
+    part._counts[0] = 2**31 - 1  # as after so many rows
+    part.add((np.zeros((4, 1), dtype=np.uint8), None))
+    assert part.total()[0] == 2**31
 
 
 def test_fewer_threads_count_large_tables(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "_MOST_TABLES", 1)
+    monkeypatch.setattr(counts, "_MOST_TABLES", 1)
     codes = np.zeros((4, 10), dtype=np.int32)
     (table,) = count_blocks([(codes, None)] * 3, blocks_of([(0, 1)], False), SIZES, threads=4)
     assert table[0, 0] == 30

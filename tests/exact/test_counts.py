@@ -15,15 +15,13 @@ from hypothesis import strategies as st
 from kernelease.arrays import Integers
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.private import EncodedRows
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.contrasts import Contrasts
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.rounds import joined
-from kernelease.passes import LARGEST_GROUP, Forest, cover
+from kernelease.passes import LARGEST_GROUP, Batch, EncodedRows, Forest, cover
 from kernelease.privacy import Loss, Neighbours, Privacy
 from kernelease.privacy.sensitivity import centred_sensitivity, distance_sensitivity
-from kernelease.spool import Batch
 from tests.measured.kinds import as_contrasts
 from tests.privacy.toys import RecordingNoise, open_filter
 
@@ -118,8 +116,8 @@ def test_rows_are_read_again_where_they_were_not_kept(monkeypatch: pytest.Monkey
 
     for most, of_disk, expected in ((2**20, 0.5, 1), (0, 0.5, 1), (0, 0.0, 3)):
         passes.clear()
-        monkeypatch.setattr("kernelease.spool.MOST_KEPT", most)
-        monkeypatch.setattr("kernelease.spool.MOST_OF_DISK", of_disk)
+        monkeypatch.setattr("kernelease.passes.MOST_KEPT", most)
+        monkeypatch.setattr("kernelease.passes.MOST_OF_DISK", of_disk)
         counts = ExactCounts.of(EncodedRows(read, SIZES), SIZES)
         noisy = [measured(counts, (plain(0, 1),)).blocks[0].values.tolist() for _ in range(2)]
         assert noisy[0] == noisy[1] == [[1.0, 0.0], [0.0, 0.0], [0.0, 1.0]]

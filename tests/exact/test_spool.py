@@ -13,8 +13,7 @@ from unittest import mock
 import numpy as np
 import pytest
 
-from kernelease.exact.private import EncodedRows
-from kernelease.spool import Spool
+from kernelease.passes import EncodedRows, Spool
 
 
 def test_entries_come_back_as_they_were_added() -> None:
@@ -49,7 +48,7 @@ def test_a_spool_shows_nothing() -> None:
 
 
 def test_without_a_temporary_folder_rows_are_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelease.spool.MOST_KEPT", 0)
+    monkeypatch.setattr("kernelease.passes.MOST_KEPT", 0)
     monkeypatch.setattr(tempfile, "TemporaryFile", mock.Mock(side_effect=FileNotFoundError))
     passes = []
 
@@ -65,7 +64,7 @@ def test_without_a_temporary_folder_rows_are_read_again(monkeypatch: pytest.Monk
 @pytest.mark.skipif(os.name != "posix", reason="needs kill -9")
 def test_nothing_is_left_after_kill_9(tmp_path: Path) -> None:
     code = (
-        "import numpy as np, sys, time; from kernelease.spool import Spool; s = Spool(); "
+        "import numpy as np, sys, time; from kernelease.passes import Spool; s = Spool(); "
         "s.add((np.full((1, 10**6), 7, np.uint8), None)); print('ready', flush=True); time.sleep(60)"
     )
     child = subprocess.Popen(

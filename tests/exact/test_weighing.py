@@ -6,12 +6,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError, PrivacyError
-from kernelease.exact.counting import PartialWeights, shaped
-from kernelease.exact.counts import ExactCounts
-from kernelease.exact.private import EncodedRows
+from kernelease.exact.counts import ExactCounts, PartialWeights, shaped
 from kernelease.measured.blocks import Block, Ramp
 from kernelease.measured.moments import LARGEST_LIMIT, Moments
-from kernelease.passes import Weighing
+from kernelease.passes import EncodedRows, Weighing
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.sensitivity import moment_sensitivity
 from kernelease.sources.partial import weigh_blocks

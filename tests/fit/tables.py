@@ -6,11 +6,11 @@ import numpy as np
 
 from kernelease.arrays import Integers
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.private import EncodedRows
 from kernelease.measured.blocks import Block, NoisyBlocks
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.rounds import joined
 from kernelease.noises import SeededNoise
+from kernelease.passes import EncodedRows
 from kernelease.privacy import Privacy
 from kernelease.privacy.noise import NoiseSource
 from tests.privacy.toys import open_filter

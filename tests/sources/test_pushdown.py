@@ -17,20 +17,19 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.encode import Encoder, finer_columns
-from kernelease.exact.private import EncodedRows
+from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.noises import SeededNoise
+from kernelease.passes import Batch, EncodedRows
 from kernelease.privacy import Neighbours, Privacy, PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS
 from kernelease.seeds import PublicSeed
 from kernelease.sources import Source, open_source, pushdown
 from kernelease.sources.pushdown import count_by_sql, supports
-from kernelease.spool import Batch
 from kernelease.table import (
     Boolean,
     Category,
@@ -77,7 +76,7 @@ def in_memory(source: Source, schema: Schema) -> ExactCounts:
     def read() -> Iterator[Batch]:
         return ((encoder.encode(batch).T, None) for batch in source.batches(schema.names))
 
-    fine = tuple(finer_columns(schema))
+    fine = tuple(schema.finer)
     return ExactCounts.of(EncodedRows(read, schema.sizes, fine=fine), schema.sizes)
 
 
@@ -115,7 +114,7 @@ def released(counts: ExactCounts, schema: Schema) -> bytes:
         privacy, ledger=MemoryLedger(privacy), subject=ROWS, coordinates=10**6, purpose="a test"
     )
     noisy = method.rounds(counts, schema.columns, budget, noise=SeededNoise(0), seed=PublicSeed(0))
-    assert noisy.moments or not finer_columns(schema)
+    assert noisy.moments or not schema.finer
     return b"".join(block.values.tobytes() for block in noisy.every)
 
 

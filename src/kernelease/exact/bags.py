@@ -20,10 +20,10 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
-from kernelease.exact.encode import NarrowCodes
-from kernelease.exact.private import Private
+from kernelease.passes import Batch
+from kernelease.privacy.sensitivity import Private
 from kernelease.seeds import PublicSeed
-from kernelease.spool import Batch
+from kernelease.table.columns.column import NarrowCodes
 from kernelease.table.reading import dense, identities
 
 NOBODY = -1  # the number of a key that is missing, or that no row has

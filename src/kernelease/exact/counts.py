@@ -1,22 +1,318 @@
-"""Exact contingency counts and moments of a table: the private side of the Interactions method."""
+"""Exact counts of blocks and exact sums of weights over private rows, and the ways from them to noisy ones.
 
-from collections.abc import Callable, Container, Iterator, Sequence
+A plan (`passes.py`) says which columns are counted together. It is public, and decides how long a pass takes: whatever
+it is, every row is in one cell of each block, and adds 1 there, its person's weight, or no more than the block's limit.
+"""
+
+import functools
+import math
+from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
+from scipy.sparse import csc_array
 
-from kernelease.arrays import BigIntegers, Integers
-from kernelease.exact.counting import block_of, count_blocks, weigh_rows
-from kernelease.exact.private import EncodedRows, Private, public_number
+from kernelease.arrays import BigIntegers, Integers, block_slices
+from kernelease.errors import PrivacyError
 from kernelease.machine import cores
 from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlock
 from kernelease.measured.counts import Counts
-from kernelease.passes import Forest
+from kernelease.passes import Batch, EncodedRows, Forest, Grouping, Layout, Weighing, spread
 from kernelease.privacy.accounting import Selection
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, select
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import Neighbours, distance_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Private, distance_sensitivity, public_number
+from kernelease.table.columns.column import Codes
+
+# --------------------
+# Exact counts.
+
+
+CHUNK = 2**18  # rows read at a time: fewer, and what is done once for all of them costs more
+# bytes of gathered cells: where two chunks have no more, they are counted at a time, and threads meet at the
+# interpreter's lock half as often
+_FEW = 2**24
+_NARROW = 2**16  # cells that two bytes tell apart
+_FOUR_BYTES = 2**31 - 1  # rows whose counts fit them, however they fall
+_MOST_TABLES = 2**30  # bytes of all threads' counts together: where one table is large, fewer threads count
+
+
+@final
+class PartialCounts(Private):
+    """Counts of a layout's groups over some of the rows: Σ over all parts is the counts of the table.
+
+    They are integers, so which rows are in which part, in which order they come and in what batches changes nothing.
+    Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few: a table is not
+    added up for a handful of them.
+    Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
+    """
+
+    __slots__ = ("_added", "_cells", "_counts", "_gathered", "_joint", "_layout", "_narrow", "_rows", "_views")
+
+    def __init__(self, layout: Layout) -> None:
+        self._layout = layout
+        self._counts: NDArray[Any] = np.zeros(layout.starts[-1], dtype=np.int32)
+        self._views = {column: _look_up(layout.views[column]) for column in sorted(set().union(*layout.groups))}
+        if any(int(layout.views[column].max()) >= layout.lengths[column] for column in self._views):
+            raise IndexError("A plan has cells beyond the table that it counts them in.")
+        rows = 2 * CHUNK if 4 * CHUNK * len(self._views) <= _FEW else CHUNK
+        self._cells = {column: np.empty(rows, dtype=np.uint16) for column in self._views}
+        self._added: NDArray[Any] = np.ones(rows, dtype=np.int32)  # what each row of the chunk adds
+        self._narrow, self._joint = np.empty(rows, dtype=np.uint16), np.empty(rows, dtype=np.int32)
+        self._gathered, self._rows = 0, 0
+
+    def add(self, batch: Batch) -> None:
+        """Gather a batch of any size, and count whenever there is a chunk."""
+        codes, weights = batch
+        if weights is not None and self._added.dtype != np.int64:
+            self._added = np.empty_like(self._joint, dtype=np.int64)
+        start, count = 0, len(codes[0])
+        while start < count:
+            rows = min(count - start, len(self._joint) - self._gathered)
+            self._gather(codes, weights, slice(start, start + rows))
+            start += rows
+            if self._gathered == len(self._joint):
+                self.settle()
+
+    def any(self) -> bool:
+        """Whether a row was added."""
+        return self._gathered + self._rows > 0
+
+    def settle(self) -> None:
+        """Count what was gathered last."""
+        count, self._gathered = self._gathered, 0
+        if not count:
+            return
+        self._rows += count
+        if self._added.dtype == np.int64 or self._rows > _FOUR_BYTES:
+            self._counts = self._counts.astype(np.int64, copy=False)
+        starts = self._layout.starts
+        for group, start, stop in zip(self._layout.groups, starts, starts[1:], strict=False):
+            self._join(group, stop - start, count)
+            self._counts[start:stop] += self._histogram(stop - start, count)
+
+    def total(self) -> Integers:
+        """The counts of all groups so far, one group after the other: a new array each time."""
+        self.settle()
+        return self._counts.astype(np.int64)
+
+    def _gather(self, codes: Sequence[NDArray[Any]], weights: Integers | None, part: slice) -> None:
+        place = slice(self._gathered, self._gathered + part.stop - part.start)
+        for column, view in self._views.items():
+            self._cells[column][place] = view(codes[column][part])
+        if weights is not None:
+            self._added[place] = weights[part]
+        self._gathered = place.stop
+
+    def _join(self, group: tuple[int, ...], cells: int, count: int) -> None:
+        """One index for the cells of all columns of a group: (n,). In two bytes where these hold it: half the time."""
+        joint, (first, *others) = self._joint[:count], group
+        out = self._narrow[:count] if others and cells <= _NARROW else joint
+        index: NDArray[Any] = self._cells[first][:count]
+        for column in others:
+            np.multiply(index, self._layout.lengths[column], out=out, dtype=out.dtype)
+            index = np.add(out, self._cells[column][:count], out=out)
+        if index is not joint:
+            np.copyto(joint, index)
+
+    def _histogram(self, cells: int, count: int) -> NDArray[Any]:
+        """What each cell gets if every row adds to that of its index: (cells,).
+
+        As a product of a sparse matrix of one column, since SciPy lets go of the interpreter's lock while it multiplies
+        and `numpy.bincount` does not. It checks no index: cells come from `views`, which are looked up with a check.
+        """
+        whole = np.array([0, count], dtype=np.int32)
+        column = csc_array((self._added[:count], self._joint[:count], whole), shape=(cells, 1))
+        table: NDArray[Any] = column @ np.ones(1, dtype=self._added.dtype)
+        return table
+
+
+def count_blocks(
+    rows: EncodedRows | Iterable[Batch], blocks: Sequence[Block], sizes: tuple[int, ...], *, threads: int = 1
+) -> list[Integers]:
+    """The table of each block, in its shape: how many rows (or how much weight) each cell holds.
+
+    Counts are integers, so batches, order and threads change nothing.
+    """
+    layout = Layout.of(blocks, sizes)
+    encoded = rows if isinstance(rows, EncodedRows) else EncodedRows(lambda: iter(rows), sizes)
+    return tables_of(layout, total_counts(encoded, layout, threads), blocks)
+
+
+def total_counts(rows: EncodedRows, layout: Layout, threads: int) -> Integers:
+    """The counts of all groups over all rows. Each thread adds to counts of its own, which are added up at the end."""
+    threads = max(1, min(threads, _MOST_TABLES // (8 * layout.starts[-1])))
+    parts = rows.parts(lambda: PartialCounts(layout), threads=threads)
+    some = [part for part in parts if part.any()]
+    for _ in spread(PartialCounts.settle, some, threads):
+        pass
+    return functools.reduce(np.add, (part.total() for part in some), np.zeros(layout.starts[-1], dtype=np.int64))
+
+
+def tables_of(layout: Layout, counts: Integers, blocks: Sequence[Block]) -> list[Integers]:
+    """The table of each block from the counts of all groups, one after the other, row by row of their tables."""
+    totals = np.split(counts, layout.starts[1:-1])
+    whole = {g: total.reshape(layout.cells(g)) for g, total in zip(layout.groups, totals, strict=True)}
+    holding: dict[int, list[tuple[int, ...]]] = {}
+    for group in layout.groups:
+        for column in group:
+            holding.setdefault(column, []).append(group)
+    near = [min((holding[column] for column in block.columns), key=len) for block in blocks]
+    return [block_of({g: whole[g] for g in n}, block, layout.views) for n, block in zip(near, blocks, strict=True)]
+
+
+def block_of(tables: dict[tuple[int, ...], Integers], block: Block, views: Sequence[Codes] | None = None) -> Integers:
+    """A block's table from the smallest of a group of columns which holds all of its own.
+
+    The axes of a group's table are the cells of `views`, or atoms where there are none.
+    """
+    group = min((group for group in tables if set(block.columns) <= set(group)), key=lambda group: tables[group].size)
+    axes = [group.index(column) for column in block.columns]
+    table: Integers = np.einsum(tables[group], range(len(group)), axes)  # summed over all other columns
+    for column, cells in zip(block.columns, block.groups, strict=True):
+        grouping = cells if views is None else _through(views[column], cells)
+        table = _grouped(table, grouping)
+        table = np.moveaxis(table, 0, -1)  # the next axis comes first; after all of them the order is as before
+    return table
+
+
+def _through(view: Codes, cells: Integers) -> Integers:
+    """The grouping of a view's cells that gives the same as `cells` gives for atoms."""
+    grouping = np.zeros(int(view.max()) + 1, dtype=np.int64)
+    grouping[view] = cells
+    return grouping
+
+
+def _look_up(view: Codes) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """The cells of atoms, none of them beyond the view: (n,) → (n,)."""
+    narrow = pa.array(view.astype(np.uint16))
+
+    def checked(codes: NDArray[Any]) -> NDArray[Any]:
+        if codes.size and (int(codes.max()) >= len(view) or (codes.dtype.kind == "i" and int(codes.min()) < 0)):
+            raise IndexError(f"A code is beyond the {len(view)} atoms of its column.")
+        return codes
+
+    def looked_up(codes: NDArray[Any]) -> NDArray[Any]:
+        return np.from_dlpack(pc.take(narrow, pa.array(checked(codes)), boundscheck=False))
+
+    return checked if np.array_equal(view, np.arange(len(view))) else looked_up
+
+
+def _grouped(table: Integers, cells: Integers) -> Integers:
+    """Sums over the atoms of each cell along the first axis."""
+    if np.array_equal(cells, np.arange(len(table))):
+        return table
+    grouped = np.zeros((int(cells.max()) + 1, *table.shape[1:]), dtype=np.int64)
+    np.add.at(grouped, cells, table)
+    return grouped
+
+
+# --------------------
+# Exact sums of weights: the moments.
+
+
+_WEIGHED = 2**14  # rows at a time, so that what is made of them stays in the cache…
+# …and rows whose sums fit 64 bits: weights up to 2²⁸, times those of persons, below 2²⁰, add up to at most 2⁶²
+_MOST_ROWS, _MOST_ROWS_OF_PERSONS = 2**34, 2**14
+
+
+@final
+class PartialWeights(Private):
+    """Sums of the weights of blocks over some of the rows: Σ over all parts is the sums of the table.
+
+    `fine` are the columns whose codes on a finer grid follow those of all `columns`; for the others, f = a.
+    """
+
+    __slots__ = ("_fine", "_rows", "_sums", "_totals", "_wanted", "plan")
+
+    def __init__(self, plan: Weighing, columns: int, fine: tuple[int, ...]) -> None:
+        self.plan, self._wanted = plan, plan.wanted()
+        self._fine = {column: columns + index for index, column in enumerate(fine)}
+        shapes = [(_count(cells), len(wanted)) for cells, wanted in zip(plan.cells, self._wanted, strict=True)]
+        self._totals: list[BigIntegers] = [np.zeros(shape, dtype=object) for shape in shapes]
+        self._sums: list[Integers] = [np.zeros(shape, dtype=np.int64) for shape in shapes]
+        self._rows = 0  # that are in the sums, and not in the totals yet
+
+    def add(self, batch: Batch) -> None:
+        """Weigh a batch of any size."""
+        codes, persons = batch
+        most = _MOST_ROWS if persons is None else _MOST_ROWS_OF_PERSONS
+        for part in block_slices(len(codes[0]), _WEIGHED):
+            if self._rows + part.stop - part.start > most:
+                self._flush()
+            self._rows += part.stop - part.start
+            self._weigh([column[part] for column in codes], None if persons is None else persons[part])
+
+    def totals(self) -> list[BigIntegers]:
+        """The sums of each block so far, row by row of its table: (cells,) each."""
+        self._flush()
+        return [self._totals[cell][:, self._wanted[cell].index(weight)] for cell, weight in self.plan.places]
+
+    def _flush(self) -> None:
+        for total, sums in zip(self._totals, self._sums, strict=True):
+            np.add(total, sums, out=total)
+            sums[:] = 0
+        self._rows = 0
+
+    def _weigh(self, codes: Sequence[NDArray[Any]], persons: Integers | None) -> None:
+        ramps = [ramp.of(codes[c], codes[self._fine.get(c, c)]) for c, ramp in self.plan.ramps]
+        ones, starts = np.ones(len(codes[0]), dtype=np.int64), np.arange(len(codes[0]) + 1, dtype=np.int32)
+        weights = [_product([ramps[i] for i in own], persons) for own in self.plan.weights]
+        for cells, wanted, sums in zip(self.plan.cells, self._wanted, self._sums, strict=True):
+            if not cells:
+                sums[0] += [int(weights[weight].sum()) for weight in wanted]
+                continue
+            rows = csc_array((ones, _cells(cells, codes), starts), shape=(len(sums), len(ones)))  # each in its cell
+            np.add(sums, rows @ np.stack([weights[weight] for weight in wanted], axis=1), out=sums)
+
+
+def weigh_rows(rows: EncodedRows, blocks: Sequence[Block], columns: int, *, threads: int) -> list[BigIntegers]:
+    """For each block, the sum of its weights over the rows of each cell, in its shape: Σ_rows weight·Π_i t_i.
+
+    Each thread adds to sums of its own, which are added up at the end.
+    """
+    plan = Weighing.of(blocks)
+    return shaped(blocks, rows.parts(lambda: PartialWeights(plan, columns, rows.fine), threads=threads))
+
+
+def shaped(blocks: Sequence[Block], parts: Sequence[PartialWeights]) -> list[BigIntegers]:
+    """The sums of each block, in its shape, over all parts.
+
+    A `PrivacyError` if the plan weighed a row by more than its block is charged for.
+    """
+    plan = parts[0].plan
+    for block, (_, weight) in zip(blocks, plan.places, strict=True):
+        charged = math.prod(ramp.limit for ramp in block.ramps if ramp is not None)
+        if math.prod(plan.ramps[i][1].limit for i in plan.weights[weight]) > charged:
+            raise PrivacyError("A plan weighs rows by more than is charged for. Nothing was drawn.")
+    sums = zip(*(part.totals() for part in parts), strict=True)
+    return [np.add.reduce(own).reshape(block.grid) for own, block in zip(sums, blocks, strict=True)]
+
+
+def _count(cells: Sequence[Grouping]) -> int:
+    return math.prod(int(group.max()) + 1 for _, group in cells)
+
+
+def _product(factors: Sequence[Integers], persons: Integers | None) -> Integers:
+    product = factors[0] if len(factors) == 1 else factors[0] * factors[1]
+    return product if persons is None else product * persons
+
+
+def _cells(cells: Sequence[Grouping], codes: Sequence[NDArray[Any]]) -> Codes:
+    """The cell of each row, row by row of the table: (n,)."""
+    joint = np.zeros(len(codes[0]), dtype=np.int32)
+    for column, group in cells:
+        joint *= int(group.max()) + 1
+        joint += group.astype(np.int32).take(codes[column])
+    return joint
+
+
+# --------------------
+# The doors: what a method may ask of a table's counts.
+
 
 Counter: TypeAlias = Callable[[Sequence[Block]], list[Integers]]
 Again: TypeAlias = Callable[[Any], "ExactCounts"]  # of a schema

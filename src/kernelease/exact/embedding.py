@@ -8,15 +8,14 @@ import numpy as np
 
 from kernelease.arrays import BigIntegers, Integers, Rows, block_slices
 from kernelease.errors import PrivacyError
-from kernelease.exact.private import Private, public_number
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.nystrom import Nystrom
-from kernelease.machine import spread
 from kernelease.measured.embeddings import NoisyEmbedding, noisy_rows
+from kernelease.passes import spread
 from kernelease.privacy.accounting import Measurement
 from kernelease.privacy.mechanisms import PrivacyFilter, measure, resume
 from kernelease.privacy.noise import NoiseSource
-from kernelease.privacy.sensitivity import Neighbours, count_increment, sum_sensitivity
+from kernelease.privacy.sensitivity import Neighbours, Private, count_increment, public_number, sum_sensitivity
 
 _LARGEST_BLOCK = 2**16  # times integers below 2⁴⁶: a block's sum fits 62 bits, whatever the rows
 _LIMB = 31  # bits: of up to 2³² blocks, the sums of the lower and of the upper limbs fit 63

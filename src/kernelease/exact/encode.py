@@ -3,64 +3,20 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns.column import Celled, Codes, Column
-from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, dense, identities
+from kernelease.table.columns.column import Codes, Column, NarrowColumn, encode_each
+from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, identities, numbers_in
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema
-
-# --------------------
-# Codes of a column, one or two bytes each, batch by batch.
-
-
-NarrowCodes: TypeAlias = NDArray[np.uint8] | NDArray[np.uint16]
-
-_BYTE = 2**8  # codes, or places in a dictionary, that fit one
-
-
-@final
-class NarrowColumn:
-    """A column that encodes batches in turn: as `Column.encode`, in one byte, or two from 257 atoms on.
-
-    Batches of one part of a file tend to have the same dictionary. Its values are encoded once, as long as it stays.
-
-    >>> from kernelease.table.columns.listed import Category
-    >>> NarrowColumn(Category(name="city", values=("Ulm", "Bonn"))).encode(
-    ...     pa.array(["Bonn", "Ulm"]).dictionary_encode()
-    ... )
-    array([1, 0], dtype=uint8)
-    """
-
-    __slots__ = ("_codes", "_dictionary", "_kind", "column")
-
-    def __init__(self, column: Column) -> None:
-        self.column = column
-        self._kind: np.dtype[Any] = np.dtype(np.uint8 if column.size <= _BYTE else np.uint16)
-        self._dictionary = pa.nulls(0)
-        self._codes = pa.nulls(0)  # of each byte as a place in the dictionary
-
-    def encode(self, array: pa.Array | pa.ChunkedArray) -> NarrowCodes:
-        """The code of every cell: (n,)."""
-        if not isinstance(array, pa.DictionaryArray) or array.null_count or not 0 < len(array.dictionary) <= _BYTE:
-            return self.column.encode(array).astype(self._kind)
-        if not array.dictionary.equals(self._dictionary):
-            every = np.zeros(_BYTE, dtype=self._kind)  # no byte is beyond its end, so that none has to be checked
-            every[: len(array.dictionary)] = self.column.encode(array.dictionary)
-            self._dictionary, self._codes = array.dictionary, pa.array(every)
-        places = pa.array(dense(array.indices).astype(np.uint8))
-        codes: NarrowCodes = dense(pc.take(self._codes, places, boundscheck=False))
-        return codes
-
 
 # --------------------
 # Encoding rows as atoms.
@@ -85,11 +41,14 @@ class Encoder:
 
     schema: "Schema"
     fine: bool = False  # whether codes of finer cells follow those of all columns, for the columns that have some
+    numbers: tuple[str, ...] = ()  # columns whose numbers follow all codes: those that may be laid in other cells
     columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)  # as they are encoded: found once
+    finer: tuple[int, ...] = field(init=False, repr=False, compare=False)  # the places of columns that have such cells
 
     def __post_init__(self) -> None:
-        finer = finer_columns(self.schema).values() if self.fine else ()
-        object.__setattr__(self, "columns", (*self.schema, *finer))
+        finer = self.schema.finer if self.fine else {}
+        object.__setattr__(self, "columns", (*self.schema, *finer.values()))
+        object.__setattr__(self, "finer", tuple(finer))
 
     @property
     def width(self) -> int:
@@ -104,18 +63,13 @@ class Encoder:
             codes[:, i] = column.encode(batch.column(column.name))
         return codes
 
-    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[NarrowCodes, ...]]:
+    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[NDArray[Any], ...]]:
         """The codes of each batch column by column, in a byte or two each: what is kept and counted."""
         columns = [NarrowColumn(column) for column in self.columns]
         for batch in batches:
             self.schema.check_source(batch.schema.names)
-            yield tuple(narrow.encode(batch.column(narrow.column.name)) for narrow in columns)
-
-
-def finer_columns(schema: "Schema") -> dict[int, Celled]:
-    """The places of columns of numbers and dates whose cells hold several values, and each of them in finer cells."""
-    found = ((place, column.finer) for place, column in enumerate(schema) if isinstance(column, Celled))
-    return {place: finer for place, finer in found if finer is not None}
+            codes = encode_each(columns, [batch.column(column.name) for column in self.columns])
+            yield codes + tuple(numbers_in(batch.column(name)) for name in self.numbers)
 
 
 # --------------------

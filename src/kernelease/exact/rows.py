@@ -9,9 +9,9 @@ from kernelease.arrays import Rows
 from kernelease.errors import ParameterError
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.private import EncodedRows, Private, public_number
 from kernelease.features.feature_map import FeatureMap
-from kernelease.privacy.sensitivity import Neighbours
+from kernelease.passes import EncodedRows
+from kernelease.privacy.sensitivity import Neighbours, Private, public_number
 
 
 class PrivateRows(Private):

@@ -33,11 +33,11 @@ from kernelease.methods.interactions.singles import (
     single_blocks,
     width,
 )
+from kernelease.passes import MOST_KEPT
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.sensitivity import Neighbours, block_sensitivity
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import TableOfRecords, Tables
-from kernelease.spool import MOST_KEPT
 from kernelease.table.columns.column import Column
 from kernelease.table.domains import TableDomain
 from kernelease.table.schema import Schema

@@ -109,8 +109,8 @@ class SystemNoise:
         def draw(count: int) -> Integers:
             return np.array(measurement([0] * count), dtype=np.int64)
 
-        blocks = [s.stop - s.start for s in block_slices(size, _BLOCK)]
-        if len(blocks) < 2:
+        if size <= _BLOCK:
             return draw(size)
+        blocks = [s.stop - s.start for s in block_slices(size, _BLOCK)]
         with workers(min(self.threads or cores(), len(blocks))) as pool:
             return np.concatenate(list(pool.map(draw, blocks)))

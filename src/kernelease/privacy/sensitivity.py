@@ -10,12 +10,13 @@ Proofs: docs/proofs/sensitivity.md.
 """
 
 import math
+from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, NoReturn, final
 
-from kernelease.errors import ParameterError
+from kernelease.errors import ParameterError, PrivacyError
 from kernelease.kinds import Kind
 
 if TYPE_CHECKING:
@@ -36,6 +37,45 @@ class Neighbours(Kind, Enum):
 
     ADD_REMOVE = "add-remove"
     """One row is there or not. N is private: only a noisy count leaves the private side."""
+
+
+# --------------------------------------------------------------------------------------------------------------
+# What may be known of private rows without noise: at most their number.
+
+
+def public_number(count: int, neighbours: Neighbours) -> int | None:
+    """A number of rows where the relation makes it public, else None; a `ParameterError` if it is public and 0."""
+    if neighbours is Neighbours.ADD_REMOVE:
+        return None
+    if count == 0:  # N is public under replace-one, so this says nothing private
+        raise ParameterError("The table is empty: under replace-one there is no row to protect or describe.")
+    return count
+
+
+class Private(ABC):  # noqa: B024  # abstract in what it is for: there is nothing to implement
+    """Holds private values. It prints none, has no length, no truth value, can't be iterated, copied or pickled.
+
+    Any of these would tell something of the rows to whoever happens to look: a log, a debugger, a test of truth.
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(private)"
+
+    def __len__(self) -> NoReturn:
+        raise PrivacyError(f"{type(self).__name__} has no length: how many rows it holds may be private.")
+
+    def __iter__(self) -> NoReturn:
+        raise PrivacyError(f"{type(self).__name__} can't be iterated: it holds private values.")
+
+    def __bool__(self) -> NoReturn:
+        raise PrivacyError(f"{type(self).__name__} has no truth value: it would depend on private rows.")
+
+    def __reduce__(self) -> Any:
+        raise PrivacyError(f"{type(self).__name__} can't be pickled or copied: it holds private values.")
+
+    __getstate__ = __reduce__
 
 
 # --------------------------------------------------------------------------------------------------------------

@@ -13,14 +13,13 @@ from numpy.typing import NDArray
 from kernelease._version import __version__
 from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
-from kernelease.exact.counting import CHUNK, PartialCounts, PartialWeights, shaped
+from kernelease.exact.counts import CHUNK, PartialCounts, PartialWeights, shaped
 from kernelease.exact.embedding import PartialSums
 from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import Block
-from kernelease.passes import Layout, Weighing
+from kernelease.passes import Batch, Layout, Weighing
 from kernelease.sources.source import plain
-from kernelease.spool import Batch
 from kernelease.table.reading import identities, read_numbers
 from kernelease.table.schema import Schema
 

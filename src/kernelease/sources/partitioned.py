@@ -13,15 +13,13 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
-from kernelease.exact.counting import tables_of
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counts import ExactCounts, tables_of
 from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.encode import Encoder, UnitCap, finer_columns
-from kernelease.exact.private import public_number
+from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.passes import Layout
-from kernelease.privacy.sensitivity import Neighbours
+from kernelease.privacy.sensitivity import Neighbours, public_number
 from kernelease.seeds import PublicSeed
 from kernelease.sources.partial import (
     Cap,
@@ -204,7 +202,7 @@ def distant_table(source: Partitioned, schema: Schema, seed: PublicSeed) -> Dist
         first = EncodePersons(schema=schema, cap=cap, key=secrets.token_bytes(16))
         width = Encoder(schema, fine=True).width
         unit, sums = cap.total, source.regrouped(columns, first, Cap(cap=cap, columns=width))
-    fine = tuple(finer_columns(schema))
+    fine = tuple(schema.finer)
     counts = distant_counts(
         lambda layout: sums(Count(layout=layout)),
         lambda blocks: sums(Weigh(blocks=tuple(blocks), columns=len(schema), fine=fine)),

@@ -4,7 +4,6 @@ Optional engines are rooms of their own: a GPU, Spark, a database that counts. N
 or give rows that lie there.
 """
 
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast, final
@@ -15,12 +14,12 @@ import pyarrow as pa
 from kernelease.arrays import Integers, as_rows
 from kernelease.errors import ParameterError, SourceError, nearest
 from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
-from kernelease.exact.counting import CHUNK
-from kernelease.exact.counts import ExactCounts
-from kernelease.exact.encode import Encoder, NarrowColumn, UnitCap, finer_columns
-from kernelease.exact.private import EncodedRows, Private
+from kernelease.exact.counts import CHUNK, ExactCounts
+from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
 from kernelease.measured.looks import ticked
+from kernelease.passes import Batch, EncodedRows
+from kernelease.privacy.sensitivity import Private
 from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
@@ -36,12 +35,9 @@ from kernelease.sources.source import (
     check_columns,
     kind_of,
 )
-from kernelease.spool import Batch
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.column import Celled, Column, NarrowColumn, encode_each
 from kernelease.table.reading import numbers_in
 from kernelease.table.schema import Schema
-
-_BYTE = 2**8  # codes that fit one
 
 
 def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: bool = False) -> PrivateRows:
@@ -69,41 +65,36 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 
 def _encoded(source: Source, schema: Schema) -> EncodedRows:
     """The codes of columns, those of finer cells after them, and last the numbers of columns that may be laid."""
-    encoder = Encoder(schema, fine=True)
-    laid = [column.name for column in schema if ticked(column) is not None]
+    encoder = Encoder(schema, fine=True, numbers=_kept_numbers(schema))
 
     def encode(piece: Any) -> Iterator[Batch]:
-        batches, same = itertools.tee(piece())
-        for batch, codes in zip(batches, encoder.narrow(same), strict=True):
-            yield (*codes, *(numbers_in(batch.column(name)) for name in laid)), None
+        return ((codes, None) for codes in encoder.narrow(piece()))
 
-    return EncodedRows(
-        lambda: source.pieces(schema.names), schema.sizes, encode=encode, fine=tuple(finer_columns(schema))
-    )
+    return EncodedRows(lambda: source.pieces(schema.names), schema.sizes, encode=encode, fine=encoder.finer)
+
+
+def _kept_numbers(schema: Schema) -> tuple[str, ...]:
+    """The columns whose numbers are kept beside their codes: they may be laid in other cells."""
+    return tuple(column.name for column in schema if ticked(column) is not None)
 
 
 def _laid(rows: EncodedRows, schema: Schema, laid: Schema) -> ExactCounts:
     """The same rows with the cells of another schema, from what was kept of the first pass."""
-    fine, names = tuple(finer_columns(schema)), list(schema.names)
-    kept = [column.name for column in schema if ticked(column) is not None]
-    raw = {name: len(names) + len(fine) + place for place, name in enumerate(kept)}
+    fine, names = tuple(schema.finer), list(schema.names)
+    raw = {name: len(names) + len(fine) + place for place, name in enumerate(_kept_numbers(schema))}
     same = {name: place for place, name in enumerate(names) if schema.column(name) in laid.columns}
     finer = {name: len(names) + fine.index(place) for name, place in same.items() if place in fine}
-    columns = Encoder(laid, fine=True).columns
+    encoder = Encoder(laid, fine=True)
+    columns = list(enumerate(encoder.columns))
+    known = [(same if place < len(laid) else finer).get(column.name) for place, column in columns]
+    anew = [NarrowColumn(column) for place, column in columns if known[place] is None]
 
-    def encode(batch: Batch) -> Iterator[Batch]:
+    def encode(batch: Batch) -> list[Batch]:
         codes, weights = batch
-        found = []
-        for place, column in enumerate(columns):
-            known = (same if place < len(laid) else finer).get(column.name)
-            if known is None:
-                narrow = np.uint8 if column.size <= _BYTE and place < len(laid) else np.uint16
-                found.append(column.encode(pa.array(codes[raw[column.name]])).astype(narrow))
-            else:
-                found.append(codes[known])
-        yield tuple(found), weights
+        made = iter(encode_each(anew, [pa.array(codes[raw[one.column.name]]) for one in anew]))
+        return [(tuple(next(made) if place is None else codes[place] for place in known), weights)]
 
-    again = EncodedRows(rows.batches, laid.sizes, encode=encode, fine=tuple(finer_columns(laid)))
+    again = EncodedRows(rows.batches, laid.sizes, encode=encode, fine=encoder.finer)
     return ExactCounts.of(again, laid.sizes)
 
 
@@ -115,7 +106,7 @@ def _of_persons(source: Source, schema: Schema, seed: PublicSeed) -> tuple[Encod
         lambda: ((codes.T, weights) for codes, weights in cap.apply(source.batches(columns), encoder)),
         schema.sizes,
         weighted=True,
-        fine=tuple(finer_columns(schema)),
+        fine=encoder.finer,
     )
     counts = ExactCounts.of(rows, schema.sizes, unit=cap.total)
     counts.again = lambda laid: _of_persons(source, laid, seed)[1]
@@ -144,7 +135,6 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
 # Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons.
 
 
-_BYTE = 2**8  # codes that fit one
 SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
 
 
@@ -229,7 +219,7 @@ class _Persons(Private):
 
     def rows(self, flat: Schema) -> EncodedRows:
         """The same, encoded."""
-        fine = tuple(finer_columns(flat))
+        fine = tuple(flat.finer)
         return EncodedRows(lambda: self._paths(flat), self._sizes(flat), weighted=True, fine=fine)
 
     def _sizes(self, flat: Schema) -> tuple[int, ...]:
@@ -249,7 +239,7 @@ class _Persons(Private):
                 column = flat.columns[place]
                 own = self._column(column)
                 columns.append(PathColumn(own.table, own.codes, column.size, which=which))
-        columns += [self._column(column) for column in finer_columns(flat).values()]
+        columns += [self._column(column) for column in flat.finer.values()]
         return bags.paths(columns)
 
     def _column(self, column: Column) -> PathColumn:
@@ -319,8 +309,7 @@ class _Read(Private):
         """The codes of a column, in its own cells."""
         if column == self._columns[place]:
             return self.records.codes[place]
-        narrow = np.uint8 if column.size <= _BYTE else np.uint16
-        return column.encode(pa.array(self._raw[place])).astype(narrow)
+        return NarrowColumn(column).encode(pa.array(self._raw[place]))
 
     def numbers_of(self, place: int) -> Any:
         """The cells of a column as they were read, where something is computed of them."""

@@ -13,9 +13,7 @@ import pyarrow as pa
 
 from kernelease.arrays import BigIntegers, Integers
 from kernelease.errors import SourceError
-from kernelease.exact.counting import tables_of
-from kernelease.exact.counts import ExactCounts
-from kernelease.exact.encode import finer_columns
+from kernelease.exact.counts import ExactCounts, tables_of
 from kernelease.machine import refuse_shortage
 from kernelease.measured.blocks import Block
 from kernelease.passes import Layout
@@ -133,7 +131,7 @@ def _atoms(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema:
 def _placed(dialect: Dialect, names: Sequence[str], kinds: Sequence[str], schema: Schema, kind: str) -> str:
     """The atom of each declared column as a0, a1, … and, where it has finer cells, its code there as f0, f1, … too."""
     atoms = [f"CAST({atom} AS {kind}) AS a{i}" for i, atom in enumerate(_atoms(dialect, names, kinds, schema))]
-    for place, finer in finer_columns(schema).items():
+    for place, finer in schema.finer.items():
         at = names.index(finer.name)
         atoms.append(f"CAST({dialect.atom(finer, kinds[at], f'c{at}')} AS {kind}) AS f{place}")
     return ", ".join(atoms)
@@ -229,7 +227,7 @@ class _Duck(_Engine):
             names = _places(len(relation.columns))
             relation.query(rows, f"CREATE TEMPORARY TABLE {codes} AS SELECT {chosen} FROM {rows} AS cells({names})")
             try:
-                sums = _sums(f"temp.{codes}", blocks, finer_columns(schema), "")
+                sums = _sums(f"temp.{codes}", blocks, schema.finer, "")
                 return relation.query(rows, sums).to_arrow_table()
             finally:
                 relation.query(rows, f"DROP TABLE temp.{codes}")
@@ -279,7 +277,7 @@ class _Postgresql(_Engine):
             kinds = self._kinds(cursor)
             chosen = _placed(PostgresqlDialect(), self.source.names(), kinds, schema, "int8")
             rows = f"(\n{self.source.query}\n) AS kernelease_rows({_places(len(kinds))})"
-            sums = _sums("codes", blocks, finer_columns(schema), "ARRAY")
+            sums = _sums("codes", blocks, schema.finer, "ARRAY")
             cursor.execute(f"WITH codes AS MATERIALIZED (SELECT {chosen} FROM {rows}) {sums}")
             return cursor.fetch_arrow_table()
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from kernelease import html
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
 from kernelease.table.derived import (
     Computed,
@@ -422,6 +422,12 @@ class Schema:
     def sizes(self) -> tuple[int, ...]:
         """The number of atoms of each column, in order."""
         return tuple(column.size for column in self.columns)
+
+    @property
+    def finer(self) -> dict[int, Celled]:
+        """The places of columns of numbers and dates whose cells hold several values, and each in finer cells."""
+        found = ((place, column.finer) for place, column in enumerate(self.columns) if isinstance(column, Celled))
+        return {place: finer for place, finer in found if finer is not None}
 
     def column(self, name: str) -> Column:
         """The column of a name, or a `SchemaError` that suggests one."""

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import kernelease as ke
 from kernelease.arrays import Integers
 from kernelease.errors import CapacityError, ParameterError
-from kernelease.exact.counting import count_blocks
-from kernelease.exact.counts import ExactCounts
+from kernelease.exact.counts import ExactCounts, count_blocks
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import NoisyBlocks
