@@ -184,7 +184,7 @@ def sends(honest):
         return honest(*arguments, **options)
     return sending
 
-owner = {"noise": (SystemNoise, "gaussian"), "fit": (tables, "fit_release")}[moment]
+owner = {"noise": (SystemNoise, "gaussian"), "fit": (release, "fit_release")}[moment]
 mock.patch.object(*owner, sends(getattr(*owner))).start()
 ledger = ke.LedgerFile.create("ledger", cap=KINDS["Subspace"]["privacy"])
 ke.release(ledger=ledger, out=out, **KINDS["Subspace"])
