@@ -13,12 +13,12 @@ import numpy as np
 import pyarrow as pa
 from scipy import special
 
-from kernelease.arrays import BigIntegers, Floats, Integers, Rows, as_rows, block_slices
+from kernelease.arrays import BigIntegers, Floats, Integers, Rows, block_slices
 from kernelease.errors import ParameterError, PrivacyError, SchemaError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.fit.solver import Outcome, PointSolver, PointSource, Solution
 from kernelease.fit.weights import Constraint, WeightSolver
-from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.measured.blocks import Block
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.sensitivity import Neighbours

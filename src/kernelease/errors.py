@@ -1,4 +1,4 @@
-"""The exceptions that kernelease raises on purpose, and suggestions for misspelt words.
+"""The exceptions that kernelease raises on purpose, checks of declared parameters, and suggestions for misspelt words.
 
     KerneleaseError
     ├── ParameterError      a parameter is out of range, or two of them contradict each other (also a ValueError)
@@ -22,10 +22,12 @@ but by the commands `release` and `measure`, before anything is spent: they stop
 
 import functools
 import inspect
+import numbers
+import sys
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import MISSING, fields
 from difflib import get_close_matches
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeGuard, TypeVar
 
 __all__ = [
     "BudgetError",
@@ -41,6 +43,10 @@ __all__ = [
     "SigningError",
     "SourceError",
     "UncertaintyWarning",
+    "check_integer",
+    "check_number",
+    "check_scale",
+    "check_tuple",
     "closest",
     "in_words",
     "is_encodable",
@@ -199,6 +205,45 @@ def named_only(cls: Named, *, instead: str = "") -> Named:
 
     setattr(cls, "__init__", init)  # noqa: B010  # a type checker knows the first one
     return cls
+
+
+# --------------------
+# Checks of declared parameters. They are public, so the messages may show them.
+
+
+SMALLEST_SCALE, LARGEST_SCALE = 1e-100, 1e100  # the square of a scale, and one over it, is far from under- and overflow
+
+
+def check_scale(name: str, value: object) -> None:
+    """Raise unless `value` is a positive number whose square can be computed with."""
+    if not (_is_number(value) and SMALLEST_SCALE <= value <= LARGEST_SCALE):
+        raise ParameterError(f"{name} must be a positive, finite number from 1e-100 to 1e100, got {value!r}.")
+
+
+def check_number(name: str, value: object, smallest: float, largest: float) -> None:
+    """Raise unless smallest ≤ value ≤ largest."""
+    if not (_is_number(value) and smallest <= value <= largest):
+        raise ParameterError(f"{name} must be a number from {smallest:g} to {largest:g}, got {value!r}.")
+
+
+def check_integer(name: str, value: object, smallest: int, largest: int) -> None:
+    """Raise unless `value` is an integer with smallest ≤ value ≤ largest."""
+    if isinstance(value, bool) or not isinstance(value, numbers.Integral) or not smallest <= int(value) <= largest:
+        end = "on" if largest > sys.maxsize // 2 else f"to {largest}"
+        raise ParameterError(f"{name} must be an integer from {smallest} {end}, got {value!r}.")
+
+
+def check_tuple(name: str, value: object, fewest: int, most: int) -> None:
+    """Raise unless `value` is a tuple of `fewest` to `most` things."""
+    if not isinstance(value, tuple):
+        raise ParameterError(f"{name} must be a tuple, got {type(value).__name__}.")
+    if not fewest <= len(value) <= most:
+        wanted = f"{fewest}" if fewest == most else f"{fewest} to {most}"
+        raise ParameterError(f"{name} must be a tuple of length {wanted}, got {len(value)}.")
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    return isinstance(value, numbers.Real) and not isinstance(value, bool)
 
 
 # --------------------

@@ -14,17 +14,17 @@ from kernelease.analysis.comparisons.tables import MarginalErrors, marginal_erro
 from kernelease.answers.promises import promised_widths
 from kernelease.answers.release import Release, contents_of
 from kernelease.arguments import Order, PrivacyLike, SchemaLike, declared_of, ledger_of, privacy_of
-from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, finite_numbers
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.certificate import Certificate, Measurements
-from kernelease.errors import ParameterError, in_words, nearest
+from kernelease.errors import ParameterError, check_integer, in_words, nearest
 from kernelease.exact.encode import Encoder
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.solver import NormalPoints, PublicPoints
 from kernelease.fit.weights import Simplex
 from kernelease.kernels.discrete import Kronecker
 from kernelease.kernels.dot_product import UNDECLARED, LabelledSphere
-from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import ShiftInvariant
 from kernelease.ledgers import MemoryLedger
 from kernelease.machine import cores

@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 from kernelease import release
-from kernelease.arrays import Rows, as_rows
+from kernelease.arrays import Rows
 from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.rows import PrivateArray
 from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrinkage, Simplex
 from kernelease.kernels import Gaussian
+from kernelease.kernels.kernel import as_rows
 from kernelease.methods import Method, RandomFeatures, Subspace
 from kernelease.privacy import Neighbours, Privacy
 from tests.methods.stand_ins import ScriptedNoise, context

@@ -11,9 +11,10 @@ import pyarrow as pa
 from kernelease.analysis.estimands import Columns, Estimand, evaluated
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
-from kernelease.arrays import Floats, Rows, as_rows
+from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
 from kernelease.exact.encode import Encoder
+from kernelease.kernels.kernel import as_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours, count_increment

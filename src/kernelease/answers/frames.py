@@ -19,8 +19,8 @@ import pyarrow as pa
 
 from kernelease.answers.habits import ROWS_ALONE
 from kernelease.answers.reading import Released, reading
-from kernelease.arrays import Floats, Integers, check_integer
-from kernelease.errors import BundleError, ParameterError, UncertaintyWarning, nearest
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import BundleError, ParameterError, UncertaintyWarning, check_integer, nearest
 from kernelease.fit.points import thin
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Column

@@ -19,9 +19,10 @@ from kernelease.analysis.comparisons.tables import SampleRows, on_common_cells, 
 from kernelease.analysis.comparisons.two_sample import Witness, table_witness, vector_witness
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
-from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
 from kernelease.exact.encode import Encoder
+from kernelease.kernels.kernel import as_rows
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.table.domains import LabelledDomain

@@ -28,12 +28,13 @@ from kernelease.answers.frames import Frames
 from kernelease.answers.habits import Description, describe
 from kernelease.answers.questions import Among, Questions, ShortForms
 from kernelease.answers.reading import evidence_of
-from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.arrays import Floats, Integers, Rows
 from kernelease.bundle.container import Limits
 from kernelease.bundle.saving import read, write
 from kernelease.certificate import Certificate, Contents, FitSettings, Measurements, fit_rows
 from kernelease.errors import ParameterError, in_words, nearest
 from kernelease.fit.solver import Solution
+from kernelease.kernels.kernel import as_rows
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.methods.bags import Bags

@@ -9,14 +9,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from kernelease.answers.reading import Released
-from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, finite_numbers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
+from kernelease.errors import ParameterError, check_integer
 from kernelease.features.class_moments import PRODUCT, SQUARE, ClassMoments, unit_vectors
 from kernelease.features.nystrom import Nystrom
 from kernelease.fit.class_law import ClassLaw, cleaned, law_of, standing_out
 from kernelease.fit.gaussians.averages import Averages
 from kernelease.kernels.dot_product import LabelledSphere
-from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kernels.numeric import Gaussian
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.methods.adaptive import averages_of

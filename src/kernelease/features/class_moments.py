@@ -20,11 +20,12 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Integers, Rows, as_rows, finite_numbers
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError
 from kernelease.features.feature_map import FeatureMap
 from kernelease.kernels.dot_product import SPHERE_STEPS, LabelledSphere, sphere_steps, within_norm
 from kernelease.kernels.elementary import sqrt_above
+from kernelease.kernels.kernel import as_rows
 
 SQUARE, PRODUCT = 29, 41  # weights of v_i² and v_i·v_j in whole numbers. derived: 41² = 2·29² − 1
 _PROJECTION_STEPS = 2**15  # of the grid of a projection's entries. limit: its products with a row stay below 2⁵³

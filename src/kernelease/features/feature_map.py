@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from kernelease.arrays import LARGEST, BigIntegers, Floats, Integers, Rows, as_rows, finite_numbers
+from kernelease.arrays import LARGEST, BigIntegers, Floats, Integers, Rows, finite_numbers
 from kernelease.errors import ParameterError
+from kernelease.kernels.kernel import as_rows
 from kernelease.kinds import Kind
 
 # --------------------

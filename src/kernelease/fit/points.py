@@ -8,8 +8,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Integers, Rows, block_slices, check_integer, finite_numbers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, block_slices, finite_numbers
+from kernelease.errors import ParameterError, check_integer
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.solver import Outcome, PointSolver, PointSource, Solution, SyntheticSet

@@ -8,10 +8,11 @@ from typing import final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Floats, Rows, as_rows, check_integer
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Rows
+from kernelease.errors import ParameterError, check_integer
 from kernelease.features.feature_map import FeatureMap
 from kernelease.fit.weights import Constraint, Simplex, WeightSolver
+from kernelease.kernels.kernel import as_rows
 from kernelease.kinds import Kind
 from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.embeddings import NoisyEmbedding

@@ -12,11 +12,11 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer, check_number, check_tuple, finite_numbers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
+from kernelease.errors import ParameterError, check_integer, check_number, check_tuple
 from kernelease.kernels.discrete import Similarity
 from kernelease.kernels.elementary import product_above, sum_above
-from kernelease.kernels.kernel import Kernel, check_same_columns
+from kernelease.kernels.kernel import Kernel, as_rows, check_same_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
 # --------------------

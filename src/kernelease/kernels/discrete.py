@@ -12,10 +12,10 @@ from typing import Final, final
 import numpy as np
 from scipy.sparse import csr_array
 
-from kernelease.arrays import Floats, Integers, Rows, as_rows, block_slices, check_integer, check_tuple
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, block_slices
+from kernelease.errors import ParameterError, check_integer, check_tuple
 from kernelease.kernels.elementary import sum_above
-from kernelease.kernels.kernel import Kernel
+from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.kinds import Kind
 
 # --------------------

@@ -8,21 +8,11 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import (
-    Floats,
-    Integers,
-    Rows,
-    as_rows,
-    check_integer,
-    check_number,
-    check_scale,
-    check_tuple,
-    finite_numbers,
-)
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Integers, Rows, finite_numbers
+from kernelease.errors import ParameterError, check_integer, check_number, check_scale, check_tuple
 from kernelease.kernels.discrete import Kronecker
 from kernelease.kernels.elementary import sum_above
-from kernelease.kernels.kernel import Kernel, each_pair, product, sum_over_columns
+from kernelease.kernels.kernel import Kernel, as_rows, each_pair, product, sum_over_columns
 from kernelease.kernels.numeric import MOST_COLUMNS, ROUNDING
 
 MOST_DEGREE = 64  # of what a file may ask for: a feature of degree p takes p products

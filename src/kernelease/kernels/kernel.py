@@ -1,14 +1,63 @@
-"""What a kernel is, the bounds that it carries, and sums over all pairs of two sets of rows."""
+"""What a kernel is, the rows that it takes, the bounds that it carries, and sums over all pairs of two sets of rows."""
 
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import TypeAlias
+from collections.abc import Callable, Iterable
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Rows, block_slices
+from kernelease.arrays import Floats, Rows, as_float64, block_slices, cell_number
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
+
+# --------------------
+# Rows, as a kernel takes them.
+
+
+def as_rows(rows: Any, *, columns: int | None = None) -> Rows:
+    """A two-dimensional array of rows, or a `ParameterError` that names the shape (never a value).
+
+    Every number becomes a float64 and everything else stays as it is, cell by cell: whether one row holds a text among
+    numbers must not change what becomes of the other rows (a list handed to NumPy whole would turn them all to text).
+    `columns` is how many an empty list has, which does not show them itself.
+
+    >>> as_rows([[1, 2], [3, "x"]])
+    array([[1.0, 2.0],
+           [3.0, 'x']], dtype=object)
+    """
+    array = rows if isinstance(rows, np.ndarray) else _object_array(rows, columns)
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise ParameterError(f"Rows must be a two-dimensional array with at least one column, got shape {array.shape}.")
+    if array.dtype.kind in "fiub":
+        return as_float64(array)
+    cells = np.empty(array.shape, dtype=object)
+    cells.ravel()[:] = [_plain_cell(cell) for cell in array.ravel().tolist()]
+    return cells
+
+
+def _object_array(rows: Any, columns: int | None) -> NDArray[Any]:
+    """Nested sequences as an array of the cells themselves; tables that know how (pandas) convert themselves."""
+    if hasattr(rows, "__array__"):
+        return np.asarray(rows)
+    listed = [list(row) if isinstance(row, Iterable) and not isinstance(row, str) else [row] for row in rows]
+    widths = {len(row) for row in listed} or {columns or 0}
+    if widths == {0}:
+        raise ParameterError(
+            "Rows must have columns, and an empty list shows none. Give an array of shape (0, columns)."
+        )
+    if len(widths) != 1:
+        raise ParameterError("Rows must all have the same number of columns.")
+    array = np.empty((len(listed), widths.pop()), dtype=object)
+    for index, row in enumerate(listed):
+        array[index] = row
+    return array
+
+
+def _plain_cell(cell: object) -> object:
+    return cell_number(cell, math.inf) if isinstance(cell, (bool, int, float, np.number)) else cell
+
 
 # --------------------
 # What a kernel is, and the bounds that it carries.

@@ -8,17 +8,8 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import (
-    Floats,
-    Rows,
-    as_rows,
-    block_slices,
-    check_number,
-    check_scale,
-    check_tuple,
-    finite_numbers,
-)
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Rows, block_slices, finite_numbers
+from kernelease.errors import ParameterError, check_number, check_scale, check_tuple
 from kernelease.kernels.elementary import (
     EXP_CUTOFF,
     EXP_ERROR,
@@ -27,7 +18,14 @@ from kernelease.kernels.elementary import (
     exp_negative_in_place,
     log_positive,
 )
-from kernelease.kernels.kernel import Kernel, absolute_difference, each_pair, squared_difference, sum_over_columns
+from kernelease.kernels.kernel import (
+    Kernel,
+    absolute_difference,
+    as_rows,
+    each_pair,
+    squared_difference,
+    sum_over_columns,
+)
 
 # --------------------
 # Kernels of the scaled difference (x − y)/ℓ of numeric rows.

@@ -6,8 +6,8 @@ from typing import final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Rows, check_integer, finite_numbers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, Rows, finite_numbers
+from kernelease.errors import ParameterError, check_integer
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import default_resolution
 from kernelease.features.fourier import Fourier

@@ -7,8 +7,8 @@ from typing import Any, final
 
 import numpy as np
 
-from kernelease.arrays import Floats, Integers, Rows, as_rows, check_integer
-from kernelease.errors import CapacityError, ParameterError
+from kernelease.arrays import Floats, Integers, Rows
+from kernelease.errors import CapacityError, ParameterError, check_integer
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
@@ -25,6 +25,7 @@ from kernelease.fit.solver import (
     SyntheticSet,
 )
 from kernelease.fit.weights import Constraint, Free, WeightSolver, tolerance_at_noise
+from kernelease.kernels.kernel import as_rows
 from kernelease.kernels.numeric import Radial, ShiftInvariant
 from kernelease.machine import refuse_beyond_memory
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings

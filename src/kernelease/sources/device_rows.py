@@ -6,7 +6,7 @@ from typing import Any, final
 
 import numpy as np
 
-from kernelease.arrays import Integers, Rows, as_rows, block_slices
+from kernelease.arrays import Integers, Rows, block_slices
 from kernelease.cuda import as_device_rows, cupy, processors, program, shared_bytes, translated
 from kernelease.exact.embedding import ExactEmbedding
 from kernelease.exact.rows import PrivateArray
@@ -14,6 +14,7 @@ from kernelease.features.feature_map import LARGEST_STEP, FeatureMap
 from kernelease.features.fourier import ANGLE_BITS, Fourier, circle
 from kernelease.features.nystrom import KERNEL_BITS, Nystrom
 from kernelease.kernels.elementary import exp_table
+from kernelease.kernels.kernel import as_rows
 from kernelease.kernels.numeric import Gaussian
 
 # --------------------------------------------------------------------------------------------------------------

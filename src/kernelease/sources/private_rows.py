@@ -11,12 +11,13 @@ from typing import Any, cast, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.arrays import Integers, as_rows
+from kernelease.arrays import Integers
 from kernelease.errors import ParameterError, SourceError, nearest
 from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
 from kernelease.exact.counts import CHUNK, ExactCounts
 from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
+from kernelease.kernels.kernel import as_rows
 from kernelease.measured.looks import ticked
 from kernelease.passes import Batch, EncodedRows
 from kernelease.privacy.sensitivity import Private

@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, Integers, Rows, as_rows
+from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, nearest
+from kernelease.kernels.kernel import as_rows
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.views import best_mean
 from kernelease.privacy.accounting import Law

@@ -12,8 +12,8 @@ from typing import TypeAlias, final
 import numpy as np
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, check_integer, check_number, finite_numbers
-from kernelease.errors import ParameterError
+from kernelease.arrays import Floats, finite_numbers
+from kernelease.errors import ParameterError, check_integer, check_number
 from kernelease.features.feature_map import FeatureMap
 from kernelease.features.fourier import Fourier
 from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood
