@@ -24,8 +24,9 @@ from kernelease.arrays import Floats, Integers
 from kernelease.drafting.findings import Finding, Level, share
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
+from kernelease.table.columns.levels import decimals_of
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Integer, Number, decimals_of
+from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.derived import Computed, Derived, Determined, text_of
 from kernelease.table.draft import MARK, Lines

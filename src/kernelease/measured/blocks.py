@@ -480,6 +480,7 @@ class NoisyBlocks(Measured):
             raise ParameterError("there are none, or of other columns than the schema's.")
         for look in self.looks:
             look.check(domain.schema.columns)
+            check_integers(look.measurement.integers, look.measurement.step.coordinates)
         domain = self.domain_of(domain)
         if domain.schema is None or self.sizes != domain.sizes:
             raise ParameterError("there are none, or of other columns than the schema's.")

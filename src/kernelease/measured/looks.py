@@ -1,101 +1,132 @@
 """Looks at single numbers, before all else: in which cells each was counted, and how it was laid after that."""
 
 import dataclasses
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TypeAlias, final
+from typing import ClassVar, final
 
 import numpy as np
+import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
-from kernelease.measured.measured import check_integers
 from kernelease.privacy.accounting import Measurement
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
-from kernelease.table.columns.column import Column
+from kernelease.table.columns.column import Codes, Column, Ticked
 from kernelease.table.columns.levels import Texture
-from kernelease.table.columns.numeric import MOST_DECIMALS, Comb, Integer, Number, fraction
+from kernelease.table.reading import read_numbers
 
 # --------------------
-# Which columns are laid, and in which ticks.
+# Combs: which of some grids a number lies on.
 
 
-Numeric: TypeAlias = Integer | Number
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comb(Column):
+    """Which of some public grids a number of a column lies on, in each of some stretches of its cells.
 
-MOST_LEVELS = 2**48  # limit: legal values of a column that is laid: a level and a multiple of it fit 64 bits
-FEW = 512  # convention: legal values that all get an atom, without a look: half or twice as much makes no table worse
-LONG = 128  # limit: legal values from which on a range may be wider than its rows: fewer are counted one by one
-FINEST = 16  # limit: of the distance of floats at the ends of a range: ticks that are finer can't be told apart
+    With v the legal value that a number counts as, in multiples of the distance of legal values, its class is that of
+    the first of `grids` that divides v, and the number of grids where none does. `stretches[c]` is the stretch of cell
+    c of the column, counted from 1, or 0 for what is left out. The code is 0 for what is left out, else
+    1 + (stretch − 1)·(grids + 1) + class; NULL comes last. No file declares it, and nothing is decoded from it: a look
+    counts it.
 
-
-def is_looked_at(column: Column) -> bool:
-    """Whether looks at a column come first, or came: not where each of its values gets an atom anyway."""
-    texture = getattr(column, "texture", None)
-    found = ticked(column)
-    return (texture is not None and texture.looked) or (found is not None and found.levels.number > FEW)
-
-
-def ticked(column: Column) -> Numeric | None:
-    """A column that can be laid, in legal values; None for one that keeps its declared cells.
-
-    It is an integer or a number with many legal values, whose `cells` and `values` are not declared. A number without
-    `decimals` and `resolution` gets those that its values are printed with: three digits more than tell 256 cells
-    apart.
-
-    >>> ticked(Number(name="carat", min=0.2, max=5.1)).spacing, ticked(Integer(name="age", min=0, max=99))
-    (1e-05, None)
+    >>> from kernelease.table.columns import Integer
+    >>> price = Integer(name="price", min=0, max=9_999)
+    >>> comb = Comb(name="price", of=price, grids=(100, 25), stretches=(1,) * price.cell_count)
+    >>> comb.encode(pa.array([300, 325, 326])).tolist(), comb.labels()
+    ([1, 2, 3], ('left out', '1: 100', '1: 25', '1: other'))
     """
-    if not isinstance(column, Integer | Number) or column.cells is not None or column.values is not None:
-        return None
-    if column.texture is not None:
-        return None
-    if isinstance(column, Number) and column.spacing is None:
-        return _with_ticks(column)
-    return column if LONG < column.levels.number <= MOST_LEVELS else None
 
+    of: Ticked
+    grids: tuple[int, ...]
+    stretches: tuple[int, ...]
 
-def _with_ticks(column: Number) -> Numeric | None:
-    digits = column.digits
-    if digits is None or digits > MOST_DECIMALS:
-        return None
-    spacing = float(f"1e-{digits}")
-    if spacing < FINEST * math.ulp(max(abs(column.min), abs(column.max))):
-        return None
-    return on_grid(column, Fraction(1, 10**digits))
+    tag: ClassVar[str] = "comb"
+    family: ClassVar[str] = "category"
+    ordered: ClassVar[bool] = False
 
+    def _check(self) -> None:
+        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
+            raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
 
-def on_grid(column: Numeric, grid: Fraction) -> Numeric | None:
-    """The same column, whose legal values are the multiples of a grid between `min` and `max`; None for under two."""
-    low, high = (fraction(end) for end in (column.min, column.max))
-    first, last = -(-low // grid), high // grid
-    if not 1 <= last - first < MOST_LEVELS:
-        return None
-    least, most = first * grid, last * grid
-    default = None if column.default is None else min(max(Fraction(column.default), least), most)
-    if isinstance(column, Integer):
-        return dataclasses.replace(
-            column,
-            min=int(least),
-            max=int(most),
-            resolution=int(grid),
-            default=None if default is None else int(default),
-        )
-    return dataclasses.replace(
-        column,
-        min=float(least),
-        max=float(most),
-        resolution=float(grid),
-        decimals=None,
-        default=None if default is None else float(default),
-    )
+    @property
+    def _size_key(self) -> str:
+        return "type"
 
+    @property
+    def arrow_type(self) -> pa.DataType:
+        """int64: classes."""
+        return pa.int64()
 
-def spacing_of(column: Numeric) -> Fraction:
-    """The distance of legal values, as it was written."""
-    return Fraction(column.resolution) if isinstance(column, Integer) else fraction(column.spacing or 1.0)
+    @property
+    def classes(self) -> int:
+        """One for each grid, and one for what lies on none."""
+        return len(self.grids) + 1
+
+    @property
+    def present(self) -> int:
+        """The codes of what is not NULL."""
+        return 1 + max(self.stretches) * self.classes
+
+    @property
+    def size(self) -> int:
+        """What is left out, the classes of each stretch, and NULL."""
+        return self.present + self.of.nullable
+
+    @property
+    def missing(self) -> int:
+        """NULL, else the code of what the column takes in its place."""
+        if self.of.nullable:
+            return self.present
+        return int(self._codes(np.array([self.of.fallback]))[0])
+
+    @property
+    def unknown(self) -> int:
+        """As for a missing cell."""
+        return self.missing
+
+    def labels(self) -> tuple[str, ...]:
+        """The stretch, and the grid in legal values."""
+        named = [str(grid) for grid in self.grids] + ["other"]
+        every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
+        return ("left out", *every, *(("NULL",) * self.of.nullable))
+
+    def centres(self) -> Floats:
+        """None has a number."""
+        return np.full(self.size, np.nan)
+
+    def _codes(self, numbers: Floats) -> Codes:
+        value = self.of.level_of(numbers) + self.of.phase
+        klass = np.full(len(numbers), len(self.grids), dtype=np.int64)
+        for place in range(len(self.grids) - 1, -1, -1):
+            klass[value % self.grids[place] == 0] = place
+        stretch = np.array(self.stretches, dtype=np.int64)[self.of.encode(pa.array(numbers))]
+        return np.where(stretch > 0, 1 + (stretch - 1) * self.classes + klass, 0).astype(np.int32)
+
+    def _encode(self, array: pa.Array) -> Codes:
+        numbers = read_numbers(array)
+        absent = np.isnan(numbers)
+        codes = self._codes(np.where(absent, float(self.of.bounds()[0][0]), numbers))
+        np.copyto(codes, self.unknown, where=absent)
+        return codes
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        return pa.array(codes.astype(np.int64), mask=codes >= self.present)
+
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a code."""
+        return bool(np.all((values.drop_null().to_numpy() >= 0) & (values.drop_null().to_numpy() < self.present)))
+
+    def keys(self, array: pa.Array) -> pa.Array:
+        """The codes."""
+        return array
+
+    def key(self, literal: object) -> object:
+        """No rule names a comb."""
+        return literal
 
 
 # --------------------
@@ -129,18 +160,11 @@ class Laid(Kind):
         shares = tuple(tuple(own) for own in self.shares.tolist())
         return Texture(first=tuple(self.first.tolist()), grids=self.grids, shares=shares)
 
-    def of(self, declared: Column) -> Column:
+    def of(self, declared: Column) -> Ticked:
         """The declared column, so laid; a `ParameterError` where it can't be."""
-        column = ticked(declared)
-        if column is None:
+        if not isinstance(declared, Ticked):
             raise ParameterError(f"column {declared.name!r} was laid, and should not have been.")
-        grid = Fraction(self.numerator, self.denominator)
-        found = on_grid(column, grid)
-        if found is None or (grid / spacing_of(column)).denominator != 1 or int(self.first[-1]) >= found.levels.number:
-            raise ParameterError(f"column {declared.name!r} was laid beyond its legal values.")
-        return dataclasses.replace(
-            found, texture=dataclasses.replace(self.texture(), looked=column.levels.number > FEW)
-        )
+        return declared.laid(Fraction(self.numerator, self.denominator), self.texture())
 
 
 def laid_columns(columns: Sequence[Column], laid: Sequence[Laid]) -> tuple[Column, ...]:
@@ -178,7 +202,6 @@ class Look(Kind):
         )
         if not self.grids:
             return laid
-        assert isinstance(laid, Integer | Number)
         return Comb(
             name=laid.name, source=laid.source, of=laid, grids=self.grids, stretches=tuple(self.stretches.tolist())
         )
@@ -209,10 +232,9 @@ class NoisyLook(Kind):
         return block_sensitivity(neighbours, unit=self.unit)
 
     def check(self, columns: Sequence[Column]) -> None:
-        """Raise `ParameterError` unless it is of one of these columns, with a number for each of its cells."""
+        """Raise `ParameterError` unless it is of one of these columns, with noise for each of its cells."""
         if not 0 <= self.look.column < len(columns):
             raise ParameterError("a look is at a column that there is not.")
         size = self.look.of(columns[self.look.column]).size
         if self.unit < 1 or self.measurement.step.coordinates != size:
             raise ParameterError("a look has another size than its noise.")
-        check_integers(self.measurement.integers, size)

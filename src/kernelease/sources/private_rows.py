@@ -18,7 +18,6 @@ from kernelease.exact.counts import CHUNK, ExactCounts
 from kernelease.exact.encode import Encoder, UnitCap
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
 from kernelease.kernels.kernel import as_rows
-from kernelease.measured.looks import ticked
 from kernelease.passes import Batch, EncodedRows
 from kernelease.privacy.sensitivity import Private
 from kernelease.relational.books import Aggregate
@@ -37,6 +36,7 @@ from kernelease.sources.source import (
     kind_of,
 )
 from kernelease.table.columns.column import Celled, Column, NarrowColumn, encode_each
+from kernelease.table.columns.numeric import ticked
 from kernelease.table.reading import numbers_in
 from kernelease.table.schema import Schema
 

@@ -12,9 +12,10 @@ from typing import ClassVar, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
+from kernelease.measured.looks import Comb
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
-from kernelease.table.columns.numeric import Comb, Integer, Number
+from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import parse_number
 
@@ -185,13 +186,15 @@ class Dialect(ABC):
         raise _unlike(column, cell)
 
     def _from_comb(self, column: Comb, cell: Cell) -> str:
-        number = self.number_in(column.of, cell) if cell.kind is Kind.TEXT else cell
-        level = self.level(column.of, number)
-        value = f"({level} + ({column.of.phase}))"
+        of = column.of
+        assert isinstance(of, Integer | Number)  # there are no others
+        number = self.number_in(of, cell) if cell.kind is Kind.TEXT else cell
+        level = self.level(of, number)
+        value = f"({level} + ({of.phase}))"
         tests = (f"WHEN {value} % {grid} = 0 THEN {place}" for place, grid in enumerate(column.grids))
         klass = f"CASE {' '.join(tests)} ELSE {len(column.grids)} END"
         stretch = self._from_runs(
-            f"({self.from_number(column.of, number)})", list(enumerate(column.stretches)), column.unknown
+            f"({self.from_number(of, number)})", list(enumerate(column.stretches)), column.unknown
         )
         code = f"CASE WHEN {stretch} = 0 THEN 0 ELSE 1 + ({stretch} - 1) * {column.classes} + {klass} END"
         return code if number is cell else f"CASE WHEN {number.absent} THEN {column.unknown} ELSE {code} END"

@@ -15,14 +15,14 @@ import kernelease as ke
 from kernelease.errors import ParameterError
 from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.looks import FEW, Laid, laid_columns, on_grid, ticked
+from kernelease.measured.looks import Comb, Laid, laid_columns
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.texture import COARSE, Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
 from kernelease.table.columns.levels import LaidLevels, Texture
-from kernelease.table.columns.numeric import Comb, Integer, Number
+from kernelease.table.columns.numeric import FEW, Integer, Number, on_grid, ticked
 from kernelease.table.schema import Schema
 
 SCHEMA = """

@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.exact.counts import ExactCounts
 from kernelease.measured.counts import Counts
-from kernelease.measured.looks import FEW, Laid, Look, NoisyLook, Numeric, is_looked_at, on_grid, spacing_of, ticked
+from kernelease.measured.looks import Laid, Look, NoisyLook
 from kernelease.methods.interactions.singles import noise_scale
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.table.columns.column import MOST_ATOMS, Celled, Column
 from kernelease.table.columns.levels import LaidLevels, split_levels
+from kernelease.table.columns.numeric import FEW, Numeric, is_looked_at, on_grid, spacing_of, ticked
 from kernelease.table.schema import Schema
 
 Flags: TypeAlias = NDArray[np.bool_]

@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from itertools import pairwise
 from typing import Any, ClassVar, Self, TypeAlias, final
 
@@ -418,6 +419,25 @@ class Celled(Column):
 
     def _to_arrow(self, values: NDArray[Any], null: NDArray[np.bool_]) -> pa.Array:
         return pa.array(values, self.arrow_type, mask=null)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked(Celled):
+    """A number: its legal values can be counted, and its cells may follow from noisy counts of them."""
+
+    @abstractmethod
+    def level_of(self, numbers: Floats) -> Integers:
+        """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
+
+    @abstractmethod
+    def laid(self, grid: Fraction, texture: Texture) -> Self:
+        """The same column in cells of the multiples of a grid; a `ParameterError` where it can't be laid so."""
+
+    @property
+    def fallback(self) -> float:
+        """The number that a missing cell counts as where the column is not nullable: `default`, or the lowest."""
+        default = self._given("default")
+        return float(self.bounds()[0][self.missing] if default is None else default)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,11 @@
-"""Integers and numbers, and how they are written."""
+"""Integers and numbers, and the ticks in which they are laid where their cells follow from noisy counts."""
 
 import math
-from dataclasses import dataclass
-from decimal import Decimal
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, ClassVar, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -14,75 +13,28 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import LARGEST, Floats, Integers
-from kernelease.table.columns.column import Celled, Codes, Column, Stepped
-from kernelease.table.columns.levels import AnyLevels, LaidLevels, Levels, ListedLevels, levels_of, log_cuts, points_in
+from kernelease.errors import ParameterError
+from kernelease.table.columns.column import Codes, Column, Stepped, Ticked
+from kernelease.table.columns.levels import (
+    MOST_DECIMALS,
+    AnyLevels,
+    LaidLevels,
+    Levels,
+    ListedLevels,
+    Texture,
+    decimals_of,
+    digits_within,
+    fraction,
+    interval_labels,
+    levels_of,
+    log_cuts,
+    points_in,
+    printed,
+)
 from kernelease.table.reading import dense, read_numbers
 
 # --------------------
-# Numbers as they are written: exact decimals, how many digits, short text.
-
-
-MOST_DECIMALS = 15  # digits that a float64 holds
-_FINER = 3  # more digits than tell cells apart: a thousand values in each
-_POWERS = np.array([float(f"1e{exponent}") for exponent in range(300)])  # of ten, the nearest to each
-_NONE = 400  # digits of a cell without width: none are enough
-
-
-def fraction(number: float) -> Fraction:
-    """The decimal that was written, exactly."""
-    return Fraction(Decimal(repr(number)))
-
-
-def decimals_of(number: float) -> int:
-    """How many digits follow the point in a number as it was written.
-
-    >>> decimals_of(0.25), decimals_of(1e-7), decimals_of(300.0)
-    (2, 7, 0)
-    """
-    exponent = Decimal(repr(number)).normalize().as_tuple().exponent
-    return max(0, -int(exponent))
-
-
-def interval_labels(edges: Floats, points: int) -> tuple[str, ...]:
-    """The cells between some edges in words; with points, the first and the last cell are single values."""
-    written = distinct(edges)
-    labels = [f"[{a}, {b})" for a, b in pairwise(written)]
-    if not points:
-        return (*labels[:-1], f"[{written[-2]}, {written[-1]}]")
-    return (f"{edges[0]}", f"({labels[1][1:]}", *labels[2:-1], f"{edges[-1]}")
-
-
-def distinct(numbers: Floats) -> list[str]:
-    """Numbers as short text: six digits, or as many as it takes to tell them apart."""
-    written: list[str] = []
-    for digits in range(6, 18):
-        written = [f"{number:.{digits}g}" for number in numbers]
-        if len(set(written)) == len(set(numbers)):
-            break
-    return written
-
-
-def digits_within(widths: Floats) -> Integers:
-    """How many digits follow the point of values in cells of some widths, three more than tell such cells apart.
-
-    >>> digits_within(np.array([250.0, 0.25]))
-    array([1, 4])
-    """
-    with np.errstate(divide="ignore"):
-        places = np.where(widths > 0.0, np.ceil(-np.log10(widths)) + _FINER, _NONE)
-    return np.maximum(places, 0).astype(np.int64)
-
-
-def printed(values: Floats, digits: Integers) -> Floats:
-    """Values rounded to their digits; as they are where no number of digits is enough.
-
-    >>> printed(np.array([1 / 3, -0.0001]), np.array([2, 2])).tolist()
-    [0.33, 0.0]
-    """
-    factors = _POWERS[np.minimum(digits, len(_POWERS) - 1)]
-    with np.errstate(over="ignore"):
-        rounded = np.rint(values * factors) / factors + 0.0  # no −0
-    return np.where((digits < len(_POWERS)) & np.isfinite(rounded), rounded, values)
+# Numbers as comparisons take them.
 
 
 def number_keys(array: Any) -> Any:
@@ -115,7 +67,7 @@ LARGEST_INTEGER = 2**53  # up to here a float64 is exact, so integers that arriv
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Integer(Stepped):
+class Integer(Ticked, Stepped):
     """Whole numbers from `min` to `max`, `resolution` apart.
 
     Up to 256 legal values, or `cells`, have an atom each; of more, `min` and `max` have one, and equal cells cover
@@ -217,6 +169,11 @@ class Integer(Stepped):
         np.copyto(codes, self.unknown, where=absent)
         return codes
 
+    def laid(self, grid: Fraction, texture: Texture) -> "Integer":
+        found = _laid(self, grid, texture)
+        assert isinstance(found, Integer)
+        return found
+
     def keys(self, array: pa.Array) -> pa.Array:
         return number_keys(array)
 
@@ -226,7 +183,7 @@ class Integer(Stepped):
 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Number(Celled):
+class Number(Ticked):
     """Numbers from `min` to `max`, in at most 256 cells, or `cells`.
 
     The code of x is defined by these float64 operations, each rounded once as IEEE 754 says, so that every engine
@@ -542,6 +499,11 @@ class Number(Celled):
         written = np.where(np.diff(edges)[cells] > 0.0, printed(numbers, self._digits[cells]), edges[cells])
         return bool(np.all(_same_bits(written, numbers) | _same_bits(self._middles()[cells], numbers)))
 
+    def laid(self, grid: Fraction, texture: Texture) -> "Number":
+        found = _laid(self, grid, texture)
+        assert isinstance(found, Number)
+        return found
+
     def keys(self, array: pa.Array) -> pa.Array:
         return number_keys(array)
 
@@ -574,118 +536,98 @@ def _same_bits(one: Floats, other: Floats) -> NDArray[np.bool_]:
     return np.asarray(one.view(np.int64) == other.view(np.int64))
 
 
-# --------------------
-# Combs: which of some grids a number lies on.
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comb(Column):
-    """Which of some public grids a number of a column lies on, in each of some stretches of its cells.
-
-    With v the legal value that a number counts as, in multiples of the distance of legal values, its class is that of
-    the first of `grids` that divides v, and the number of grids where none does. `stretches[c]` is the stretch of cell
-    c of the column, counted from 1, or 0 for what is left out. The code is 0 for what is left out, else
-    1 + (stretch − 1)·(grids + 1) + class; NULL comes last. No file declares it, and nothing is decoded from it: a look
-    counts it.
-
-    >>> price = Integer(name="price", min=0, max=9_999)
-    >>> comb = Comb(name="price", of=price, grids=(100, 25), stretches=(1,) * price.cell_count)
-    >>> comb.encode(pa.array([300, 325, 326])).tolist(), comb.labels()
-    ([1, 2, 3], ('left out', '1: 100', '1: 25', '1: other'))
-    """
-
-    of: Integer | Number
-    grids: tuple[int, ...]
-    stretches: tuple[int, ...]
-
-    tag: ClassVar[str] = "comb"
-    family: ClassVar[str] = "category"
-    ordered: ClassVar[bool] = False
-
-    def _check(self) -> None:
-        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
-            raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
-
-    @property
-    def _size_key(self) -> str:
-        return "type"
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """int64: classes."""
-        return pa.int64()
-
-    @property
-    def classes(self) -> int:
-        """One for each grid, and one for what lies on none."""
-        return len(self.grids) + 1
-
-    @property
-    def present(self) -> int:
-        """The codes of what is not NULL."""
-        return 1 + max(self.stretches) * self.classes
-
-    @property
-    def size(self) -> int:
-        """What is left out, the classes of each stretch, and NULL."""
-        return self.present + self.of.nullable
-
-    @property
-    def missing(self) -> int:
-        """NULL, else the code of what the column takes in its place."""
-        if self.of.nullable:
-            return self.present
-        cell = self.of.missing
-        lowest = float(self.of.bounds()[0][cell]) if self.of.default is None else float(self.of.default)
-        return int(self._codes(np.array([lowest]))[0])
-
-    @property
-    def unknown(self) -> int:
-        """As for a missing cell."""
-        return self.missing
-
-    def labels(self) -> tuple[str, ...]:
-        """The stretch, and the grid in legal values."""
-        named = [str(grid) for grid in self.grids] + ["other"]
-        every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
-        return ("left out", *every, *(("NULL",) * self.of.nullable))
-
-    def centres(self) -> Floats:
-        """None has a number."""
-        return np.full(self.size, np.nan)
-
-    def _codes(self, numbers: Floats) -> Codes:
-        value = self.of.level_of(numbers) + self.of.phase
-        klass = np.full(len(numbers), len(self.grids), dtype=np.int64)
-        for place in range(len(self.grids) - 1, -1, -1):
-            klass[value % self.grids[place] == 0] = place
-        stretch = np.array(self.stretches, dtype=np.int64)[self.of.encode(pa.array(numbers))]
-        return np.where(stretch > 0, 1 + (stretch - 1) * self.classes + klass, 0).astype(np.int32)
-
-    def _encode(self, array: pa.Array) -> Codes:
-        numbers = read_numbers(array)
-        absent = np.isnan(numbers)
-        codes = self._codes(np.where(absent, float(self.of.low), numbers))
-        np.copyto(codes, self.unknown, where=absent)
-        return codes
-
-    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
-        return pa.array(codes.astype(np.int64), mask=codes >= self.present)
-
-    def decodes_to(self, values: pa.Array) -> bool:
-        """Whether each is a code."""
-        return bool(np.all((values.drop_null().to_numpy() >= 0) & (values.drop_null().to_numpy() < self.present)))
-
-    def keys(self, array: pa.Array) -> pa.Array:
-        return number_keys(array)
-
-    def key(self, literal: object) -> float:
-        return number_key(self, literal)
-
-
 def _int64(array: pa.Array) -> Integers:
     values = dense(array)
     if values.dtype == np.uint64:
         values = np.minimum(values, np.uint64(2 * LARGEST_INTEGER))
     return values.astype(np.int64, copy=False)
+
+
+# --------------------
+# Numbers whose cells may follow from noisy counts: which they are, and in which ticks they are laid.
+
+
+Numeric: TypeAlias = Integer | Number
+
+MOST_LEVELS = 2**48  # limit: legal values of a column that is laid: a level and a multiple of it fit 64 bits
+FEW = 512  # convention: legal values that all get an atom, without a look: half or twice as much makes no table worse
+LONG = 128  # limit: legal values from which on a range may be wider than its rows: fewer are counted one by one
+FINEST = 16  # limit: of the distance of floats at the ends of a range: ticks that are finer can't be told apart
+
+
+def is_looked_at(column: Column) -> bool:
+    """Whether looks at a column come first, or came: not where each of its values gets an atom anyway."""
+    texture = getattr(column, "texture", None)
+    found = ticked(column)
+    return (texture is not None and texture.looked) or (found is not None and found.levels.number > FEW)
+
+
+def ticked(column: Column) -> Numeric | None:
+    """A column that can be laid, in legal values; None for one that keeps its declared cells.
+
+    It is an integer or a number with many legal values, whose `cells` and `values` are not declared. A number without
+    `decimals` and `resolution` gets those that its values are printed with: three digits more than tell 256 cells
+    apart.
+
+    >>> ticked(Number(name="carat", min=0.2, max=5.1)).spacing, ticked(Integer(name="age", min=0, max=99))
+    (1e-05, None)
+    """
+    if not isinstance(column, Integer | Number) or column.cells is not None or column.values is not None:
+        return None
+    if column.texture is not None:
+        return None
+    if isinstance(column, Number) and column.spacing is None:
+        return _with_ticks(column)
+    return column if LONG < column.levels.number <= MOST_LEVELS else None
+
+
+def _with_ticks(column: Number) -> Numeric | None:
+    digits = column.digits
+    if digits is None or digits > MOST_DECIMALS:
+        return None
+    spacing = float(f"1e-{digits}")
+    if spacing < FINEST * math.ulp(max(abs(column.min), abs(column.max))):
+        return None
+    return on_grid(column, Fraction(1, 10**digits))
+
+
+def on_grid(column: Numeric, grid: Fraction) -> Numeric | None:
+    """The same column, whose legal values are the multiples of a grid between `min` and `max`; None for under two."""
+    low, high = (fraction(end) for end in (column.min, column.max))
+    first, last = -(-low // grid), high // grid
+    if not 1 <= last - first < MOST_LEVELS:
+        return None
+    least, most = first * grid, last * grid
+    default = None if column.default is None else min(max(Fraction(column.default), least), most)
+    if isinstance(column, Integer):
+        return replace(
+            column,
+            min=int(least),
+            max=int(most),
+            resolution=int(grid),
+            default=None if default is None else int(default),
+        )
+    return replace(
+        column,
+        min=float(least),
+        max=float(most),
+        resolution=float(grid),
+        decimals=None,
+        default=None if default is None else float(default),
+    )
+
+
+def spacing_of(column: Numeric) -> Fraction:
+    """The distance of legal values, as it was written."""
+    return Fraction(column.resolution) if isinstance(column, Integer) else fraction(column.spacing or 1.0)
+
+
+def _laid(column: Numeric, grid: Fraction, texture: Texture) -> Numeric:
+    """A declared column, laid in cells of the multiples of a grid; a `ParameterError` where it can't be."""
+    declared = ticked(column)
+    if declared is None:
+        raise ParameterError(f"column {column.name!r} was laid, and should not have been.")
+    found = on_grid(declared, grid)
+    if found is None or (grid / spacing_of(declared)).denominator != 1 or texture.first[-1] >= found.levels.number:
+        raise ParameterError(f"column {column.name!r} was laid beyond its legal values.")
+    return replace(found, texture=replace(texture, looked=declared.levels.number > FEW))
