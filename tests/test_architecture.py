@@ -13,7 +13,7 @@ from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, writt
 from kernelease.bundle import codec
 
 DOCS = Path(__file__).parent.parent / "docs"
-LONGEST_CHAIN = 19  # modules, from the command line down to the errors
+LONGEST_CHAIN = 17  # modules, from the command line down to the errors
 NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
 MOST_MODULES, MOST_SWITCHES = 46, 26  # that a row or a vector passes
 # lines that an auditor reads, docstrings included: those of one table, and those of exact/bags.py for several
@@ -39,7 +39,8 @@ def test_the_longest_chain_of_imports() -> None:
 
 def test_chains_are_found() -> None:
     assert longest_chain("errors") == ("errors",)
-    assert longest_chain("arrays") == ("arrays", "errors")
+    assert longest_chain("arrays") == ("arrays",)
+    assert longest_chain("table.reading") == ("table.reading", "errors")
     assert "table.schema" not in imports_of("table.domain")  # named for type checkers only
 
 
