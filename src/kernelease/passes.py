@@ -436,47 +436,39 @@ class EncodedRows(Private):
 
     def batches(self) -> Iterator[Batch]:
         """One pass over all rows, in the order of the source."""
-        return self._first(_nothing, 1) if self._kept is None else map(self._kept.batch, self._kept.places())
+        return self._each(None, 1)
 
     def parts(self, make: Callable[[], P], *, threads: int) -> list[P]:
         """One pass: partial sums that `make` begins, one for each thread, and which all rows are added to."""
         parts = [make() for _ in range(threads)]
-        idle = [*parts]
-
-        def add(batch: Batch) -> None:
-            own = idle.pop()  # a list's pop and append are atomic, and there are no more tasks at a time than threads
-            own.add(batch)
-            idle.append(own)
-
-        kept = self._kept
-        done: Iterator[Any] = (
-            self._first(add, threads)
-            if kept is None
-            else spread(lambda place: add(kept.batch(place)), kept.places(), threads)
-        )
-        deque(done, maxlen=0)
+        deque(self._each([*parts], threads), maxlen=0)
         return parts
+
+    def _each(self, idle: list[P] | None, threads: int) -> Iterator[Batch]:
+        """One pass, in which each item's batches are added to a part that is idle; the first keeps them.
+
+        A list's pop and append are atomic, and there are no more tasks at a time than threads.
+        """
+        known, kept = self._kept, Kept() if self._kept is None else None
+
+        def work(item: Any) -> list[Batch]:
+            batches = list(self._encode(item)) if known is None else [known.batch(item)]
+            if idle is None:
+                return batches
+            own = idle.pop()
+            for batch in batches:
+                own.add(batch)
+            idle.append(own)
+            return batches if known is None else []
+
+        items = self._read() if known is None else known.places()
+        for batch in itertools.chain.from_iterable(spread(work, items, threads)):
+            yield batch
+            if kept is not None and not kept.add(batch):
+                kept = None
+        if known is None:
+            self._kept = kept
 
     def _narrow(self, batch: Batch) -> Iterator[Batch]:
         codes, weights = batch
         yield tuple(column.astype(kind) for column, kind in zip(codes, self._types, strict=True)), weights
-
-    def _first(self, work: Callable[[Batch], None], threads: int) -> Iterator[Batch]:
-        kept: Kept | None = Kept()
-
-        def encoded(item: Any) -> list[Batch]:
-            batches = []
-            for batch in self._encode(item):
-                work(batch)
-                batches.append(batch)
-            return batches
-
-        for batch in itertools.chain.from_iterable(spread(encoded, self._read(), threads)):
-            yield batch
-            if kept is not None and not kept.add(batch):
-                kept = None
-        self._kept = kept
-
-
-def _nothing(batch: Batch) -> None:
-    """What a pass does that only reads."""

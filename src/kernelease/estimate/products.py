@@ -595,8 +595,13 @@ class Linearised:
 
     def noise(self, sigmas: Sequence[float]) -> float:
         """The standard deviation of the value by the noise of all blocks."""
-        covariance = covariance_of([[(1.0, one)] for one in self.sums], sigmas)
-        return math.sqrt(max(0.0, float(self.gradient @ covariance @ self.gradient)))
+        return noises([self], sigmas)[0]
+
+
+def noises(estimates: Sequence[Linearised], sigmas: Sequence[float]) -> list[float]:
+    """The standard deviation of each value by the noise of all blocks, of functions of the same sums."""
+    covariance = covariance_of([[(1.0, one)] for one in estimates[0].sums], sigmas)
+    return [math.sqrt(max(0.0, float(one.gradient @ covariance @ one.gradient))) for one in estimates]
 
 
 def mean_and_variance(

@@ -46,7 +46,7 @@ class PartialCounts(Private):
 
     They are integers, so which rows are in which part, in which order they come and in what batches changes nothing.
     Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few: a table is not
-    added up for a handful of them.
+    added up for a handful of them. Room for them is made with the first: of many threads, few may get any.
     Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
     """
 
@@ -55,18 +55,23 @@ class PartialCounts(Private):
     def __init__(self, layout: Layout) -> None:
         self._layout = layout
         self._counts: NDArray[Any] = np.zeros(layout.starts[-1], dtype=np.int32)
-        self._views = {column: _look_up(layout.views[column]) for column in sorted(set().union(*layout.groups))}
-        if any(int(layout.views[column].max()) >= layout.lengths[column] for column in self._views):
+        self._views: dict[int, Callable[[NDArray[Any]], NDArray[Any]]] = {}
+        self._gathered, self._rows = 0, 0
+        if any(int(layout.views[column].max()) >= layout.lengths[column] for column in set().union(*layout.groups)):
             raise IndexError("A plan has cells beyond the table that it counts them in.")
+
+    def _make_room(self) -> None:
+        self._views = {i: _look_up(self._layout.views[i]) for i in sorted(set().union(*self._layout.groups))}
         rows = 2 * CHUNK if 4 * CHUNK * len(self._views) <= _FEW else CHUNK
         self._cells = {column: np.empty(rows, dtype=np.uint16) for column in self._views}
         self._added: NDArray[Any] = np.ones(rows, dtype=np.int32)  # what each row of the chunk adds
         self._narrow, self._joint = np.empty(rows, dtype=np.uint16), np.empty(rows, dtype=np.int32)
-        self._gathered, self._rows = 0, 0
 
     def add(self, batch: Batch) -> None:
         """Gather a batch of any size, and count whenever there is a chunk."""
         codes, weights = batch
+        if not self._views:
+            self._make_room()
         if weights is not None and self._added.dtype != np.int64:
             self._added = np.empty_like(self._joint, dtype=np.int64)
         start, count = 0, len(codes[0])

@@ -237,6 +237,11 @@ class Block(Kind, ABC):
                 raise ParameterError("a table of counts groups the values of a column wrongly.")
 
 
+def complete_each(blocks: Sequence["NoisyBlock"], alone: Sequence[Sequence[Floats]], rows: float) -> list[Floats]:
+    """The table of counts of each block, `complete` with the counts of its columns' cells."""
+    return [one.block.complete(one.values, own, rows) for one, own in zip(blocks, alone, strict=True)]
+
+
 def finest(blocks: Iterable[Block]) -> list[int]:
     """Positions of some blocks: for each set of columns, of the one that covers it with most cells."""
     most: dict[frozenset[int], tuple[int, int]] = {}

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from typing import ClassVar, final
 
 import numpy as np
@@ -146,7 +147,7 @@ class Laid(Kind):
     denominator: int
     first: Integers  # (cells,): levels
     grids: tuple[int, ...] = ()
-    shares: Floats = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))  # (cells, grids)
+    shares: Floats = dataclasses.field(default_factory=partial(np.zeros, (0, 0)))  # (cells, grids)
 
     def __post_init__(self) -> None:
         if self.column < 0 or self.numerator < 1 or self.denominator < 1:
@@ -193,7 +194,7 @@ class Look(Kind):
     first: Integers  # (cells,): levels
     share: float  # of the release's budget
     grids: tuple[int, ...] = ()
-    stretches: Integers = dataclasses.field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # (cells,), of a comb
+    stretches: Integers = dataclasses.field(default_factory=partial(np.zeros, 0, dtype=np.int64))  # (cells,), of a comb
 
     def of(self, declared: Column) -> Column:
         """The column that is counted; a `ParameterError` where there is none."""

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from kernelease.arrays import Floats, Integers
 from kernelease.fit.mixtures.beyond import raked
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
-from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, refines, within
+from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, complete_each, refines, within
 from kernelease.measured.offsets import levels_of
 
 OFF = 0.01  # convention: of all rows, those off a map that is one: half or twice as much makes no table worse
@@ -583,7 +583,11 @@ def _pairs(noisy: NoisyBlocks) -> list[Pair]:
         elif one is not known[0] and one.block.columns == known[0].block.columns:
             same = all(map(np.array_equal, one.block.groups, known[0].block.groups))
             known += [one] if same else []
-    return [_mean([_pair(one, columns, noisy.rows) for one in known]) for known in finest.values()]
+    every = [one for known in finest.values() for one in known]
+    alone = [_alone(one, columns, noisy.rows) for one in every]
+    tables = complete_each(every, alone, noisy.rows)
+    pairs = iter([_pair(*one, columns, noisy.rows) for one in zip(every, alone, tables, strict=True)])
+    return [_mean([next(pairs) for _ in known]) for known in finest.values()]
 
 
 def _mean(pairs: Sequence[Pair]) -> Pair:
@@ -593,14 +597,20 @@ def _mean(pairs: Sequence[Pair]) -> Pair:
     return dataclasses.replace(pairs[0], counts=counts, sigma=float(precisions.sum() ** -0.5))
 
 
-def _pair(one: NoisyBlock, columns: Sequence[OneWay], rows: float) -> Pair:
-    first, second = one.block.columns
-    groups = one.block.groups[0], one.block.groups[1]
-    alone: tuple[Floats, Floats] = (
+def _alone(one: NoisyBlock, columns: Sequence[OneWay], rows: float) -> tuple[Floats, Floats]:
+    """Counts of the cells of each of two columns, by the column alone."""
+    (first, second), groups = one.block.columns, one.block.groups
+    return (
         (np.bincount(groups[0], columns[first].shares) * rows).astype(np.float64),
         (np.bincount(groups[1], columns[second].shares) * rows).astype(np.float64),
     )
-    counts = one.block.complete(one.values, alone, rows)
+
+
+def _pair(
+    one: NoisyBlock, alone: tuple[Floats, Floats], counts: Floats, columns: Sequence[OneWay], rows: float
+) -> Pair:
+    first, second = one.block.columns
+    groups = one.block.groups[0], one.block.groups[1]
     own = rows * math.sqrt(max(columns[first].variance, columns[second].variance))
     return Pair(columns=(first, second), groups=groups, counts=counts, alone=alone, sigma=one.sigma, own=own)
 

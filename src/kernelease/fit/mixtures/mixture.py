@@ -18,7 +18,7 @@ from threadpoolctl import ThreadpoolController
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Tabulation, tabulation
-from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, number_term
+from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, noises, number_term
 from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
@@ -26,7 +26,7 @@ from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
 from kernelease.fit.mixtures.terms import Adam, Single, correction
 from kernelease.fit.solver import Outcome
 from kernelease.kinds import Kind
-from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, refined, within
+from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, complete_each, refined, within
 from kernelease.measured.offsets import Levels, in_groups, levels_of
 from kernelease.progress import SILENT, Progress
 from kernelease.seeds import PublicSeed
@@ -178,7 +178,7 @@ def _each_link(
         for block, cuts in zip(blocks, groups, strict=True)
     ]
     counts = [[rows * own for own in each] for each in alone]
-    tables = [block.block.complete(block.values, own, rows) for block, own in zip(blocks, counts, strict=True)]
+    tables = complete_each(blocks, counts, rows)
     noises = [b.deviation * math.sqrt(b.block.cells / math.prod(b.block.grid[:2])) / rows for b in blocks]
     return [
         _link(table.reshape(*table.shape[:2], -1).sum(axis=2) / rows, own[:2], noise, cuts)
@@ -554,18 +554,19 @@ def bounds_of(columns: Sequence[Column], measured: NoisyBlocks) -> tuple[Bounds,
 def _bounds(column: Column, index: int, counts: Tabulation, moments: Moments) -> Bounds:
     measured = counts.marginals((index,))
     term = number_term(column, measured[0])
-    mean, variance = mean_and_variance(column, term, max(measured, key=lambda one: one.size), moments)
+    both = mean_and_variance(column, term, max(measured, key=lambda one: one.size), moments)
+    mean, variance = map(_ends, both, noises(both, counts.sigmas))
     return Bounds(
         column=index,
         numbers=np.where(np.isnan(column.centres()), np.nan, term.middle + term.centre),
         within=term.half**2 / 3.0,
-        mean=_ends(mean, counts.sigmas),
-        variance=_ends(variance, counts.sigmas),
+        mean=mean,
+        variance=variance,
     )
 
 
-def _ends(estimate: Linearised, sigmas: Sequence[float]) -> tuple[float, float]:
-    reach = CHANCE * estimate.noise(sigmas) + estimate.bias
+def _ends(estimate: Linearised, noise: float) -> tuple[float, float]:
+    reach = CHANCE * noise + estimate.bias
     return estimate.value - reach, estimate.value + reach
 
 

@@ -77,10 +77,11 @@ def pair_blocks(
     visible = VISIBLE if target is None else VISIBLE_BESIDE_TARGET
     count = noise(share / len(sets))
     least, unseen = math.sqrt(visible * count / rows), count
+    ends = _ends(columns)
     while least <= 0.5:
         cells = [
-            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count, unseen)
-            for i, (column, p) in enumerate(zip(columns, distributions, strict=True))
+            _classes(column, p, least) if i == target else _finer(column, rows * p, least * rows, count, unseen, own)
+            for i, (column, p, own) in enumerate(zip(columns, distributions, ends, strict=True))
         ]
         if _few(cells):
             blocks = blocks_of(sets, cells, share, favoured=favoured, centred=centred)
@@ -103,10 +104,11 @@ def pair_cells(
 ) -> list[Integers]:
     """The cells of each column in pairs that are chosen later, `most` of them: one cell where it can't be in any."""
     count = noise(share / most)
-    least = math.sqrt(VISIBLE * count / rows)
+    least, ends = math.sqrt(VISIBLE * count / rows), _ends(columns)
     while least <= 0.5:
         cells = [
-            _cells(column, rows * p, least * rows, count) for column, p in zip(columns, distributions, strict=True)
+            _cells(column, rows * p, least * rows, count, own)
+            for column, p, own in zip(columns, distributions, ends, strict=True)
         ]
         widest = math.prod(sorted(width(grouping) for grouping in cells)[-2:])
         if 3 * most * widest <= 2 * MOST_PAIR_NUMBERS and _few(cells):
@@ -217,23 +219,27 @@ def _classes(column: Column, distribution: Floats, least: float) -> Integers:
     return cells_of(distribution, max(least, 1.0 / MOST_CLASSES), column.in_order)
 
 
-def _cells(column: Column, rows: Floats, least: float, noise: float) -> Integers:
+def _ends(columns: Sequence[Column]) -> list[tuple[Floats, Floats] | None]:
+    """Of columns of numbers, the least and the greatest number of each cell."""
+    return [column.ends() if isinstance(column, Celled) else None for column in columns]
+
+
+def _cells(column: Column, rows: Floats, least: float, noise: float, ends: tuple[Floats, Floats] | None) -> Integers:
     """Cells of at least so many of the `rows` of each atom; those of a number, wide for the noise, are parted."""
     cells = cells_of(rows, least, column.in_order)
-    if not isinstance(column, Celled) or noise == math.inf:
-        return cells
-    lowest, highest = (end.astype(np.float64) for end in column.bounds())
-    return parted(cells, rows, (lowest, highest), noise)
+    return cells if ends is None or noise == math.inf else parted(cells, rows, ends, noise)
 
 
-def _finer(column: Column, rows: Floats, least: float, noise: float, unseen: float) -> Integers:
+def _finer(
+    column: Column, rows: Floats, least: float, noise: float, unseen: float, ends: tuple[Floats, Floats] | None
+) -> Integers:
     """The same; where atoms have no order, of `FINER` of so many rows, and at most `MOST_OF_ONE` of them.
 
     Neighbours in an order are alike, and lose little in one cell. Atoms that have nothing but their weight in common
     are not alike: a cell of them keeps nothing of what each has to do with another column.
     """
     if column.in_order:
-        return _cells(column, rows, least, noise)
+        return _cells(column, rows, least, noise, ends)
     share = FINER * least
     while width(cells := cells_of(rows, share, 0, unseen=unseen)) > MOST_OF_ONE:
         share *= 1.1

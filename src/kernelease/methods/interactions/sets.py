@@ -304,7 +304,10 @@ def moment_blocks(
     cells = [_cells(noisy, i, column, p) for i, (column, p) in enumerate(zip(columns, distributions, strict=True))]
     about = noise(total * (1.0 - ALONE) / max(1, len(_pairs(noisy)))) / noisy.blocks[0].unit
     rows = [np.bincount(own, noisy.rows * p).astype(np.float64) for own, p in zip(cells, distributions, strict=True)]
-    narrow = [_narrow(column, own, n, about) for column, own, n in zip(ends, cells, rows, strict=True)]
+    apart = [
+        None if column is None else offsets(column, own, apart=True) for column, own in zip(ends, cells, strict=True)
+    ]
+    narrow = [_narrow(own, n, about) for own, n in zip(apart, rows, strict=True)]
     scales = [_deviation(column, p) for column, p in zip(ends, distributions, strict=True)]
     blocks = _moment_blocks(ends, noisy, cells, narrow, scales, total, 2 * BITS_OF_PRODUCT)
     if not blocks:
@@ -341,12 +344,11 @@ def _cells(noisy: NoisyBlocks, index: int, column: Column, distribution: Floats)
     return cells_of(distribution, FEW, column.in_order)
 
 
-def _narrow(column: Ends | None, cells: Integers, rows: Floats, noise: float) -> float:
+def _narrow(found: Offsets | None, rows: Floats, noise: float) -> float:
     """The half width up to which cells are summed: the noise of their sum, and what the others may be off, are least.
 
     With 95 % limits of the noise, 2·noise·h + Σ rows·half over the cells whose half is above h.
     """
-    found = None if column is None else offsets(column, cells, apart=True, bits=BITS)
     if found is None:
         return math.inf
     half = np.nan_to_num(found.half)

@@ -327,6 +327,16 @@ class Celled(Column):
     def phase(self) -> int:
         """Which multiple of the distance of legal values the lowest of them is; 0 where it is none."""
 
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the greatest number of each cell: (cells,) each."""
+        lowest, highest = self.bounds()
+        return lowest.astype(np.float64), highest.astype(np.float64)
+
+    @property
+    def in_order(self) -> int:
+        """All cells."""
+        return self.cell_count
+
     def _drawn_levels(self, cells: Integers, generator: np.random.Generator) -> Integers:
         """A level of each cell: uniformly, or on grids as its texture says."""
         texture = self.texture or Texture(first=(0,))

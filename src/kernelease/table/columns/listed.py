@@ -285,6 +285,11 @@ class Ordinal(Required):
         ranks[: len(self.values)] = np.arange(len(self.values))
         return ranks
 
+    @property
+    def in_order(self) -> int:
+        """All declared values."""
+        return len(self.values)
+
     def keys(self, array: Any) -> Any:
         return pc.index_in(pc.cast(array, self.arrow_type), value_set=pa.array(self.values, self.arrow_type))
 
