@@ -15,8 +15,8 @@ from audits.twins import BulkNoise
 from kernelease.exact.counts import ExactCounts
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block, Ramp
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.moments import Moments
+from kernelease.measured.counts import Contrasts
+from kernelease.measured.offsets import Moments
 from kernelease.passes import EncodedRows
 from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar, final
 
 import numpy as np
+import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.arrays import Integers
@@ -23,7 +24,7 @@ from kernelease.errors import CapacityError
 from kernelease.machine import workers
 from kernelease.measured.blocks import Block, Ramp, refined
 from kernelease.privacy.sensitivity import Private
-from kernelease.table.columns.column import MOST_ATOMS, Codes
+from kernelease.table.columns.column import MOST_ATOMS, Codes, NarrowColumn, encode_each
 
 # --------------------
 # Groups of columns that cover all wanted sets: counting a group counts all its sets at once.
@@ -443,6 +444,19 @@ class EncodedRows(Private):
         parts = [make() for _ in range(threads)]
         deque(self._each([*parts], threads), maxlen=0)
         return parts
+
+    def recoded(
+        self, columns: Sequence[int | tuple[NarrowColumn, int]], sizes: tuple[int, ...], *, fine: tuple[int, ...]
+    ) -> "EncodedRows":
+        """The same rows in other columns: the codes at a place, or codes that a column makes of the numbers at one."""
+        anew = [one for one in columns if not isinstance(one, int)]
+
+        def encode(batch: Batch) -> list[Batch]:
+            codes, weights = batch
+            made = iter(encode_each([column for column, _ in anew], [pa.array(codes[place]) for _, place in anew]))
+            return [(tuple(codes[one] if isinstance(one, int) else next(made) for one in columns), weights)]
+
+        return EncodedRows(self.batches, sizes, encode=encode, weighted=self.weighted, fine=fine)
 
     def _each(self, idle: list[P] | None, threads: int) -> Iterator[Batch]:
         """One pass, in which each item's batches are added to a part that is idle; the first keeps them.

@@ -21,8 +21,7 @@ from kernelease.estimate.marginal import (
     WholeEquations,
     tabulation,
 )
-from kernelease.measured.contrasts import Contrasts, NoisyContrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts, NoisyContrasts
 from kernelease.measured.views import common_coarsening
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table import Schema

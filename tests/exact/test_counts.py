@@ -16,8 +16,7 @@ from kernelease.arrays import Integers
 from kernelease.errors import BudgetError, CapacityError, ParameterError, PrivacyError
 from kernelease.exact.counts import ExactCounts
 from kernelease.measured.blocks import Block, NoisyBlocks
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.rounds import joined
 from kernelease.passes import LARGEST_GROUP, Batch, EncodedRows, Forest, cover
 from kernelease.privacy import Loss, Neighbours, Privacy

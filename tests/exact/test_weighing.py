@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.exact.counts import ExactCounts, PartialWeights, shaped
 from kernelease.measured.blocks import Block, Ramp
-from kernelease.measured.moments import LARGEST_LIMIT, Moments
+from kernelease.measured.offsets import LARGEST_LIMIT, Moments
 from kernelease.passes import EncodedRows, Weighing
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.sensitivity import moment_sensitivity

@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.fit.mixtures.beyond import Detail, in_detail
-from kernelease.measured.contrasts import Contrasts, without_means
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts, without_means
 
 moving = sys.modules["kernelease.fit.mixtures.beyond"]  # `kernelease.fit` is a function, too
 ATOMS, EVERY, CELLS = 24, np.arange(24), np.repeat(np.arange(6), 4)

@@ -12,8 +12,7 @@ from kernelease.fit.mixtures.objective import Objective, softmax_weights, trust
 from kernelease.fit.mixtures.terms import Pairs, Set, Singles, Stack, apart, stacked
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, NoisyBlocks
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.noises import SeededNoise
 from kernelease.seeds import PublicSeed
 from tests.fit.tables import all_blocks, dependent, noisy_blocks

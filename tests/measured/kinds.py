@@ -1,7 +1,7 @@
 """Blocks of one kind as such of another."""
 
 from kernelease.measured.blocks import Block
-from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Contrasts
 
 
 def as_contrasts(block: Block) -> Contrasts:

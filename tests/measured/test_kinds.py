@@ -11,9 +11,8 @@ import pytest
 from kernelease.arrays import Floats
 from kernelease.conformance import check_block
 from kernelease.measured.blocks import Block, Ramp
-from kernelease.measured.contrasts import Contrasts, without_means
-from kernelease.measured.counts import Counts
-from kernelease.measured.moments import Moments
+from kernelease.measured.counts import Contrasts, Counts, without_means
+from kernelease.measured.offsets import Moments
 from kernelease.measured.views import NoisySums
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 

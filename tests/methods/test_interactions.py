@@ -14,7 +14,7 @@ from kernelease.errors import CapacityError, ParameterError, SchemaError
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import finest
-from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Contrasts
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.methods.interactions.pairs import (
     FAINT_FOR_FEW,

@@ -3,7 +3,7 @@
 import hashlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, final
+from typing import TYPE_CHECKING, final
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
+from kernelease.passes import Batch
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes, Column, NarrowColumn, encode_each
 from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, identities, numbers_in
@@ -63,13 +64,13 @@ class Encoder:
             codes[:, i] = column.encode(batch.column(column.name))
         return codes
 
-    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[tuple[NDArray[Any], ...]]:
+    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
         """The codes of each batch column by column, in a byte or two each: what is kept and counted."""
         columns = [NarrowColumn(column) for column in self.columns]
         for batch in batches:
             self.schema.check_source(batch.schema.names)
             codes = encode_each(columns, [batch.column(column.name) for column in self.columns])
-            yield codes + tuple(numbers_in(batch.column(name)) for name in self.numbers)
+            yield codes + tuple(numbers_in(batch.column(name)) for name in self.numbers), None
 
 
 # --------------------

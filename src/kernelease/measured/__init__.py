@@ -6,22 +6,20 @@ from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
     from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, Ramp
-    from kernelease.measured.contrasts import Contrasts
-    from kernelease.measured.counts import Counts
+    from kernelease.measured.counts import Contrasts, Counts
     from kernelease.measured.embeddings import Gaussians, NoisyEmbedding, NoisyEmbeddings
     from kernelease.measured.measured import Choice, Measured
-    from kernelease.measured.moments import Moments
+    from kernelease.measured.offsets import Moments
     from kernelease.measured.selected import SelectedDatabase
 else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
             "blocks": "Block NoisyBlock NoisyBlocks Ramp",
-            "contrasts": "Contrasts",
-            "counts": "Counts",
+            "counts": "Contrasts Counts",
             "embeddings": "Gaussians NoisyEmbedding NoisyEmbeddings",
             "measured": "Choice Measured",
-            "moments": "Moments",
+            "offsets": "Moments",
             "selected": "SelectedDatabase",
         },
     )

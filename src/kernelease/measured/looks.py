@@ -194,7 +194,7 @@ class Look(Kind):
     first: Integers  # (cells,): levels
     share: float  # of the release's budget
     grids: tuple[int, ...] = ()
-    stretches: Integers = dataclasses.field(default_factory=partial(np.zeros, 0, dtype=np.int64))  # (cells,), of a comb
+    stretches: Integers = dataclasses.field(default_factory=partial(np.array, (), np.int64))  # (cells,), of a comb
 
     def of(self, declared: Column) -> Column:
         """The column that is counted; a `ParameterError` where there is none."""
@@ -211,22 +211,21 @@ class Look(Kind):
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoisyLook(Kind):
-    """A look's counts with noise, in rows (or persons). Every row is in one cell, as in a block of one column."""
+    """A look's counts with noise, in rows (or persons). Every row is in one cell, as in a block of one column.
+
+    `counts`, (cells,), and the standard deviation `sigma` of the noise of each are computed once.
+    """
 
     look: Look
     measurement: Measurement
     unit: int
+    counts: Floats = dataclasses.field(init=False, repr=False, compare=False)
+    sigma: float = dataclasses.field(init=False, repr=False, compare=False)
 
-    @property
-    def counts(self) -> Floats:
-        """Noisy counts: (cells,)."""
-        counts: Floats = np.asarray(self.measurement.values / self.unit)
-        return counts
-
-    @property
-    def sigma(self) -> float:
-        """Standard deviation of the noise of each count."""
-        return self.measurement.standard_deviation / self.unit
+    def __post_init__(self) -> None:
+        unit = self.unit or 1  # a stranger's 0 is refused by `check`
+        object.__setattr__(self, "counts", np.asarray(self.measurement.values / unit))
+        object.__setattr__(self, "sigma", self.measurement.standard_deviation / unit)
 
     def least(self, neighbours: Neighbours) -> Sensitivity:
         """How far neighbouring tables may move the counts."""

@@ -35,7 +35,7 @@ from kernelease.sources.source import (
     check_columns,
     kind_of,
 )
-from kernelease.table.columns.column import Celled, Column, NarrowColumn, encode_each
+from kernelease.table.columns.column import Celled, Column, NarrowColumn
 from kernelease.table.columns.numeric import ticked
 from kernelease.table.reading import numbers_in
 from kernelease.table.schema import Schema
@@ -67,11 +67,12 @@ def private_table(data: Any, schema: Schema, *, seed: PublicSeed, push_down: boo
 def _encoded(source: Source, schema: Schema) -> EncodedRows:
     """The codes of columns, those of finer cells after them, and last the numbers of columns that may be laid."""
     encoder = Encoder(schema, fine=True, numbers=_kept_numbers(schema))
-
-    def encode(piece: Any) -> Iterator[Batch]:
-        return ((codes, None) for codes in encoder.narrow(piece()))
-
-    return EncodedRows(lambda: source.pieces(schema.names), schema.sizes, encode=encode, fine=encoder.finer)
+    return EncodedRows(
+        lambda: source.pieces(schema.names),
+        schema.sizes,
+        encode=lambda piece: encoder.narrow(piece()),
+        fine=encoder.finer,
+    )
 
 
 def _kept_numbers(schema: Schema) -> tuple[str, ...]:
@@ -81,22 +82,16 @@ def _kept_numbers(schema: Schema) -> tuple[str, ...]:
 
 def _laid(rows: EncodedRows, schema: Schema, laid: Schema) -> ExactCounts:
     """The same rows with the cells of another schema, from what was kept of the first pass."""
-    fine, names = tuple(schema.finer), list(schema.names)
-    raw = {name: len(names) + len(fine) + place for place, name in enumerate(_kept_numbers(schema))}
+    names, encoder = list(schema.names), Encoder(laid, fine=True)
+    numbers = {name: len(names) + len(rows.fine) + place for place, name in enumerate(_kept_numbers(schema))}
     same = {name: place for place, name in enumerate(names) if schema.column(name) in laid.columns}
-    finer = {name: len(names) + fine.index(place) for name, place in same.items() if place in fine}
-    encoder = Encoder(laid, fine=True)
-    columns = list(enumerate(encoder.columns))
-    known = [(same if place < len(laid) else finer).get(column.name) for place, column in columns]
-    anew = [NarrowColumn(column) for place, column in columns if known[place] is None]
-
-    def encode(batch: Batch) -> list[Batch]:
-        codes, weights = batch
-        made = iter(encode_each(anew, [pa.array(codes[raw[one.column.name]]) for one in anew]))
-        return [(tuple(next(made) if place is None else codes[place] for place in known), weights)]
-
-    again = EncodedRows(rows.batches, laid.sizes, encode=encode, fine=encoder.finer)
-    return ExactCounts.of(again, laid.sizes)
+    finer = {name: len(names) + rows.fine.index(place) for name, place in same.items() if place in rows.fine}
+    places = [(same if place < len(laid) else finer).get(one.name) for place, one in enumerate(encoder.columns)]
+    columns = [
+        (NarrowColumn(one), numbers[one.name]) if place is None else place
+        for one, place in zip(encoder.columns, places, strict=True)
+    ]
+    return ExactCounts.of(rows.recoded(columns, laid.sizes, fine=encoder.finer), laid.sizes)
 
 
 def _of_persons(source: Source, schema: Schema, seed: PublicSeed) -> tuple[EncodedRows, ExactCounts]:

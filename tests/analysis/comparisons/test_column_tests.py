@@ -11,8 +11,7 @@ import kernelease as ke
 from benchmarks.simulated import SCHEMA, measured
 from kernelease.analysis.comparisons.column_tests import column_goodness
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from tests.analysis.comparisons.releases import OLDER, RELEASE, SAME, VECTORS, of_counts
 from tests.analysis.tables import noisy_blocks
 

@@ -11,8 +11,7 @@ import kernelease as ke
 from kernelease.fit.mixtures.mixture import Mixture
 from kernelease.fit.solver import Outcome
 from kernelease.measured.blocks import Block, details
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.pairs import MOST_DETAIL_NUMBERS, any_merged, detail_blocks, determined, merged
 from kernelease.table.columns.listed import Category
 from kernelease.table.columns.numeric import Integer

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelease.measured.contrasts import Contrasts
+from kernelease.measured.counts import Contrasts
 from kernelease.methods.interactions.interactions import least_share
 from kernelease.methods.interactions.singles import Shares, centres, number_of_rows, single_blocks
 from kernelease.privacy import Neighbours

@@ -12,8 +12,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.blocks import Block, refined
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.methods.interactions.singles import (
     CHOICE,
     FOREST,

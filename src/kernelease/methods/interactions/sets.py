@@ -13,8 +13,7 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlocks
 from kernelease.measured.counts import Counts
-from kernelease.measured.moments import Moments
-from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Ends, Offsets, offsets
+from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Ends, Moments, Offsets, offsets
 from kernelease.methods.interactions.pairs import finest_cells
 from kernelease.methods.interactions.singles import MOST_TRIPLES, Noise, cells_of, coarser, width
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE

@@ -10,8 +10,7 @@ import numpy as np
 
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import Block
-from kernelease.measured.contrasts import Contrasts
-from kernelease.measured.counts import Counts
+from kernelease.measured.counts import Contrasts, Counts
 from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity
