@@ -27,10 +27,11 @@ ROUNDS = 5  # convention: of grouping components into types
 STEPS = 300  # limit: of fitting the law of siblings
 _MARGINS = 10  # convention: times that a table is scaled to its margins
 _LONGER, _SHORTEST = 1.3, 1e-3  # convention: of a step, after one that has helped; and where none helps any more
-SWEEPS = 12  # limit: over all records that may change parents
+SWEEPS = 40  # limit: over all parents, which may swap records
+WORK = 30_000_000_000  # limit: of sweeps, parents times pairs of cells: some ten seconds
 PARENTS = 2_000  # limit: at a time: their posterior over all components is held in memory
-_PARTS, _FEWEST = 256, 16  # convention: as where values swap rows: of all records, swaps judged together; at least
-_TAKEN = 0.3  # convention: as where values swap rows: of the swaps judged together, those that may be made
+_PARTS, _FEWEST = 256, 16  # convention: as where values swap rows: of all parents, those judged together; at least
+_AGAIN = 3  # convention: further draws of components, each nearer to the numbers that they should have
 _RUN = 64  # convention: neighbouring draws whose random numbers are spread evenly
 LEAST = 1e-12  # limit: of a probability: none is 0
 
@@ -95,22 +96,49 @@ def drawn_components(
 ) -> Integers:
     """A component for each record, the parents' in turn: (Σ number,).
 
-    The first of a parent is drawn by what the parent is, the others by that and by the first.
+    The first of a parent is drawn by what the parent is, the others by that and by the first. Components then have more
+    or less of all records than they should: chances are multiplied by as much, and the same draws made again.
     """
-    begin = np.cumsum(number) - number
+    if not number.any():
+        return np.zeros(0, dtype=np.int64)
+    marks = [spread_marks(int(np.count_nonzero(number > rank)), generator) for rank in range(int(number.max()))]
+    wanted = mixture.weights * _having_records(mixture, place, number)
+    wanted = np.count_nonzero(number) * wanted / wanted.sum()
+    each, factor = np.repeat(1.0 / np.maximum(number, 1), number), np.ones(len(wanted))
+    found = _components(mixture, place, above, number, law, factor, marks)
+    for _ in range(_AGAIN):
+        held = np.bincount(found, each, minlength=len(wanted))
+        factor *= (wanted + 1.0) / (held + 1.0)  # a person more in each: few say little
+        found = _components(mixture, place, above, number, law, factor, marks)
+    return found
+
+
+def _components(
+    mixture: Mixture,
+    place: Place,
+    above: Integers,
+    number: Integers,
+    law: "SiblingLaw | None",
+    factor: Floats,
+    marks: Sequence[Floats],
+) -> Integers:
+    """A component for each record by these marks, (parents with more records,) of each rank."""
+    begin, used = np.cumsum(number) - number, np.zeros(len(marks), dtype=np.int64)
     found = np.zeros(int(number.sum()), dtype=np.int64)
     order = np.flatnonzero(number > 0)
     for part in block_slices(len(order), PARENTS):
         parents = order[part]
-        chances = posterior(mixture, place.before, above[:, parents])
-        first = pick(chances, spread_marks(len(parents), generator))
-        found[begin[parents]] = first
-        for rank in range(1, int(number[parents].max(initial=0))):
+        chances = posterior(mixture, place.before, above[:, parents]) * factor
+        first = np.zeros(len(parents), dtype=np.int64)
+        for rank in range(int(number[parents].max())):
             some = np.flatnonzero(number[parents] > rank)
             own = chances[some]
-            if law is not None:
-                own = own * law.tilt[law.types.group[first[some]]][:, law.types.group]
-            found[begin[parents[some]] + rank] = pick(own, spread_marks(len(some), generator))
+            if rank and law is not None:
+                own *= law.tilt[law.types.group[first[some]]][:, law.types.group]
+            picked = pick(own, marks[rank][used[rank] : used[rank] + len(some)])
+            used[rank] += len(some)
+            found[begin[parents[some]] + rank] = picked
+            first = picked if rank == 0 else first
     return found
 
 
@@ -155,8 +183,9 @@ def sibling_law(
 ) -> SiblingLaw:
     """The law nearest to `prior`, (types, types), that holds the blocks as well as their noise lets one say.
 
-    It keeps the law of single records: its row sums are those of the prior. Steps go down χ² from the prior, as those
-    of iterative scaling do, and end where χ² per number is 1 (the discrepancy principle). `after` is the first column
+    It keeps the law of single records: its row sums are those of the prior. Steps go down χ² from the prior, each a
+    factor of every pair of types (exponentiated gradients: Kivinen & Warmuth, 1997), so that what is beyond doubt comes
+    first; they end where χ² per number is 1 (the discrepancy principle). `after` is the first column
     of siblings.
     """
     joint, alone = prior, prior.sum(axis=1)
@@ -164,11 +193,14 @@ def sibling_law(
     if not blocks or not alone.sum() > 0.0:
         return SiblingLaw(types=types, joint=joint, tilt=np.ones_like(joint), chi_squared=0.0)
     seen = _Seen.of(blocks, types, place, after, rows)
-    rate, chi_squared = 1.0, seen.misfit(joint)
+    rate, chi_squared = math.inf, seen.misfit(joint)
     for _ in range(STEPS):
-        if chi_squared <= seen.numbers or rate < _SHORTEST:
+        slope = seen.slope(joint)
+        steepest = max(float(np.abs(slope).max()), LEAST)
+        rate = min(rate, 1.0 / steepest)  # no pair of types changes by more than a factor of e
+        if chi_squared <= seen.numbers or rate * steepest < _SHORTEST:
             break
-        tried = _balanced(joint * np.exp(-rate * seen.step(joint)), alone)
+        tried = _balanced(joint * np.exp(-rate * slope), alone)
         now = seen.misfit(tried)
         if now < chi_squared:
             joint, chi_squared, rate = tried, now, _LONGER * rate
@@ -226,14 +258,10 @@ class _Seen:
         """χ²."""
         return float((self.precision * (self.cells.T @ joint @ self.cells - self.values) ** 2).sum())
 
-    def step(self, joint: Floats) -> Floats:
-        """How far the logarithm of each pair of types is off, by all cells that it is in: (types, types)."""
-        now = self.cells.T @ joint @ self.cells
-        floor = 1.0 / np.sqrt(np.maximum(self.precision, LEAST))
-        off = np.where(self.precision > 0.0, (now - self.values) / (now + floor), 0.0)
-        columns = max(1.0, float(self.cells.sum(axis=1).max()))
-        step: Floats = self.cells @ off @ self.cells.T / columns
-        return step
+    def slope(self, joint: Floats) -> Floats:
+        """Half the slope of χ² by each pair of types: (types, types)."""
+        slope: Floats = self.cells @ (self.precision * (self.cells.T @ joint @ self.cells - self.values)) @ self.cells.T
+        return slope
 
 
 def expected_siblings(
@@ -332,113 +360,133 @@ class Moving:
     """Records at places of parents, which swap them. What single records hold, and how many a parent has, stays.
 
     `records` (n, columns) are the cells of each record, `above` (parents, columns) those of parents; both in the
-    numbering of `expected`. A record weighs one over the number of its parent's.
+    numbering of `expected`. A record weighs one over the number k of its parent's, two siblings 1 / k(k − 1).
+
+    With e_r the cells of a record (0 or 1 each), t the sum over all of a parent's and a those of the parent, counts are
+    Σ a tᵀ / k of parents and records, and Σ (t tᵀ − Σ_r e_r e_rᵀ) / k(k − 1) of siblings. If two parents of k records
+    swap one, both change linearly in δ, the cells that come less those that go: so the best swap of two parents is
+    that of the record which each would miss least.
     """
 
     __slots__ = (
-        *("_above", "_after", "_before", "_kin", "_kin_weight", "_number", "_owner", "_parents", "_parents_weight"),
-        *("_records", "_weight", "order"),
+        *("_above", "_begin", "_kin", "_kin_weight", "_number", "_parents", "_parents_weight", "_records"),
+        "order",
     )
 
     def __init__(self, records: Integers, above: Integers, number: Integers, expected: Expected) -> None:
         self._records, self._above, self._number = records, above, number
-        self._owner = np.repeat(np.arange(len(number)), number)
-        self._weight = 1.0 / number[self._owner]
-        self.order = np.arange(len(self._owner))  # the record at each place
+        self._begin = np.cumsum(number) - number
+        self.order = np.arange(len(records))  # the record at each place
+        unknown = expected.siblings is None
+        siblings = np.zeros((expected.parents.shape[1],) * 2) if expected.siblings is None else expected.siblings
         self._parents_weight = 1.0 / np.maximum(expected.parents, 1.0)
-        known = expected.siblings if expected.siblings is not None else np.zeros((expected.parents.shape[1],) * 2)
-        self._kin_weight = 1.0 / np.maximum(known, 1.0) if expected.siblings is not None else np.zeros_like(known)
-        self._parents, self._kin = -expected.parents, -known  # by how much counts exceed what is expected
-        self._after = self._before = self.order
-        self._add(self._parents, above[self._owner], records, self._weight)
+        self._kin_weight = np.zeros_like(siblings) if unknown else 1.0 / np.maximum(siblings, 1.0)
+        self._parents, self._kin = -expected.parents, -siblings  # by how much counts exceed what is expected
+        for some in block_slices(len(number), PARENTS):
+            self._count(np.arange(len(number))[some])
 
-    def sweep(self, expected: Expected, generator: np.random.Generator) -> int:
-        """Judge every record beside another one once; how many swaps were made."""
-        self._meet(generator)
-        if expected.siblings is not None:
-            self._kin = -expected.siblings
-            several = np.flatnonzero(self._after != np.arange(len(self.order)))
-            own, others = self._at(several), self._at(self._after[several])
-            for one, other in ((own, others), (others, own)):
-                self._add(self._kin, one, other, self._weight[several] / 2.0)
+    def sweep(self, generator: np.random.Generator) -> int:
+        """Judge every parent beside another one once; how many swaps were made."""
         pairs = self._partners(generator)
-        batch = max(_FEWEST, len(self.order) // _PARTS)
+        batch = max(_FEWEST, len(pairs) // _PARTS)
         return sum(self._judge(*pairs[start : start + batch].T) for start in range(0, len(pairs), batch))
 
-    def _at(self, places: Integers) -> Integers:
-        return self._records[self.order[places]]
+    @property
+    def misfit(self) -> float:
+        """Σ weight · excess², of parents and records and of siblings."""
+        parents, kin = self._parents**2 * self._parents_weight, self._kin**2 * self._kin_weight
+        return float(parents.sum() + kin.sum())
 
-    @staticmethod
-    def _add(table: Floats, rows: Integers, columns: Integers, weight: Floats) -> None:
-        for row in rows.T:
-            for column in columns.T:
-                table += np.bincount(row * table.shape[1] + column, weight, table.size).reshape(table.shape)
+    def _count(self, parents: Integers) -> None:
+        """Add the records of some parents to what is counted."""
+        totals, number = self._totals(parents), self._number[parents]
+        self._add(parents, totals / np.maximum(number, 1)[:, None])
+        own, pair = self._records[self.order[self._places(parents)]], _pair_weight(number)
+        self._kin += (totals * pair[:, None]).T @ totals
+        for first in own.T:
+            for second in own.T:
+                np.subtract.at(self._kin, (first, second), np.repeat(pair, number))
 
-    def _meet(self, generator: np.random.Generator) -> None:
-        """For each place, another place of the same parent: the next in a random circle, and the one before."""
-        begin = np.cumsum(self._number) - self._number
-        shuffled = np.lexsort((generator.random(len(self._owner)), self._owner))
-        last = np.arange(len(self._owner)) + 1 == (begin + self._number)[self._owner]
-        following = np.where(last, begin[self._owner], np.arange(len(self._owner)) + 1)
-        after, before = np.empty_like(self.order), np.empty_like(self.order)
-        after[shuffled] = shuffled[following]
-        before[after] = np.arange(len(after))
-        self._after, self._before = after, before
+    def _add(self, parents: Integers, cells: Floats) -> None:
+        """Add so much to the counts of some parents' cells beside those of records: (parents, C)."""
+        for column in self._above[parents].T:
+            np.add.at(self._parents, column, cells)
+
+    def _places(self, parents: Integers) -> Integers:
+        """The places of some parents' records, one parent after the other."""
+        number = self._number[parents]
+        ends = np.cumsum(number)
+        places: Integers = np.arange(int(ends[-1])) + np.repeat(self._begin[parents] - ends + number, number)
+        return places
+
+    def _totals(self, parents: Integers) -> Floats:
+        """How many records of each parent are in each cell: (parents, C)."""
+        cells, width = self._records[self.order[self._places(parents)]], self._parents.shape[1]
+        row = np.repeat(np.arange(len(parents)), self._number[parents])[:, None]
+        held = np.bincount((row * width + cells).ravel(), minlength=len(parents) * width)
+        return held.reshape(-1, width).astype(np.float64)
 
     def _partners(self, generator: np.random.Generator) -> Integers:
-        """Disjoint pairs of places of two parents that have equally many records: (pairs, 2)."""
-        number = self._number[self._owner]
-        ranked = np.lexsort((generator.random(len(number)), number))
+        """Disjoint pairs of parents that have equally many records: (pairs, 2)."""
+        having = np.flatnonzero(self._number > 0)
+        ranked = having[np.lexsort((generator.random(len(having)), self._number[having]))]
         second = ranked[1::2]
         first = ranked[::2][: len(second)]
-        alike = (number[first] == number[second]) & (self._owner[first] != self._owner[second])
+        alike = self._number[first] == self._number[second]
         return generator.permutation(np.stack([first[alike], second[alike]], axis=1), axis=0)
 
     def _judge(self, here: Integers, there: Integers) -> int:
-        """Make the swaps that lower Σ weight · excess², at most a part of them; how many."""
-        own, others = self._at(here), self._at(there)
-        near, far = self._pull(here), self._pull(there)
-        gain = _sums(near, others) - _sums(near, own) + _sums(far, own) - _sums(far, others)
-        squares = self._weight[here] * (self._square(here) + self._square(there))
-        chosen = np.flatnonzero(gain + squares < 0.0)
-        chosen = chosen[np.argsort(gain[chosen])[: max(1, int(_TAKEN * len(here)))]]
-        here, there = here[chosen], there[chosen]
-        self._move(here, there, -1.0)
-        self.order[here], self.order[there] = self.order[there], self.order[here].copy()
-        self._move(here, there, 1.0)
+        """Of each two parents make the best swap, where it lowers the misfit; how many."""
+        each, pair = 1.0 / self._number[here][:, None], _pair_weight(self._number[here])[:, None]
+        between, kin = self._totals(here) - self._totals(there), self._kin * self._kin_weight
+        pull = each * (self._pull(here) - self._pull(there)) + 2.0 * pair * (between @ kin)
+        left, right = self._extreme(here, pull), self._extreme(there, -pull)
+        change = self._change(left, right)
+        between += change  # what stays with the one parent, less what stays with the other
+        gain = 2.0 * (change * (pull + 2.0 * pair * (change @ kin)))
+        gain += np.abs(change) * each**2 * self._squares(here, there)
+        gain += np.abs(change) * 2.0 * pair**2 * (between**2 @ self._kin_weight)
+        gain += change * between * 2.0 * pair**2 * ((change * between) @ self._kin_weight)
+        chosen = np.flatnonzero(gain.sum(axis=1) < 0.0)
+        left, right, change = left[chosen], right[chosen], change[chosen]
+        self.order[left], self.order[right] = self.order[right], self.order[left]
+        self._add(here[chosen], each[chosen] * change)
+        self._add(there[chosen], -each[chosen] * change)
+        more = (pair[chosen] * change).T @ between[chosen]
+        self._kin += more + more.T
         return len(chosen)
 
-    def _pull(self, places: Integers) -> Floats:
-        """By how much each cell of a record would raise the misfit at some places: (places, C)."""
-        pull: Floats = (self._parents * self._parents_weight)[self._above[self._owner[places]]].sum(axis=1)
-        kin = self._kin * self._kin_weight
-        for other in (self._after[places], self._before[places]):
-            found = kin[self._at(other)].sum(axis=1)
-            pull += np.where((other != places)[:, None], found, 0.0)
+    def _pull(self, parents: Integers) -> Floats:
+        """Half of what a record in each cell would add to the misfit beside its parent's cells: (parents, C)."""
+        pull: Floats = (self._parents * self._parents_weight)[self._above[parents]].sum(axis=1)
         return pull
 
-    def _square(self, places: Integers) -> Floats:
-        """What a count that moves by itself adds: about the weights of the cells where a record is."""
-        square: Floats = _sums(self._parents_weight[self._above[self._owner[places]]].sum(axis=1), self._at(places))
-        return square
+    def _squares(self, here: Integers, there: Integers) -> Floats:
+        """What a count adds that moves by 1 beside cells that one of two parents has alone: (parents, C)."""
+        apart = (self._above[here] != self._above[there])[:, :, None]
+        both = self._parents_weight[self._above[here]] + self._parents_weight[self._above[there]]
+        squares: Floats = (both * apart).sum(axis=1)
+        return squares
 
-    def _move(self, here: Integers, there: Integers, sign: float) -> None:
-        """Take the records at some places out of the counts, or put them in."""
-        for places in (here, there):
-            own, weight = self._at(places), sign * self._weight[places]
-            np.add.at(
-                self._parents, (self._above[self._owner[places]][:, :, None], own[:, None, :]), weight[:, None, None]
-            )
-            for other in (self._after[places], self._before[places]):
-                some = other != places
-                mine, kin, half = own[some], self._at(other[some]), 0.5 * weight[some][:, None, None]
-                np.add.at(self._kin, (mine[:, :, None], kin[:, None, :]), half)
-                np.add.at(self._kin, (kin[:, :, None], mine[:, None, :]), half)
+    def _extreme(self, parents: Integers, pull: Floats) -> Integers:
+        """The place of each parent's record that has the largest pull, (parents, C), in all of its cells."""
+        places, row = self._places(parents), np.repeat(np.arange(len(parents)), self._number[parents])
+        score = pull[row[:, None], self._records[self.order[places]]].sum(axis=1)
+        last: Integers = np.cumsum(self._number[parents]) - 1
+        return places[np.lexsort((score, row))[last]]
+
+    def _change(self, left: Integers, right: Integers) -> Floats:
+        """δ of the parents on the left: (places, C)."""
+        change, row = np.zeros((len(left), self._parents.shape[1])), np.arange(len(left))[:, None]
+        np.add.at(change, (row, self._records[self.order[right]]), 1.0)
+        np.subtract.at(change, (row, self._records[self.order[left]]), 1.0)
+        return change
 
 
-def _sums(table: Floats, cells: Integers) -> Floats:
-    sums: Floats = np.take_along_axis(table, cells, axis=1).sum(axis=1)
-    return sums
+def _pair_weight(number: Integers) -> Floats:
+    """1 / k(k − 1), of two records of a parent that has k; 0 where there is no other."""
+    weight: Floats = np.where(number > 1, 1.0 / np.maximum(number * (number - 1), 1), 0.0)
+    return weight
 
 
 # --------------------
@@ -532,8 +580,8 @@ def _placed(
     parents = persons * (p * (weights / weights.sum())[:, None]).T @ q
     expected = Expected(parents=parents, siblings=None if siblings is None else len(number) * siblings)
     moving = Moving(_cells(mixture, place.columns, records), _cells(mixture, place.before, above), number, expected)
-    for _ in range(SWEEPS):
-        if moving.sweep(expected, generator) == 0:
+    for _ in range(max(1, min(SWEEPS, WORK // (len(number) * q.shape[1] ** 2)))):
+        if moving.sweep(generator) == 0:
             break
     return records[:, moving.order]
 
