@@ -1,4 +1,4 @@
-"""SDV's HMA, which promises no privacy, on a pair of tables: run by an interpreter that has `sdv`.
+"""SDV's HMA, which promises no privacy, on a pair of tables: run by an interpreter that has `sdv` 2.
 
     PYTHON_WITH_SDV benchmarks/hma.py FOLDER PARENTS CHILDREN KEY OUT
 
@@ -30,7 +30,8 @@ def main(folder: str, parents: str, children: str, key: str, out: str) -> None:
         )
     synthesizer = HMASynthesizer(metadata, verbose=False)
     synthesizer.fit(data)
-    for name, table in synthesizer.sample(scale=1.0).items():
+    made = synthesizer.sample(num_rows=len(data[parents]), main_table_name=parents)
+    for name, table in made.items():
         table.to_csv(Path(out) / f"{name}.csv", index=False)
 
 

@@ -12,6 +12,7 @@ from typing import Any, final
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
 from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
@@ -81,8 +82,9 @@ _LONGEST_CODE = 16  # convention: characters of a code; what is longer is text
 _MOST_GROUPS = 64  # convention: of codes, so that pairs of groups can be seen
 _MOST_WRITTEN = 6  # convention: decimals that somebody chose; more are what a division left
 _SHARED = 10  # convention: rows that have a number, for it to be listed: of fewer, it is somebody's
-_MOST_OTHERS = 0.005  # convention: of rows without the most frequent number, those with numbers that are not listed
-_APART = 8  # convention: steps of the last digit from one listed number to the next, on average: else digits say it
+_MOST_OTHERS = 0.01  # convention: of rows without the most frequent number, those that don't keep to what others do
+_APART = 3  # convention: steps of the last digit from one listed number to the next, on average: else digits say it
+_MOST_POWER = 6  # convention: of ten, in steps that are looked for
 _FEWEST_ORDERED = 3  # convention: of two values none is between
 _NAMIBIA = "NA"
 _STEPS = (1, 60, 900, 3600)  # convention: seconds that instants are apart: a minute, a quarter of an hour, an hour
@@ -258,35 +260,12 @@ class _Look:
         return ("type", "string", told), ("max_length", int(outward(0, longest)[1]), MARK)
 
     def _bounds(self, numerals: Numerals) -> Lines:
-        read = [_number(cell, numerals) for cell in self.present]
-        known = [number for number in read if number is not None and abs(number) < 2.0**53]
-        low, high = outward(min(known, default=0.0), max(known, default=1.0))
-        if all(number.is_integer() for number in known):
-            whole: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
-            return self._few(read, 0) or whole
-        bounds: Lines = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
-        decimals = _decimals(np.array(known))
-        if decimals is None or not _can_have(low, high, decimals):
-            return bounds
-        return self._few(read, decimals) or (*bounds, ("decimals", decimals, MARK))
-
-    def _few(self, read: Sequence[float | None], decimals: int) -> Lines | None:
-        """The numbers that nearly all rows share, where these are few and far between, as of a scale; else None."""
         rows: Counter[float] = Counter()
-        for number, count in zip(read, self.present.values(), strict=True):
+        for cell, count in self.present.items():
+            number = _number(cell, numerals)
             if number is not None and abs(number) < 2.0**53:
-                rows[round(number, decimals)] += count
-        listed = sorted(number for number, count in rows.items() if count >= _SHARED)
-        others = rows.total() - sum(rows[number] for number in listed)
-        beside = rows.total() - max(rows.values(), default=0)  # what is not the most frequent one
-        if not _FEWEST_ORDERED <= len(listed) <= MOST_CELLS or others > _MOST_OTHERS * beside:
-            return None
-        if len(listed) * _APART > (listed[-1] - listed[0]) * 10.0**decimals:
-            return None
-        told = f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
-        if decimals:
-            return ("type", "number", MARK), ("values", listed, told)
-        return ("type", "integer", MARK), ("values", [int(number) for number in listed], told)
+                rows[number] += count
+        return _Numbers(rows=rows).lines()
 
     def _dates(self, form: str) -> Lines:
         written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
@@ -310,20 +289,135 @@ def _number(cell: str, numerals: Numerals) -> float | None:
     return number if abs(number) < float("inf") else None
 
 
-def _decimals(numbers: Floats) -> int | None:
-    """How many decimals numbers were written with, before floats of eight or four bytes left their dust; None for more.
+@final
+@dataclass(frozen=True, kw_only=True)
+class _Numbers:
+    """The distinct numbers of a column, and how many rows have each. Private.
 
-    >>> _decimals(np.array([6.904679999999999, 11.5078])), _decimals(np.array([1.1, 0.25, 7.125, 44.45], dtype="f4"))
-    (5, 3)
+    What nearly all rows keep to, digits, a list or a step, is proposed, and the line says how many do not: a few
+    imputed means among whole numbers hide neither. Rows with the most frequent number don't count, since a column that
+    is 0 for most is about the others.
     """
-    for dust, decimals in itertools.product((2.0**-51, 2.0**-24), range(1, _MOST_WRITTEN + 1)):
-        slack = dust * np.abs(numbers)
-        by_chance = np.minimum(1.0, 2.0 * slack * 10.0**decimals)  # of numbers that nobody rounded
-        if np.log(np.maximum(by_chance, 1e-300)).sum() < math.log(SPURIOUS) and np.all(
-            np.abs(np.round(numbers, decimals) - numbers) <= slack
+
+    rows: Counter[float]
+
+    @cached_property
+    def values(self) -> Floats:
+        """The numbers themselves."""
+        return np.array([*self.rows], dtype=np.float64)
+
+    @cached_property
+    def counts(self) -> Floats:
+        """The rows of each."""
+        return np.array([*self.rows.values()], dtype=np.float64)
+
+    @property
+    def _most_others(self) -> float:
+        """Rows that may not keep to what is proposed."""
+        return _MOST_OTHERS * (self.rows.total() - max(self.rows.values(), default=0))
+
+    def lines(self) -> Lines:
+        """Type, and either a list or bounds and how far values are apart."""
+        decimals, rounded = self.digits()
+        step, off = (1, 0) if decimals is None else self._step(decimals)
+        size = _tidy(step * 10.0 ** -(decimals or 0))
+        listed = self._few(decimals, step, off)
+        if listed is not None:
+            return listed
+        low, high = outward(min(self.rows, default=0.0), max(self.rows, default=1.0))
+        if step > 1:
+            base = self._usual
+            low, high = (
+                _tidy(base + whole((end - base) / size) * size) for whole, end in ((math.floor, low), (math.ceil, high))
+            )
+        told = self._told(max(rounded, off))
+        if self.whole:
+            bounds: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
+            return (*bounds, ("resolution", step, told)) if step > 1 else bounds
+        bounds = (("type", "number", MARK), ("min", low, MARK), ("max", high, MARK))
+        if decimals is None or not _can_have(low, high, decimals):
+            return bounds
+        return (*bounds, ("resolution", size, told) if step > 1 else ("decimals", decimals, told))
+
+    @property
+    def _usual(self) -> float:
+        """The most frequent one."""
+        return max(self.rows, key=self.rows.__getitem__, default=0.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all are whole numbers."""
+        return all(number.is_integer() for number in self.rows)
+
+    @staticmethod
+    def _told(others: int) -> str:
+        return f"{MARK} {others:,} rows have others, which count as the nearest" if others else MARK
+
+    def digits(self) -> tuple[int | None, int]:
+        """How many decimals were written, before floats of eight or four bytes left their dust, and rows with more.
+
+        >>> _Numbers(rows=Counter([6.904679999999999, 11.5078])).digits()
+        (5, 0)
+        >>> _Numbers(rows=Counter(np.array([1.1, 0.25, 7.125, 44.45], dtype="f4").tolist())).digits()
+        (3, 0)
+        >>> _Numbers(rows=Counter({1.0: 400, 2.0: 300, 3.0: 250, 4.0: 200, 6.5: 200, 2.1163865: 1})).digits()
+        (1, 1)
+        """
+        if self.whole:
+            return 0, 0
+        for most, dust, decimals in itertools.product(
+            (0.0, self._most_others), (2.0**-51, 2.0**-24), range(_MOST_WRITTEN + 1)
         ):
-            return decimals
-    return None
+            slack = dust * np.abs(self.values)
+            off = np.abs(np.round(self.values, decimals) - self.values) > slack
+            by_chance = np.minimum(1.0, 2.0 * slack * 10.0**decimals)[~off & (slack > 0.0)]  # that nobody rounded
+            if self.counts[off].sum() <= most and np.log(by_chance).sum() < math.log(SPURIOUS) * (1.0 + off.sum()):
+                return decimals, int(self.counts[off].sum())
+        return None, 0
+
+    def _few(self, decimals: int | None, step: int, off: int) -> Lines | None:
+        """The numbers that nearly all rows share, where these are few and far between, as of a scale; else None.
+
+        `off` is how many rows a step of so many last digits would not hold; a list that holds more is better.
+        """
+        rows: Counter[float] = Counter()
+        for number, count in self.rows.items():
+            rows[_tidy(number) if decimals is None else round(number, decimals)] += count
+        listed = sorted(number for number, count in rows.items() if count >= _SHARED)
+        others = rows.total() - sum(rows[number] for number in listed)
+        if not _FEWEST_ORDERED <= len(listed) <= MOST_CELLS or others > self._most_others:
+            return None
+        if decimals is not None:
+            size = (step if off <= others else 1) * 10.0**-decimals
+            if len(listed) * _APART > (listed[-1] - listed[0]) / size:
+                return None
+        if self.whole:
+            return ("type", "integer", MARK), ("values", [int(number) for number in listed], self._told(others))
+        return ("type", "number", MARK), ("values", listed, self._told(others))
+
+    def _step(self, decimals: int) -> tuple[int, int]:
+        """The largest round number of last digits that nearly all are apart, and rows that are not; else 1.
+
+        Only where few numbers are legal then: a release finds coarse grids of many by itself.
+        """
+        ticks = np.rint((self.values - self._usual) * 10.0**decimals)
+        for power, first in itertools.product(range(_MOST_POWER, -1, -1), (100, 50, 25, 20)):  # …, 10, 5, 2.5, 2
+            step = first * 10**power / 10
+            off = np.mod(ticks, step) != 0
+            if (
+                step.is_integer()
+                and self.counts[off].sum() <= self._most_others
+                and _FEWEST_ORDERED * step <= np.ptp(ticks) <= MOST_CELLS * step
+                and _ways(off) - np.sum(~off & (ticks != 0)) * math.log(step) < math.log(SPURIOUS)
+            ):
+                return int(step), int(self.counts[off].sum())
+        return 1, 0
+
+
+def _ways(off: NDArray[np.bool_]) -> float:
+    """The logarithm of how many ways there are to take as many out of all."""
+    count, some = len(off), int(off.sum())
+    return math.lgamma(count + 1) - math.lgamma(some + 1) - math.lgamma(count - some + 1)
 
 
 def _can_have(low: float, high: float, decimals: int) -> bool:

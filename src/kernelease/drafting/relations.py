@@ -24,7 +24,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.drafting.findings import Finding, Level, share
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
-from kernelease.table.columns.levels import decimals_of
+from kernelease.table.columns.levels import MOST_DECIMALS, decimals_of
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
@@ -97,6 +97,7 @@ class Rules:
 LOOKED_AT = 2**18  # convention: rows in which persons and relations are looked for, which show in fewer
 SPURIOUS = 1e-6  # convention: the chance to propose what rows without any relation show
 _GLANCE, _SAMPLE = 4, 64  # convention: rows that most candidates fail at; rows that nearly all others do
+_DUST = 2.0**-21  # convention: of the largest number, what arithmetic in float32 leaves: eight units of its last place
 _MOST_COLUMNS = 256  # limit: of numbers, that are looked at in pairs: the first
 
 
@@ -392,15 +393,21 @@ class _Search:
         return self._samples[target, size]
 
     def _last_digit(self, target: str) -> float:
+        """The unit that a column is rounded to; of numbers that were not rounded, some of the last bits of float32."""
         column = self.rows.columns[target]
-        return 10.0 ** -(column.decimals or 0) if isinstance(column, Number) and column.decimals is not None else 1.0
+        if not isinstance(column, Number):
+            return 1.0
+        digits = _digits(column)
+        return 10.0**-digits if digits is not None else float(np.nanmax(np.abs(self.rows.numbers[target]))) * _DUST
 
     def _try(self, target: str, text: str, sources: tuple[str, ...]) -> None:
         column = self.rows.columns[target]
-        decimals = column.decimals if isinstance(column, Number) else None
-        rows = len(self.rows.codes[target])
-        if (isinstance(column, Number) and decimals is None) or not self._is_evidence(rows, target):
+        if not self._is_evidence(len(self.rows.codes[target]), target):
             return
+        decimals = None
+        if isinstance(column, Number):
+            digits = math.ceil(-math.log10(self._last_digit(target)) - 1e-9)
+            decimals = min(max(digits, 0), MOST_DECIMALS)
         self._accept(Computed(name=target, type=column.tag, computed=text, decimals=decimals), sources)
 
     def _is_evidence(self, rows: int, target: str) -> bool:
@@ -429,12 +436,18 @@ class _Search:
         if not pc.all(pc.equal(pc.is_null(values), pc.is_null(real))).as_py():
             return False
         if isinstance(derived, Computed) and derived.type == "number":
-            slack = (1.0 if "*" in derived.computed or "/" in derived.computed else 0.1) * 10.0 ** -(
-                derived.decimals or 0
-            )
+            column = self.rows.columns[derived.name]
+            exact = "*" not in derived.computed and "/" not in derived.computed and _digits(column) is not None
             away = pc.max(pc.abs(pc.subtract(values, real))).as_py()
-            return away is None or away <= 1.000001 * slack
+            return away is None or away <= 1.000001 * (0.1 if exact else 1.0) * self._last_digit(derived.name)
         return bool(pc.all(pc.equal(values, real)).as_py() in (True, None))
+
+
+def _digits(column: Column) -> int | None:
+    """How many decimals a number is declared with; None where it is declared without."""
+    if not isinstance(column, Number):
+        return 0
+    return column.decimals if column.resolution is None else decimals_of(column.resolution)
 
 
 def _evenly(places: Integers, size: int) -> Integers:
