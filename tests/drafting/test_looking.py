@@ -2,6 +2,7 @@
 
 import itertools
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -176,6 +177,42 @@ def test_numbers_of_a_scale_are_listed_and_those_of_single_rows_are_not(tmp_path
     column = Schema.parse(text).column("speed")
     assert column.values == tuple(round(knots * 1.15078, 5) for knots in range(20))
     assert "1 rows have others, which count as the nearest" in text
+
+
+def drafted(name: str, cells: Iterable[float], folder: Path) -> Any:
+    """The column that a look at some numbers proposes."""
+    path = folder / "t.csv"
+    path.write_text(f"{name}\n" + "\n".join(map(repr, cells)), encoding="utf-8")
+    return Schema.parse(draft_by_looking(str(path), "t", query=None, written=Written()).text).column(name)
+
+
+def test_a_few_imputed_means_hide_no_digits(tmp_path: Path) -> None:
+    scores = [*np.random.default_rng(5).integers(1, 7, 900).astype(float).tolist(), 3.4781, 3.4781]
+    column = drafted("score", scores, tmp_path)
+    assert (column.tag, column.min, column.max, column.spacing) == ("number", 1.0, 6.0, 1.0)
+    rough = drafted("score", [*scores, *np.random.default_rng(6).uniform(1.0, 6.0, 40).tolist()], tmp_path)
+    assert rough.spacing is None
+
+
+def test_numbers_that_no_digits_tell_are_listed(tmp_path: Path) -> None:
+    """Logarithms of the sizes of households."""
+    sizes = np.random.default_rng(7).integers(1, 9, 900)
+    assert drafted("size", np.log(sizes).tolist(), tmp_path).values == pytest.approx(np.log(np.arange(1, 9)))
+
+
+def test_nearly_all_rows_on_a_step(tmp_path: Path) -> None:
+    """Answers in steps of five, from 2.5 on; a few people were more exact."""
+    answers = 2.5 + 5.0 * np.random.default_rng(8).integers(0, 20, 900)
+    column = drafted("answer", [*answers.tolist(), 33.3, 41.0], tmp_path)
+    assert column.spacing == 5.0
+    assert (column.min, column.max) == (-2.5, 102.5)
+    years = np.random.default_rng(9).integers(1990, 2020, 900).astype(float)
+    assert drafted("year", years.tolist(), tmp_path).values is None
+
+
+def test_a_step_of_many_numbers_is_left_to_the_release(tmp_path: Path) -> None:
+    incomes = 100 * np.random.default_rng(10).integers(0, 2_000, 5_000)
+    assert drafted("income", incomes.tolist(), tmp_path).resolution == 1
 
 
 def test_a_value_of_its_own_in_every_row() -> None:

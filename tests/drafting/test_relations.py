@@ -84,6 +84,18 @@ def test_columns_that_can_be_computed(name: str, expected: str, tmp_path: Path) 
     assert found_in(table | {name: values[name]}, tmp_path)[name]["computed"] == expected
 
 
+def test_arithmetic_in_float32_is_seen_through(tmp_path: Path) -> None:
+    """Squares and differences of numbers that were never rounded, as statistical packages store them."""
+    draws = np.random.default_rng(1)
+    income, spent = (draws.lognormal(size=ROWS).astype("f4") for _ in range(2))
+    table = {"income": income, "spent": spent, "square": income * income, "left": income - spent}
+    found = found_in(columns() | {name: cells.astype("f8") for name, cells in table.items()}, tmp_path)
+    assert {name: one["computed"] for name, one in found.items()} == {
+        "square": "income * income",
+        "income": "spent + left",
+    }
+
+
 def test_the_day_of_an_instant(tmp_path: Path) -> None:
     """Instants of whole minutes, and their days."""
     table, minutes = columns(), np.random.default_rng(1).integers(0, 24 * 60, ROWS)

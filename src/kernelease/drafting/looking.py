@@ -24,7 +24,7 @@ from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
 from kernelease.table.columns.column import MOST_ATOMS, MOST_CELLS
 from kernelease.table.columns.listed import MOST_VALUES
-from kernelease.table.columns.numeric import Number
+from kernelease.table.columns.numeric import LARGEST_INTEGER, Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft
 from kernelease.table.reading import DateFormat, Numerals, parse_instant, parse_number
 from kernelease.table.schema import Schema
@@ -263,9 +263,9 @@ class _Look:
         rows: Counter[float] = Counter()
         for cell, count in self.present.items():
             number = _number(cell, numerals)
-            if number is not None and abs(number) < 2.0**53:
+            if number is not None and abs(number) < LARGEST_INTEGER:
                 rows[number] += count
-        return _Numbers(rows=rows).lines()
+        return _Numbers(rows=rows or Counter((0.0, 1.0))).lines()
 
     def _dates(self, form: str) -> Lines:
         written = [DateFormat(form).iso(cell) if form else cell for cell in self.present]
@@ -314,7 +314,7 @@ class _Numbers:
     @property
     def _most_others(self) -> float:
         """Rows that may not keep to what is proposed."""
-        return _MOST_OTHERS * (self.rows.total() - max(self.rows.values(), default=0))
+        return _MOST_OTHERS * (self.rows.total() - max(self.rows.values()))
 
     def lines(self) -> Lines:
         """Type, and either a list or bounds and how far values are apart."""
@@ -324,12 +324,13 @@ class _Numbers:
         listed = self._few(decimals, step, off)
         if listed is not None:
             return listed
-        low, high = outward(min(self.rows, default=0.0), max(self.rows, default=1.0))
+        low, high = outward(min(self.rows), max(self.rows))
         if step > 1:
             base = self._usual
             low, high = (
                 _tidy(base + whole((end - base) / size) * size) for whole, end in ((math.floor, low), (math.ceil, high))
             )
+        low, high = max(low, -LARGEST_INTEGER), min(high, LARGEST_INTEGER)
         told = self._told(max(rounded, off))
         if self.whole:
             bounds: Lines = (("type", "integer", MARK), ("min", math.floor(low), MARK), ("max", math.ceil(high), MARK))
@@ -342,7 +343,7 @@ class _Numbers:
     @property
     def _usual(self) -> float:
         """The most frequent one."""
-        return max(self.rows, key=self.rows.__getitem__, default=0.0)
+        return max(self.rows, key=self.rows.__getitem__)
 
     @property
     def whole(self) -> bool:
