@@ -90,66 +90,23 @@ def unpack(sums: Integers) -> tuple[Integers, Integers]:
 
 
 # --------------------
-# Cosine and sine together, for public points: a look-up and a short series, four times as fast as the library's two.
-#
-# Only for the public side. Private rows use the integer table in `circle`.
+# Cosine and sine together, for public points. Private rows use the integer table in `circle`.
 
 
-WAVE_ERROR = 2e-14  # of both, beside the rounding of the argument itself
 CELLS = 2**14  # about so many at a time are quickest: they stay in the processor's cache
-ANGLES = 4096  # of a turn: the rest is below 2⁻¹⁰, where a short series is exact to WAVE_ERROR
 
 
-@functools.cache
-def angle_table() -> tuple[Floats, Floats]:
-    """Cosines and sines of 4,096 angles of a turn, as floats: (4,096,) each."""
-    angles = np.arange(ANGLES) * (math.tau / ANGLES)
-    return np.cos(angles), np.sin(angles)
+def cosines_and_sines(phases: Floats) -> tuple[Floats, Floats]:
+    """Both, elementwise, from t = tan(p/2): cos p = 2/(1 + t²) − 1 and sin p = 2t/(1 + t²).
 
+    One call of the library in place of two, and a vectorised one on many processors, where sines and cosines are not.
 
-def cosines_and_sines(turns: Floats) -> tuple[Floats, Floats]:
-    """cos 2πt and sin 2πt, elementwise.
-
-    With 2πt = a + r, a the nearest of 4,096 angles and |r| < 8·10⁻⁴: cos r = 1 − r²/2 and sin r = r − r³/6.
-
-    >>> [wave.round(6) for wave in cosines_and_sines(np.array([0.0, 0.25, 0.5]))]
+    >>> [wave.round(6) for wave in cosines_and_sines(np.array([0.0, math.pi / 2.0, math.pi]))]
     [array([ 1.,  0., -1.]), array([0., 1., 0.])]
     """
-    r = turns - np.rint(turns)
-    r *= ANGLES
-    nearest = np.rint(r)
-    r -= nearest
-    r *= math.tau / ANGLES
-    index = nearest.astype(np.int64) & (ANGLES - 1)
-    cosines, sines = (np.take(table, index, mode="clip") for table in angle_table())
-    square = r * r
-    r *= 1.0 - square / 6.0
-    square *= -0.5
-    square += 1.0
-    return cosines * square - sines * r, sines * square + cosines * r
-
-
-def waves(points: Floats, frequencies: Floats) -> Floats:
-    """Cosines and sines of ω·z, side by side: (m, d), (F, d) → (m, 2F)."""
-    turns, each = np.ascontiguousarray(frequencies.T) / math.tau, max(1, CELLS // len(frequencies))
-    result = np.empty((len(points), 2 * len(frequencies)))
-    for start in range(0, len(points), each):
-        block = slice(start, start + each)
-        result[block] = np.concatenate(cosines_and_sines(points[block] @ turns), axis=1)
-    return result
-
-
-def sums_of_waves(points: Floats, frequencies: Floats, amounts: Floats) -> tuple[Floats, Floats]:
-    """Σ a·cos ω·z + b·sin ω·z, and its gradient by z: (m, d), (F, d), (2F,) → (m,), (m, d)."""
-    turns, each = np.ascontiguousarray(frequencies.T) / math.tau, max(1, CELLS // len(frequencies))
-    a, b = amounts.reshape(2, -1)
-    values, gradients = np.empty(len(points)), np.empty(points.shape)
-    for start in range(0, len(points), each):
-        block = slice(start, start + each)
-        cosines, sines = cosines_and_sines(points[block] @ turns)
-        values[block] = cosines @ a + sines @ b
-        gradients[block] = (b * cosines - a * sines) @ frequencies
-    return values, gradients
+    t = np.tan(0.5 * phases)
+    scale = 2.0 / (1.0 + t * t)
+    return scale - 1.0, t * scale
 
 
 # --------------------
@@ -316,7 +273,9 @@ class Fourier(FeatureMap):
 
     def evaluate(self, points: Rows) -> Floats:
         """φ of public points: (m, d) → (m, J)."""
-        result = waves(clamped_points(points, self.resolution, "Fourier"), self.frequencies)
+        result = np.empty((len(points), self.dimension))
+        for block, cosines, sines in self._waves(clamped_points(points, self.resolution, "Fourier")):
+            result[block] = np.concatenate([cosines, sines], axis=1)
         result *= self.amplitude
         return result
 
@@ -330,8 +289,18 @@ class Fourier(FeatureMap):
             raise ParameterError(
                 f"Fourier: coefficients must have shape ({self.dimension},), got {np.shape(coefficients)}."
             )
-        within = clamped_points(points, self.resolution, "Fourier")
-        return sums_of_waves(within, self.frequencies, coefficients * self.amplitude)
+        a, b = (coefficients * self.amplitude).reshape(2, -1)
+        values, gradients = np.empty(len(points)), np.empty(np.shape(points))
+        for block, cosines, sines in self._waves(clamped_points(points, self.resolution, "Fourier")):
+            values[block] = cosines @ a + sines @ b
+            gradients[block] = (b * cosines - a * sines) @ self.frequencies
+        return values, gradients
+
+    def _waves(self, points: Floats) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of public points, and the cosines and sines of ω·z at these: (m, F) each."""
+        columns = np.ascontiguousarray(self.frequencies.T)
+        for block in block_slices(len(points), max(1, CELLS // len(self.frequencies))):
+            yield block, *cosines_and_sines(points[block] @ columns)
 
 
 def _pairs(features: int, dimension: int) -> int:

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from typing import final
 
 import numpy as np
-from scipy.linalg.blas import dtrmv
+from scipy.linalg.blas import dtrmm, dtrmv
 
 from kernelease.arrays import Floats, Rows, block_slices
 from kernelease.features.feature_map import grid_reach
-from kernelease.features.fourier import Fourier, sums_of_waves, waves
-from kernelease.features.nystrom import in_coordinates
+from kernelease.features.fourier import CELLS, Fourier
 from kernelease.measured.embeddings import Gaussians
 
 # --------------------
@@ -175,9 +174,11 @@ class FourierLikelihood(Likelihood):
 
     def features(self, centres: Floats, widths: Floats) -> Floats:
         """(K, d), (K,) → (K, J)."""
-        turning = waves(np.clip(centres, -self.reach, self.reach), self.frequencies)
-        turning *= self.amplitude
-        return turning * self._damping(widths) / self.sigma
+        features = np.empty((len(centres), len(self.target)))
+        for block, cosines, sines in self._waves(centres):
+            features[block] = np.concatenate([cosines, sines], axis=1)
+        features *= self.amplitude
+        return features * self._damping(widths) / self.sigma
 
     def slopes(self, centres: Floats, widths: Floats) -> Slopes:
         """Derivatives by centre (each pair of waves, turned by a quarter) and by width (through the damping)."""
@@ -193,8 +194,20 @@ class FourierLikelihood(Likelihood):
     def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
         """(m, d), (J,) → (m,), (m, d)."""
         damped = residual * self._damping(np.array([width]))[0] / self.sigma
-        within = np.clip(points, -self.reach, self.reach)
-        return sums_of_waves(within, self.frequencies, damped * self.amplitude)
+        a, b = (damped * self.amplitude).reshape(2, -1)
+        heights, gradients = np.empty(len(points)), np.empty(points.shape)
+        for block, cosines, sines in self._waves(points):
+            heights[block] = cosines @ a + sines @ b
+            gradients[block] = (b * cosines - a * sines) @ self.frequencies
+        return heights, gradients
+
+    def _waves(self, points: Rows) -> Iterator[tuple[slice, Floats, Floats]]:
+        """Blocks of points, and cos ω·z and sin ω·z at these, as the map itself has them: (m, F) each."""
+        within, columns = np.clip(points, -self.reach, self.reach), np.ascontiguousarray(self.frequencies.T)
+        for block in block_slices(len(points), max(1, CELLS // len(self.frequencies))):
+            t = np.tan(0.5 * (within[block] @ columns))
+            scale = 2.0 / (1.0 + t * t)
+            yield block, scale - 1.0, t * scale
 
     def _damping(self, widths: Floats) -> Floats:
         """(K,) → (K, J)."""
@@ -230,7 +243,10 @@ class SubspaceLikelihood(Likelihood):
 
     def coordinates(self, values: Floats) -> Floats:
         """Those of functions with such values at the points: (m, F) → (m, F)."""
-        return in_coordinates(values, self.basis, triangular=self.triangular)
+        if not self.triangular:
+            return np.asarray(values @ self.basis.T, dtype=np.float64)
+        turned: Floats = dtrmm(1.0, self.basis.T, values.T, side=0, lower=0, trans_a=1)  # as Fortran has it: no copy
+        return turned.T
 
     def residual(self, gaussians: Gaussians) -> Floats:
         """One product of W with a vector."""
