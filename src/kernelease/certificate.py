@@ -25,7 +25,6 @@ from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress, shown
-from kernelease.relational.domain import TablesDomain
 from kernelease.seeds import PublicSeed
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
@@ -366,7 +365,7 @@ class Contents:
     solution: Solution | None = None  # of methods that fit points; not in a bundle
 
     def __post_init__(self) -> None:
-        several = isinstance(self.measurements.domain, TablesDomain)
+        several = self.measurements.domain.several
         if self.rows is not None and several is not isinstance(self.rows, Mapping):
             raise ParameterError("Contents: the rows are of one table and the measurements of several, or the reverse.")
         if isinstance(self.rows, Mapping):

@@ -45,7 +45,8 @@ from kernelease.progress import Progress, shown
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Tables
 from kernelease.seeds import PublicSeed
-from kernelease.sources.partitioned import Partitioned, is_spark_frame
+from kernelease.sources.opening import is_spark_frame
+from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.private_rows import private_table, private_tables, private_vectors
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernelease.drafting.inspection import check, find_identifiers, unit_of
+from kernelease.drafting.inspection import check
 from kernelease.drafting.looking import draft_by_looking, group_length, in_order, outward
+from kernelease.drafting.tally import find_identifiers, unit_of
 from kernelease.errors import SchemaError
 from kernelease.sources.opening import open_source
 from kernelease.table import Schema

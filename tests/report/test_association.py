@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from kernelease.report.columns import association_of
+from kernelease.report.marginals import association_of
 
 ROWS = 10_000.0
 

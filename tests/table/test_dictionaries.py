@@ -10,8 +10,8 @@ import pytest
 from kernelease.drafting.drafts import code_book
 from kernelease.errors import ParameterError, SourceError
 from kernelease.table import Schema
-from kernelease.table.dictionaries import Described, read_dictionary
-from kernelease.table.draft import draft
+from kernelease.table.dictionaries import read_dictionary
+from kernelease.table.draft import Described, draft
 
 CODE_BOOK = """\
 Variable;Data type;Minimum;Maximum;Codes;Nullable

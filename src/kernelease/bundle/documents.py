@@ -12,7 +12,6 @@ from kernelease.certificate import NOT_PROMISED, Certificate, Measurements
 from kernelease.privacy.accounting import Law, Step
 from kernelease.privacy.calibration import Calibration
 from kernelease.privacy.sensitivity import Neighbours
-from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import Tables
 from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
@@ -32,16 +31,9 @@ def json_bytes(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
-def schema_document(schema: Schema) -> bytes:
-    """schema.json: all declarations."""
-    return json_bytes({"format": FORMAT, **schema.to_dict()})
-
-
 def domain_document(domain: Domain) -> bytes | None:
     """schema.json: all declarations, of one table or of several; None where nothing is declared."""
-    if isinstance(domain, TablesDomain):
-        return json_bytes({"format": FORMAT, **domain.tables.to_dict()})
-    return None if domain.schema is None else schema_document(domain.schema)
+    return None if domain.declarations is None else json_bytes({"format": FORMAT, **domain.declarations})
 
 
 def tables_package(name: str, tables: Tables, rows: Mapping[str, tuple[pa.Schema, bytes]], headline: str) -> bytes:
@@ -265,9 +257,9 @@ def _guarantee(certificate: Certificate) -> Lines:
 def _unit(certificate: Certificate, domain: Domain) -> Lines:
     schema = domain.schema
     yield f"The unit of protection is {_plain(certificate.unit)}."
-    if isinstance(domain, TablesDomain):
+    if domain.several:
         yield "Records that refer to nobody were left out, and so were those beyond these numbers of one parent: "
-        yield "; ".join(f"{one.max_rows} {_plain(one.name)}" for one in domain.tables.tables[1:]) + "."
+        yield "; ".join(f"{most} {_plain(name)}" for name, most in domain.caps.items()) + "."
     if schema is not None and schema.unit is not None:
         yield f"Of a person with more rows than that, the others were left out. Rows without a {_plain(schema.unit)}: "
         yield f"{'dropped' if schema.rows_without_unit == 'drop' else 'counted as one person'}."
@@ -321,10 +313,8 @@ def _data(certificate: Certificate, domain: Domain) -> Lines:
         "",
         f"All of it is in schema.json, whose SHA-256 is {hashlib.sha256(domain_document(domain) or b'').hexdigest()}.",
     )
-    tables = [table.schema for table in domain.tables.tables] if isinstance(domain, TablesDomain) else [schema]
-    across = domain.tables.rules if isinstance(domain, TablesDomain) else ()
-    if texts := [*(rule.text for table in tables for rule in table.constraints), *across]:
-        rules = "; ".join(map(_plain, texts))
+    if domain.rules:
+        rules = "; ".join(map(_plain, domain.rules))
         yield from ("", f"Every synthetic row keeps these rules: {rules}.")
 
 

@@ -24,8 +24,9 @@ from kernelease.sources.opening import open_source, read_public
 from kernelease.sources.source import EXCEL, SAS, SPSS, STATA, Source, kind_of, source_columns
 from kernelease.sources.stat import Header
 from kernelease.strangers import parse_json, read_text
-from kernelease.table.dictionaries import Described, Tell, read_book_lines, read_dictionary, silently
+from kernelease.table.dictionaries import Tell, read_book_lines, read_dictionary, silently
 from kernelease.table.draft import (
+    Described,
     Lines,
     draft_from_public,
     listed_lines,

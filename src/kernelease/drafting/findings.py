@@ -9,6 +9,8 @@ from typing import Any, Final, final
 
 from kernelease.errors import ParameterError
 
+LOOKED_AT = 2**18  # convention: rows in which persons and relations are looked for, which show in fewer
+
 # --------------------
 # One thing that a private look has found.
 

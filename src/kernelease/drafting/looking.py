@@ -1,5 +1,6 @@
 """A schema drafted by looking at the private rows: proposals. The owner decides which are public."""
 
+import codecs
 import datetime
 import itertools
 import math
@@ -15,9 +16,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats
-from kernelease.drafting.inspection import Identifier, find_identifiers, likely_encoding, unit_of
 from kernelease.drafting.relations import SPURIOUS, find_relations
-from kernelease.drafting.tally import ANSWERS, LOCAL_NUMERALS, NULL_SPELLINGS, date_format, starts_with_nothing
+from kernelease.drafting.tally import (
+    ANSWERS,
+    LOCAL_NUMERALS,
+    NULL_SPELLINGS,
+    Identifier,
+    date_format,
+    find_identifiers,
+    starts_with_nothing,
+    unit_of,
+)
 from kernelease.errors import SchemaError
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
@@ -442,6 +451,24 @@ def _text(value: object) -> str:
 def _numerals(looks: list[_Look]) -> Numerals:
     """The way of writing that makes numbers of the most columns; the ordinary one where no other does better."""
     return max((_ORDINARY, *LOCAL_NUMERALS), key=lambda local: sum(look.numeric(local) for look in looks))
+
+
+_CONTROLS = bytes(range(0x80, 0xA0))  # letters in cp1252, and control characters that nobody writes in latin-1
+
+
+def likely_encoding(file: CsvFile) -> str | None:
+    """None for a file in UTF-8; else the western encoding in which its bytes are letters."""
+    decoder, utf8, controls = codecs.getincrementaldecoder("utf-8")(), True, False
+    for piece in itertools.chain(file.raw(), (b"",)):
+        if piece and piece.isascii() and not decoder.getstate()[0]:
+            continue
+        controls = controls or any(byte in piece for byte in _CONTROLS)
+        try:
+            decoder.decode(piece, final=not piece)
+        except UnicodeDecodeError:
+            utf8 = False
+            decoder.reset()
+    return None if utf8 else "cp1252" if controls else "latin-1"
 
 
 def _with_encoding(data: Any, query: str | None, written: Written) -> Written:

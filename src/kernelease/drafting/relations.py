@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from kernelease.arrays import Floats, Integers
-from kernelease.drafting.findings import Finding, Level, share
+from kernelease.drafting.findings import LOOKED_AT, Finding, Level, share
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.levels import MOST_DECIMALS, decimals_of
@@ -94,7 +94,6 @@ class Rules:
 # Relations, and the rows that they are looked for in.
 
 
-LOOKED_AT = 2**18  # convention: rows in which persons and relations are looked for, which show in fewer
 SPURIOUS = 1e-6  # convention: the chance to propose what rows without any relation show
 _GLANCE, _SAMPLE = 4, 64  # convention: rows that most candidates fail at; rows that nearly all others do
 _DUST = 2.0**-21  # convention: of the largest number, what arithmetic in float32 leaves: eight units of its last place

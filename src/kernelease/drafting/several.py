@@ -10,12 +10,11 @@ from typing import Any, TypeAlias, final
 import numpy as np
 import pyarrow as pa
 
-from kernelease.drafting.inspection import Persons
+from kernelease.drafting.tally import Persons
 from kernelease.errors import ParameterError
 from kernelease.relational.schema import MOST_RECORDS, NAME_OF_TABLE
 from kernelease.sources.csv_file import CsvFile, CsvFormat
-from kernelease.sources.opening import open_source
-from kernelease.sources.private_rows import SUFFIXES
+from kernelease.sources.opening import SUFFIXES, open_source
 from kernelease.sources.source import Source, source_columns
 from kernelease.table.columns.registry import FILL_IN
 from kernelease.table.draft import MARK, TO_DECIDE, TO_FILL_IN, draft, type_word

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import final
+from typing import Any, ClassVar, final
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,23 @@ class TablesDomain(Domain):
                 "public knowledge, change the rest, then write confirmed = true.",
                 path=("unit", "confirmed"),
             )
+
+    several: ClassVar[bool] = True
+
+    @property
+    def declarations(self) -> dict[str, Any]:
+        """All tables, with their keys."""
+        return self.tables.to_dict()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """Those of each table, then those across them."""
+        return (*(rule.text for table in self.tables.tables for rule in table.schema.constraints), *self.tables.rules)
+
+    @property
+    def caps(self) -> dict[str, int | None]:
+        """Of each table but that of persons."""
+        return {table.name: table.max_rows for table in self.tables.tables[1:]}
 
     @property
     def name(self) -> str:

@@ -1,4 +1,7 @@
-"""Solved marginals for the page: the best estimates of all counts, and their covariance in few numbers."""
+"""Solved marginals for the page: the best estimates of all counts, and their covariance in few numbers.
+
+And how strongly two columns go together.
+"""
 
 import base64
 import itertools
@@ -8,8 +11,12 @@ from dataclasses import dataclass
 from typing import Any, final
 
 import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chndtr, ndtr
 
+from kernelease.analysis.estimate import Estimate
 from kernelease.analysis.evidence import Evidence
+from kernelease.analysis.inference import CONFIDENCE, Interval
 from kernelease.analysis.inside import squared_rows, unevenness
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import MeasuredMarginal, tabulation
@@ -44,6 +51,14 @@ def numbers(values: Iterable[float], digits: int = _DIGITS) -> list[float | int 
 def packed(values: Floats) -> str:
     """Numbers of four bytes each, little-endian, in base64: half as long as in decimals."""
     return base64.b64encode(np.asarray(values, dtype="<f4").tobytes()).decode()
+
+
+def figure(estimate: Estimate) -> list[Any]:
+    """Value and 95 % interval; then, where there is any, whether it says little, and what must be known of it."""
+    shown: list[Any] = numbers((estimate.value, *estimate.interval()))
+    if estimate.remark:
+        return [*shown, int(estimate.says_little), estimate.remark]
+    return [*shown, 1] if estimate.says_little else shown
 
 
 # --------------------
@@ -291,3 +306,119 @@ def _map(cells: Integers | None) -> list[int] | bool:
     if cells is None:
         return False
     return True if np.array_equal(cells, np.arange(len(cells))) else cells.tolist()
+
+
+# --------------------
+# Association of two columns: Cramér's V from noisy counts, corrected for noise, with an interval.
+
+
+_VISIBLE = 3.0  # standard errors of its count above which a value of a column is a row or column of its own
+_LARGE = 1e4  # a sum of squares beyond which its law is normal to three digits
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Association:
+    """Cramér's V, √(φ²/(k − 1)) with φ² = Σ (pᵢⱼ − pᵢpⱼ)²/(pᵢpⱼ) and k the lesser number of values: 0 to 1.
+
+    With E the noise of the shares, φ̂² = ‖D + E‖² in weights 1/(pᵢpⱼ) has noise in it: about g·χ²(ν, φ²/g), a scaled
+    noncentral law with the mean and the variance of the noise alone (Satterthwaite 1946). `value` has the mean of the
+    noise removed; the interval holds all φ² that the law does not exclude. Values too rare to be seen are one.
+    """
+
+    value: float
+    interval: Interval
+
+    @property
+    def seen(self) -> bool:
+        """Whether the noise alone does not explain it."""
+        return self.interval[0] > 0.0
+
+
+def association(marginal: MeasuredMarginal, level: float = CONFIDENCE) -> Association | None:
+    """The association of a pair of columns, from its finest counts or from its interaction.
+
+    None where a column has but one value that can be seen.
+    """
+    if min(marginal.shape) < 2:
+        return None
+    rows = float(marginal.counts.sum())
+    finest = marginal.finest
+    if finest is None:
+        return None
+    counts, variance = finest.counts(marginal.counts)
+    return association_of(
+        counts.reshape(marginal.shape), marginal.shares.reshape(marginal.shape), rows, variance, level
+    )
+
+
+def association_of(
+    counts: Floats, shares: Floats, rows: float, variance: float, level: float = CONFIDENCE
+) -> Association | None:
+    """The association in noisy counts (a, b) with independent noise, given shares (a, b) near the truth."""
+    merged = [_visible(shares, axis, rows, variance) for axis in (0, 1)]
+    sizes = [int(cells.max()) + 1 for cells in merged]
+    if min(sizes) < 2:
+        return None
+    first, second = (np.eye(size)[:, cells] for size, cells in zip(sizes, merged, strict=True))
+    table, fitted = first @ counts @ second.T, first @ shares @ second.T
+    margins = fitted.sum(axis=1), fitted.sum(axis=0)
+    left, right = (_residual(margin) for margin in margins)
+    squares = float(((left @ (table / rows) @ right.T) ** 2).sum())
+    spread = [part @ np.diag(np.bincount(cells).astype(float)) @ part.T for part, cells in ((left, merged[0]),)]
+    spread += [right @ np.diag(np.bincount(merged[1]).astype(float)) @ right.T]
+    noise = variance / rows**2
+    mean = noise * math.prod(float(np.trace(part)) for part in spread)
+    second_moment = noise**2 * math.prod(float((part**2).sum()) for part in spread)
+    scale = second_moment / mean
+    most = min(sizes) - 1
+    low, high = (scale * end for end in _noncentrality(squares / scale, mean / scale, level))
+    value = math.sqrt(min(1.0, max(0.0, squares - mean) / most))
+    return Association(value=value, interval=(math.sqrt(min(1.0, low / most)), math.sqrt(min(1.0, high / most))))
+
+
+def _visible(shares: Floats, axis: int, rows: float, variance: float) -> Integers:
+    """The row of each value of a column: those whose count stands out of its noise, and one for all others."""
+    margin = shares.sum(axis=1 - axis)
+    least = _VISIBLE * math.sqrt(variance * shares.shape[1 - axis]) / rows
+    rare = margin <= least
+    if rare.any() and float(margin[rare].sum()) <= least:  # together still not seen: they go with the most frequent
+        cells = np.cumsum(~rare) - 1
+        return np.where(rare, cells[int(np.argmax(margin))], cells) if not rare.all() else np.zeros(len(rare), int)
+    cells = np.cumsum(~rare) - 1
+    return np.where(rare, int((~rare).sum()), cells)
+
+
+def _residual(margin: Floats) -> Floats:
+    """diag(p)^−½ (I − p1ᵀ): what is left of a table's rows once their share of the whole is taken out."""
+    residual: Floats = (np.eye(len(margin)) - margin[:, None]) / np.sqrt(margin)[:, None]
+    return residual
+
+
+def _noncentrality(value: float, freedom: float, level: float) -> Interval:
+    """All λ for which a noncentral χ² of so many degrees of freedom is as small, or as large, as `value`."""
+    tail = (1.0 - level) / 2.0
+    top = max(10.0, 4.0 * value + 40.0 * math.sqrt(value + freedom))
+    ends = []
+    for probability in (1.0 - tail, tail):  # the least λ leaves `value` in the upper tail, the greatest in the lower
+        if _law(value, freedom, 0.0) <= probability:
+            ends.append(0.0)
+        else:
+            ends.append(float(brentq(lambda x, p=probability: _law(value, freedom, x) - p, 0.0, top)))
+    return ends[0], ends[1]
+
+
+def _law(value: float, freedom: float, shift: float) -> float:
+    """The distribution function of the noncentral χ²; normal where all is large."""
+    if freedom + shift > _LARGE:
+        return float(ndtr((value - freedom - shift) / math.sqrt(2.0 * (freedom + 2.0 * shift))))
+    return float(chndtr(value, freedom, shift))
+
+
+def strength_record(measured: tuple[MeasuredMarginal, ...]) -> dict[str, Any] | None:
+    """How strongly two columns go together, by the first round that measured them; None where nothing can be seen."""
+    found = association(measured[0]) if measured else None
+    if found is None:
+        return None
+    low, high = found.interval
+    return {"value": number(found.value, 4), "low": number(low, 4), "high": number(high, 4), "seen": found.seen}

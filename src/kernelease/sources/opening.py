@@ -1,21 +1,22 @@
-"""`open_source`: the right source for whatever the owner has; and public tables."""
+"""`open_source`: the right source for whatever the owner has; several tables, and public ones."""
 
 import dataclasses
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeGuard
 
 import pyarrow as pa
 import pyarrow.csv
 
-from kernelease.errors import SchemaError, SourceError
+from kernelease.errors import ParameterError, SchemaError, SourceError, nearest
 from kernelease.machine import refuse_shortage
+from kernelease.relational.schema import TableOfRecords, Tables
 from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, ParquetFile, is_frame
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.databases import PostgresqlQuery, SqliteQuery
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
 from kernelease.sources.excel import ExcelSheet
-from kernelease.sources.partitioned import Partitioned, is_spark_frame
 from kernelease.sources.source import (
     ARROW,
     BATCH_ROWS,
@@ -32,6 +33,7 @@ from kernelease.sources.source import (
     FileSource,
     ManyFiles,
     Source,
+    check_columns,
     existing,
     find_files,
     kind_of,
@@ -111,7 +113,7 @@ def open_declared(
     if (found := _opened_as(source)) is not None:
         _compare(source, found, wanted, schema)
     declared = DeclaredSource.of(source, schema)
-    if isinstance(source, Partitioned) and declared is not source:
+    if source.distant and declared is not source:
         raise SchemaError(
             f"{source.describe()}: its columns are read as they are, where they lie. Rename and rewrite them in a "
             "query, and leave `from` and [source] out."
@@ -215,6 +217,73 @@ def _from_memory(data: Any, batch_rows: int) -> Source:
         f"Rows can't be read from a {type(data).__name__}. Give a path, a database's URI or a data frame, as "
         "pandas.DataFrame(…) makes it; anything that has __arrow_c_stream__ will do."
     )
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether this is a Spark data frame, without importing Spark for it."""
+    sql = sys.modules.get("pyspark.sql")
+    return sql is not None and isinstance(data, sql.DataFrame)
+
+
+# --------------------
+# Several tables: what was given for each, and how it is opened.
+
+
+SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
+
+
+def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
+    """What was given for each table: by its name in a mapping, a database, a workbook, Spark, or a folder."""
+    if isinstance(data, str) and data.startswith(SPARK_TABLE):
+        return {name: f"{data}{name}" for name in tables.names}
+    if isinstance(data, str | Path):
+        return {name: data if _has_tables(data) else _file_of(Path(data), name) for name in tables.names}
+    if not isinstance(data, Mapping):
+        raise ParameterError(
+            "Several tables: give a mapping from their names to frames or files, the path of a folder, or a database, "
+            f"got {type(data).__name__}."
+        )
+    for name in data:
+        if name not in tables.names:
+            raise ParameterError(
+                f"Several tables: the schema has no table {str(name)[:40]!r}.{nearest(str(name), tables.names)}"
+            )
+    for name in tables.names:
+        if name not in data:
+            raise ParameterError(f"Several tables: there are no rows for table {name!r}.")
+    return dict(data)
+
+
+def _has_tables(data: Any) -> bool:
+    """Whether what was given is a database or a workbook, which has tables or sheets by their names."""
+    if isinstance(data, str) and data.startswith((*POSTGRESQL_URLS, SQLITE_URL)):
+        return True
+    return isinstance(data, str | Path) and Path(data).is_file() and kind_of(Path(data)) in (*DATABASES, EXCEL)
+
+
+def _file_of(folder: Path, name: str) -> Path:
+    if not folder.is_dir():
+        told = "Several tables are files of one folder, tables of a database or sheets of a workbook, by their names."
+        raise SourceError(f"{folder}: is no folder and no database. {told}")
+    found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
+    if len(found) != 1:
+        told = "none" if not found else f"{len(found)} of them"
+        raise SourceError(f"{folder}: needs one file for table {name!r}, {name}.csv or the like; there is {told}.")
+    return found[0]
+
+
+def open_table(data: Any, table: TableOfRecords, *, as_text: bool = True, batch_rows: int = BATCH_ROWS) -> Source:
+    """The source of one of several tables, with its keys; of a database or a workbook, what has its name there."""
+    query = table.name if _has_tables(data) else None
+    of_spark = is_spark_frame(data) or (isinstance(data, str) and data.startswith(SPARK_TABLE))
+    found = open_source(data) if of_spark else data
+    found = found.gathered() if isinstance(found, Source) else found
+    source = open_declared(found, table.schema, query=query, batch_rows=batch_rows, as_text=as_text)
+    check_columns(source, table.schema)
+    for key in (table.key, table.foreign_key):
+        if key is not None and source.names().count(key) != 1:
+            raise SourceError(f"table {table.name!r}: {source.describe()} has no column {key!r}, or several.")
+    return source
 
 
 # --------------------

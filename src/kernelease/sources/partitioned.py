@@ -2,11 +2,10 @@
 
 import math
 import secrets
-import sys
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TypeAlias, final
+from typing import Any, ClassVar, TypeAlias, final
 
 import numpy as np
 import pyarrow as pa
@@ -149,6 +148,8 @@ class Partitioned(Source):
     for one thing: that each row is in exactly one part of a pass, also where it does a task again.
     """
 
+    distant: ClassVar[bool] = True
+
     @abstractmethod
     def sums(self, columns: tuple[str, ...], task: Task) -> Iterable[Integers]:
         """`task` of the record batches of each part, which hold these columns in this order; each part once.
@@ -167,6 +168,9 @@ class Partitioned(Source):
     def fetched(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         """The rows themselves, a part at a time, for whoever has to bring those of several tables together."""
         raise SourceError(f"{self.describe()}: can't be one of several tables. Give files, frames or a database.")
+
+    def gathered(self) -> Source:
+        return Fetched(inner=self)
 
     def _read(self, columns: tuple[str, ...]) -> Iterator[pa.RecordBatch]:
         raise SourceError(f"{self.describe()}: its rows stay where they lie, and only sums come from there.")
@@ -225,9 +229,3 @@ def distant_vectors(source: Partitioned) -> DistantRows:
         return source.sums(source.names(), SumVectors(feature_map=feature_map))
 
     return DistantRows(summing, width=len(source.names()), counts=None)
-
-
-def is_spark_frame(data: object) -> bool:
-    """Whether this is a Spark data frame, without importing Spark for it."""
-    sql = sys.modules.get("pyspark.sql")
-    return sql is not None and isinstance(data, sql.DataFrame)

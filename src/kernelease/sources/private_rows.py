@@ -4,15 +4,14 @@ Optional engines are rooms of their own: a GPU, Spark, a database that counts. N
 or give rows that lie there.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any, cast, final
 
 import numpy as np
 import pyarrow as pa
 
 from kernelease.arrays import Integers
-from kernelease.errors import ParameterError, SourceError, nearest
+from kernelease.errors import ParameterError
 from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
 from kernelease.exact.counts import CHUNK, ExactCounts
 from kernelease.exact.encode import Encoder, UnitCap
@@ -23,17 +22,11 @@ from kernelease.privacy.sensitivity import Private
 from kernelease.relational.books import Aggregate
 from kernelease.relational.schema import WEIGHT, TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
-from kernelease.sources.opening import open_declared, open_source
-from kernelease.sources.partitioned import Fetched, Partitioned, distant_table, distant_vectors, is_spark_frame
+from kernelease.sources.opening import given_tables, is_spark_frame, open_declared, open_source, open_table
+from kernelease.sources.partitioned import Partitioned, distant_table, distant_vectors
 from kernelease.sources.source import (
-    DATABASES,
-    EXCEL,
-    POSTGRESQL_URLS,
-    SPARK_TABLE,
-    SQLITE_URL,
     Source,
     check_columns,
-    kind_of,
 )
 from kernelease.table.columns.column import Celled, Column, NarrowColumn
 from kernelease.table.columns.numeric import ticked
@@ -131,69 +124,13 @@ def private_vectors(data: Any, *, columns: int | None = None, device: str | None
 # Private rows of several tables: read once each, encoded, grouped by keys, and turned into paths of persons.
 
 
-SUFFIXES = (".parquet", ".csv", ".csv.gz", ".tsv", ".xlsx", ".feather")  # convention: of a table's file in a folder
-
-
-def given_tables(data: Any, tables: Tables) -> dict[str, Any]:
-    """What was given for each table: by its name in a mapping, a database, a workbook, Spark, or a folder."""
-    if isinstance(data, str) and data.startswith(SPARK_TABLE):
-        return {name: f"{data}{name}" for name in tables.names}
-    if isinstance(data, str | Path):
-        return {name: data if _has_tables(data) else _file_of(Path(data), name) for name in tables.names}
-    if not isinstance(data, Mapping):
-        raise ParameterError(
-            "Several tables: give a mapping from their names to frames or files, the path of a folder, or a database, "
-            f"got {type(data).__name__}."
-        )
-    for name in data:
-        if name not in tables.names:
-            raise ParameterError(
-                f"Several tables: the schema has no table {str(name)[:40]!r}.{nearest(str(name), tables.names)}"
-            )
-    for name in tables.names:
-        if name not in data:
-            raise ParameterError(f"Several tables: there are no rows for table {name!r}.")
-    return dict(data)
-
-
-def _has_tables(data: Any) -> bool:
-    """Whether what was given is a database or a workbook, which has tables or sheets by their names."""
-    if isinstance(data, str) and data.startswith((*POSTGRESQL_URLS, SQLITE_URL)):
-        return True
-    return isinstance(data, str | Path) and Path(data).is_file() and kind_of(Path(data)) in (*DATABASES, EXCEL)
-
-
-def _file_of(folder: Path, name: str) -> Path:
-    if not folder.is_dir():
-        told = "Several tables are files of one folder, tables of a database or sheets of a workbook, by their names."
-        raise SourceError(f"{folder}: is no folder and no database. {told}")
-    found = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").exists()]
-    if len(found) != 1:
-        told = "none" if not found else f"{len(found)} of them"
-        raise SourceError(f"{folder}: needs one file for table {name!r}, {name}.csv or the like; there is {told}.")
-    return found[0]
-
-
 def private_tables(data: Any, tables: Tables, *, seed: PublicSeed) -> PrivateRows:
     """The persons of several tables, as the schema declares them."""
     given = given_tables(data, tables)
-    persons = _Persons([open_table(given[table.name], table) for table in tables.tables], tables, seed)
+    persons = _Persons(
+        [open_table(given[table.name], table, as_text=False, batch_rows=CHUNK) for table in tables.tables], tables, seed
+    )
     return PrivateTable(persons.counts(tables.flat), persons.rows(tables.flat))
-
-
-def open_table(data: Any, table: TableOfRecords, *, as_text: bool = False) -> Source:
-    """The source of one of several tables, with its keys; of a database or a workbook, what has its name there."""
-    query = table.name if _has_tables(data) else None
-    source = open_source(data) if isinstance(data, str) and data.startswith(SPARK_TABLE) else data
-    source = Fetched(inner=source) if isinstance(source, Partitioned) else source
-    if is_spark_frame(source):
-        source = Fetched(inner=cast("Partitioned", open_source(source)))
-    source = open_declared(source, table.schema, query=query, batch_rows=CHUNK, as_text=as_text)
-    check_columns(source, table.schema)
-    for key in (table.key, table.foreign_key):
-        if key is not None and source.names().count(key) != 1:
-            raise SourceError(f"table {table.name!r}: {source.describe()} has no column {key!r}, or several.")
-    return source
 
 
 @final

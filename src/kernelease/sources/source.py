@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, NoReturn, TypeAlias, final
+from typing import Any, ClassVar, Final, NoReturn, TypeAlias, final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -115,6 +115,9 @@ class Source(ABC):
 
     batch_rows: int = BATCH_ROWS
 
+    distant: ClassVar[bool] = False
+    """Whether its rows stay where they lie, and only sums come from there."""
+
     def __post_init__(self) -> None:
         if not 1 <= self.batch_rows <= LARGEST_BATCH:
             raise ParameterError(f"batch_rows must be from 1 to {LARGEST_BATCH}, got {self.batch_rows!r}.")
@@ -133,6 +136,10 @@ class Source(ABC):
     @abstractmethod
     def describe(self) -> str:
         """The source in a few words for messages: its kind, and where it is. No value, count or password."""
+
+    def gathered(self) -> "Source":
+        """The same with rows that come here, for whoever has to bring those of several tables together."""
+        return self
 
     def records(self) -> Records | None:
         """Where its records end, if that is a choice, as for CSV files; None where a row is what the source says."""

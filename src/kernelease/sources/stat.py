@@ -15,8 +15,7 @@ from kernelease.arrays import Floats
 from kernelease.errors import SourceError
 from kernelease.sources.source import SAS, SPSS, STATA, FileSource, FileStamp, Piece, in_turn, kind_of
 from kernelease.sources.sql import needs
-from kernelease.table.dictionaries import Described
-from kernelease.table.draft import type_word
+from kernelease.table.draft import Described, type_word
 
 # --------------------
 # How SPSS, Stata and SAS write dates: as numbers of seconds, days or milliseconds, told from others by a format.

@@ -1,9 +1,9 @@
 """What rows are, before any is read."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
@@ -49,6 +49,24 @@ class Domain(ABC):
     @abstractmethod
     def schema(self) -> "Schema | None":
         """The declared columns; vectors have none."""
+
+    several: ClassVar[bool] = False
+    """Whether these are rows of several tables."""
+
+    @property
+    def declarations(self) -> "dict[str, Any] | None":
+        """All that is declared, as schema.json has it; None where nothing is."""
+        return None if self.schema is None else self.schema.to_dict()
+
+    @property
+    def rules(self) -> tuple[str, ...]:
+        """What every row keeps, in the words of the schema."""
+        return () if self.schema is None else tuple(rule.text for rule in self.schema.constraints)
+
+    @property
+    def caps(self) -> "Mapping[str, int | None]":
+        """Of several tables: how many records of each one parent has, at most."""
+        return {}
 
     @property
     def weight_name(self) -> str:
