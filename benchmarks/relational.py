@@ -438,6 +438,8 @@ def _answers(release: "ke.TablesRelease") -> dict[str, "ke.Estimate"]:
         "share of homes.old, any person of 70 or more": release.probability("homes.old = true"),
         **{f"mean of people.pay, town {town}": pay[town] for town in "abc"},
         "mean of people.age": release.mean("people.age"),
+        "mean of people.pay per record": release.mean("people.pay", per="record"),
+        "share of records: children": release.probability("people.role = 'child'", per="record"),
         "share of homes with nobody": release.flat.probability("homes.people = 0"),
         "share of paths: children in town c": release.flat.probability("people.role = 'child' and homes.town = 'c'"),
     }
@@ -459,6 +461,8 @@ def _truth(data: dict[str, pd.DataFrame]) -> dict[str, float]:
         "share of homes.old, any person of 70 or more": people[people.age >= 70].home.nunique() / len(homes),
         **{f"mean of people.pay, town {town}": mean(people[people.town == town], "pay") for town in "abc"},
         "mean of people.age": mean(people, "age"),
+        "mean of people.pay per record": float(people.pay.mean()),
+        "share of records: children": float((people.role == "child").mean()),
         "share of homes with nobody": float((number == 0).mean()),
         "share of paths: children in town c": float(child.weight.sum() / len(homes)),
     }

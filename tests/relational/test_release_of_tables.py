@@ -20,7 +20,7 @@ from kernelease.bundle.container import read_bundle, write_bundle
 from kernelease.bundle.data_parquet import write_rows
 from kernelease.bundle.verify import key_problems
 from kernelease.cli import app
-from kernelease.errors import BundleError, ParameterError, SourceError
+from kernelease.errors import BundleError, KerneleaseError, ParameterError, SourceError
 from kernelease.fit.solver import PublicPoints
 from kernelease.measured.bags import NoisyBags
 from kernelease.relational.schema import Tables
@@ -208,6 +208,41 @@ def test_answers_are_of_persons(made) -> None:
     assert len(by_town) == 3
     assert release.flat.table.num_rows >= HOMES * 0.9
     assert np.isclose(release.flat.weights.sum(), 1.0)
+
+
+def test_answers_are_of_records_where_these_are_meant(made) -> None:
+    """Means and shares over all records, at any depth, beside those of persons: intervals at one in 10⁶."""
+    release, _ = made
+    tables = generated()
+    people, visits = tables["people"], tables["visits"]
+    truths = {
+        "pay": (release.mean("people.pay", per="record"), people.pay.mean()),
+        "child": (release.probability("people.role = 'child'", per="record"), (people.role == "child").mean()),
+        "ill": (release.probability("visits.ill = true", per="record"), visits.ill.mean()),
+    }
+    for found, truth in truths.values():
+        low, high = found.interval(1.0 - 1e-6)
+        assert low <= truth <= high
+    assert truths["pay"][0].interval()[1] < people.groupby("home").pay.mean().mean()  # another number
+    low, high = truths["child"][0].interval()
+    assert high - low < 0.1
+    assert list(release.mean("people.age", per="record", by="homes.town")) == ["a", "b", "c"]
+    within = release.mean("people.age", per="record", where="homes.town = 'a'", of="population")
+    assert 20 < within.value < 60
+
+
+@pytest.mark.parametrize(
+    ("column", "options", "message"),
+    [
+        ("homes.people", {"per": "record"}, "is of homes, whose rows are persons"),
+        ("people.pay", {"per": "row"}, "per must be 'person' or 'record', got 'row'"),
+        ("people.pay", {"per": "record", "estimate": "model"}, "and not 'estimate'"),
+        ("peple.pay", {"per": "record"}, "There is no table 'peple'. Did you mean people"),
+    ],
+)
+def test_what_can_not_be_said_per_record_is_refused(made, column, options, message) -> None:
+    with pytest.raises(KerneleaseError, match=message):
+        made[0].mean(column, **options)
 
 
 def test_measurements_alone_are_saved_and_fitted(tmp_path) -> None:

@@ -363,9 +363,16 @@ class Questions(Generic[One, Model]):
             raise ParameterError(f"weighted_mean: needs two different columns, got {column!r} twice.")
         if float(np.nanmin(atom_numbers(evidence.column(weight)))) < 0.0:
             raise ParameterError(f"weighted_mean: weights are from 0 on; {weight!r} is declared from below 0 on.")
-        above = self.expectation(lambda rows: rows[column] * rows[weight])
-        below = self.expectation(lambda rows: np.where(np.isnan(rows[column]), np.nan, rows[weight]))
         about = f"mean of {column} weighted by {weight}"
+        return self.weighted(lambda rows: rows[column], lambda rows: rows[weight], about)
+
+    def weighted(self, value: Callable[[Columns], Any], weight: Callable[[Columns], Any], about: str) -> One:
+        """Σ weight·value / Σ weight of two functions of a row, over the rows that have both."""
+
+        def weights(rows: Columns) -> Any:
+            return np.where(np.isnan(value(rows)), np.nan, weight(rows))
+
+        above, below = self.expectation(lambda rows: value(rows) * weight(rows)), self.expectation(weights)
         if isinstance(above, Groups) and isinstance(below, Groups):
             return cast(One, Groups(above.by, {label: above[label] / below[label] for label in above}))
         return cast(One, replace(cast(Estimate, above) / cast(Estimate, below), about=about))

@@ -3,8 +3,10 @@
 And how one is fitted, saved and opened, and what persons with records are asked.
 """
 
-from collections.abc import Mapping
+import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, final
@@ -18,6 +20,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from kernelease import html
 from kernelease.analysis.agreement import Agreement, agreement
 from kernelease.analysis.averages import mean
+from kernelease.analysis.estimands import Columns
 from kernelease.analysis.estimate import Estimate, Target, plain_number
 from kernelease.analysis.evidence import Answers, Evidence, answers
 from kernelease.analysis.groups import EstimateTable, Groups, Regression
@@ -44,6 +47,7 @@ from kernelease.relational.schema import TableOfRecords, Tables, Which
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Category
 from kernelease.table.domains import TableDomain
+from kernelease.table.expressions.logic import parse
 from kernelease.table.reading import float_values
 from kernelease.table.schema import Schema
 
@@ -275,13 +279,60 @@ class TablesRelease:
             self._flat.append(Release(table=rows, measurements=flat))
         return self._flat[0]
 
-    def mean(self, column: str, **options: Any) -> Any:
-        """The mean of a column over persons, each weighing 1; options are those of `Release.mean`, such as `by`."""
-        return self.flat.mean(column, **options)
+    @in_words
+    def mean(self, column: str, *, per: str = "person", **options: Any) -> Any:
+        """The mean of a column over persons, each weighing 1; options are those of `Release.mean`, such as `by`.
 
-    def probability(self, event: str, **options: Any) -> Any:
-        """The share of persons' weight of which an event is true, such as "households.elders > 0"."""
-        return self.flat.probability(event, **options)
+        With per="record" each record weighs 1, so that persons with many count for more.
+        """
+        if _is_per_person(per, options):
+            return self.flat.mean(column, **options)
+        told = f"mean of {column} per record"
+        return self._per_record((column,), lambda rows: rows[column], told, **options)
+
+    @in_words
+    def probability(self, event: str, *, per: str = "person", **options: Any) -> Any:
+        """The share of persons' weight of which an event is true, such as "households.elders > 0".
+
+        With per="record" it is the share of records.
+        """
+        if _is_per_person(per, options):
+            return self.flat.probability(event, **options)
+        condition = parse(event, self.schema.flat.columns)
+
+        def value(rows: Columns) -> Floats:
+            for name in condition.columns:  # so that they are known to be read
+                _ = rows[name]
+            return condition.holds(rows.table).astype(np.float64)
+
+        return self._per_record(condition.columns, value, f"share of records with {event}", **options)
+
+    def _per_record(
+        self,
+        names: tuple[str, ...],
+        value: Callable[[Columns], Any],
+        about: str,
+        *,
+        where: str | None = None,
+        by: str | Sequence[str] | None = None,
+        of: Target | str | None = None,
+    ) -> Any:
+        """Paths weighted by how many records share a person's weight: the numbers of all tables above the lowest.
+
+        A record of a person with k of them has the weight 1/k in what is measured. So Σ k·weight·value over paths is
+        the sum over records, where numbers above are known: they are columns, measured with those of records.
+        """
+        tables, asked = self.schema, self.flat.ask
+        lowest = max((tables.line(name.split(".", maxsplit=1)[0]) for name in names), key=len, default=())
+        numbers = [f"{parent}.{table}" for table, parent in pairwise(lowest)]
+        if not numbers:
+            raise ParameterError(
+                f"per: {' and '.join(names)} is of {tables.root.name}, whose rows are persons. Leave per out."
+            )
+        asked = asked if where is None else asked.where(where)
+        asked = asked if of is None else asked.of(of)
+        grouped: Any = asked if by is None else asked.by(*((by,) if isinstance(by, str) else by))
+        return grouped.weighted(value, lambda rows: math.prod(rows[number] for number in numbers), about)
 
     def transitions(self, column: str) -> Transitions:
         """P(next | now) of a column of records in sequence, such as visits.state, and shares of first and last ones."""
@@ -318,6 +369,17 @@ class TablesRelease:
         about = [("guarantee", self.certificate.headline)]
         about += [(name, f"{len(table):,} rows") for name, table in self.tables.items()]
         return html.card("Release of several tables", html.facts(about))
+
+
+def _is_per_person(per: str, options: Mapping[str, Any]) -> bool:
+    if per not in ("person", "record"):
+        raise ParameterError(f"per must be 'person' or 'record', got {per!r}.")
+    strange = [option for option in options if option not in ("where", "by", "of")]
+    if per == "record" and strange:
+        raise ParameterError(
+            f"per: of records there are where, by and of, and not {strange[0]!r}. Leave one of the two out."
+        )
+    return per == "person"
 
 
 # --------------------
