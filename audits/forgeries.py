@@ -19,7 +19,7 @@ from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import verify
 from kernelease.certificate import Measurements
-from kernelease.exact.encode import UnitCap
+from kernelease.exact.persons import UnitCap
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured import NoisyBlock, NoisyBlocks
 from kernelease.methods import Interactions

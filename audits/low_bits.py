@@ -53,7 +53,7 @@ def porous(effort: Effort) -> Verdict:
     return judged(
         trials=2 * trials,
         claim=EPSILON,
-        real=bound([each.values for each in measured], measured[0].scale),
+        real=bound([each.values for each in measured], measured[0].step.scale),
         twins={"ln u in doubles": bound(textbook, 1.0 / EPSILON)},
         symbol="ε",
     )
@@ -127,12 +127,12 @@ def on_the_grid(effort: Effort) -> Verdict:
     def off(numbers: Floats, bits: int) -> int:
         return int(sum(not math.ldexp(number, bits).is_integer() for number in numbers.tolist()))
 
-    real = off(first.values, first.bits) + off(second.values, first.bits)
-    twin = off(naive.gaussian(0.0, first.scale, trials, generator), first.bits)
+    real = off(first.values, first.step.bits) + off(second.values, first.step.bits)
+    twin = off(naive.gaussian(0.0, first.step.scale, trials, generator), first.step.bits)
     return Verdict(
         trials=2 * trials,
-        holds=real == 0 and first.bits == second.bits and first.scale == second.scale,
-        measured=f"{real} numbers are not multiples of 2^−{first.bits}",
+        holds=real == 0 and first.step.bits == second.step.bits and first.step.scale == second.step.scale,
+        measured=f"{real} numbers are not multiples of 2^−{first.step.bits}",
         twin=f"doubles: {twin} of {trials} are not",
         twin_caught=twin > 0,
     )

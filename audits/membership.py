@@ -16,11 +16,11 @@ from audits.twins import BulkNoise, NoNoise
 from kernelease import pipeline
 from kernelease.answers.release import Release, load, save
 from kernelease.arrays import Floats
-from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.methods import Interactions
 from kernelease.privacy import NoiseSource, Privacy
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 PRIVACY = Privacy(epsilon=1.0, delta=1e-6)
 SCHEMA = Schema.parse("""

@@ -215,7 +215,7 @@ def uncapped(table: Any, noise: NoiseSource) -> object:
             codes = encoder.encode(batch)
             yield codes, np.full(len(codes), cap.total // cap.max_rows, dtype=np.int64)
 
-    with mock.patch("kernelease.exact.encode.UnitCap.apply", apply):
+    with mock.patch("kernelease.exact.persons.UnitCap.apply", apply):
         return of_table(PERSONS)(table, noise)
 
 

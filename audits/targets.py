@@ -26,7 +26,6 @@ from kernelease.bundle.container import SEALS, Limits, read_bundle, write_bundle
 from kernelease.bundle.saving import load_measurements
 from kernelease.bundle.verify import verify
 from kernelease.errors import KerneleaseError
-from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import LedgerFile
 from kernelease.methods.interactions.interactions import Interactions
@@ -35,6 +34,7 @@ from kernelease.privacy import Charge, Loss, Privacy
 from kernelease.privacy.sensitivity import ROWS
 from kernelease.sources import CsvFormat, Source, open_source
 from kernelease.table import Records, Rule, Schema
+from kernelease.table.encode import Encoder
 from kernelease.table.expressions.logic import Condition, parse
 
 SECRET = "Zaphod Beeblebrox"

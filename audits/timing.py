@@ -13,9 +13,9 @@ from audits.case import Case, Effort, Verdict
 from audits.neighbours import PAIRS, Traces, fixed_mechanisms, release
 from kernelease.arrays import Integers
 from kernelease.certificate import Certificate
-from kernelease.exact.encode import Encoder
 from kernelease.privacy import NoiseSource
 from kernelease.privacy.noise import SystemNoise
+from kernelease.table.encode import Encoder
 
 BATCH = 32  # numbers drawn at once: a release has more
 LIMIT = 0.6  # on the rank correlation of a batch's time with its mean |noise|; a single number's is 1/√BATCH of that

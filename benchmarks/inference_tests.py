@@ -39,10 +39,10 @@ from kernelease.analysis.comparisons.two_sample import AgainstRelease, AgainstSa
 from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.regression import regression
-from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.private_tests import PermutedStatistics, Statistic, group_statistics, pair_statistics
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 ROWS = 20_000
 LEVEL = 0.05

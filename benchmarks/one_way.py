@@ -7,10 +7,10 @@ import pyarrow as pa
 
 from kernelease import Privacy
 from kernelease.arrays import Floats, Integers
-from kernelease.exact.encode import Encoder
 from kernelease.privacy.calibration import gaussian_mu
 from kernelease.table import Schema
 from kernelease.table.domains import lawful_rows
+from kernelease.table.encode import Encoder
 
 
 def product_of_marginals(

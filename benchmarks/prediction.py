@@ -43,9 +43,9 @@ from benchmarks.table_reports import markdown
 from benchmarks.tables_scores import trees_auc
 from kernelease import __version__
 from kernelease.arrays import Integers
-from kernelease.exact.encode import Encoder
 from kernelease.sources import open_source
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 DELTA = 1e-9
 TARGETS = {

@@ -7,13 +7,13 @@ import math
 import numpy as np
 import pyarrow as pa
 
-from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.counts import Counts
 from kernelease.privacy import Neighbours, Privacy
 from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 _BITS = 40
 

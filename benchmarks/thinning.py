@@ -24,7 +24,7 @@ from benchmarks.checks import table
 from benchmarks.simulated import SCHEMA, people
 from kernelease.analysis.comparisons.mean_embedding import common_coordinates
 from kernelease.analysis.comparisons.tables import marginal_errors
-from kernelease.exact.encode import Encoder
+from kernelease.table.encode import Encoder
 
 ROWS = 20_000
 SIZES = (100, 300, 1_000, 3_000)

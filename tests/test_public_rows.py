@@ -7,11 +7,11 @@ import pytest
 from kernelease.answers.release import Release, load, save
 from kernelease.bundle.verify import verify
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.exact.encode import Encoder
 from kernelease.ledgers import MemoryLedger
 from kernelease.pipeline import PUBLIC_POINTS, rehearse, release, weighting
 from kernelease.privacy import Privacy
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 PRIVACY = Privacy(epsilon=5.0, delta=1e-6)
 TEXT = """

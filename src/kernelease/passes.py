@@ -24,7 +24,8 @@ from kernelease.errors import CapacityError
 from kernelease.machine import workers
 from kernelease.measured.blocks import Block, Ramp, refined
 from kernelease.privacy.sensitivity import Private
-from kernelease.table.columns.column import MOST_ATOMS, Codes, NarrowColumn, encode_each
+from kernelease.table.columns.column import MOST_ATOMS, Codes
+from kernelease.table.encode import NarrowColumn, encode_each
 
 # --------------------
 # Groups of columns that cover all wanted sets: counting a group counts all its sets at once.

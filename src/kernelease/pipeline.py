@@ -18,7 +18,6 @@ from kernelease.arrays import Floats, Integers, Rows, finite_numbers
 from kernelease.bundle.saving import Bought, Watched
 from kernelease.certificate import Certificate, Measurements
 from kernelease.errors import ParameterError, check_integer, in_words, nearest
-from kernelease.exact.encode import Encoder
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.solver import NormalPoints, PublicPoints
 from kernelease.fit.weights import Simplex
@@ -33,7 +32,7 @@ from kernelease.methods.bags import Bags
 from kernelease.methods.class_gaussians import ClassGaussians
 from kernelease.methods.interactions.interactions import Interactions, count_noise, with_analyses
 from kernelease.methods.interactions.rounds import Reserve
-from kernelease.methods.method import Context, Method
+from kernelease.methods.method import Context, Method, warn_if_weak
 from kernelease.methods.paper import Subspace
 from kernelease.methods.plan import Plan, Promise, plan_tables
 from kernelease.methods.plan import plan as plan_table
@@ -50,6 +49,7 @@ from kernelease.sources.partitioned import Partitioned
 from kernelease.sources.private_rows import private_table, private_tables, private_vectors
 from kernelease.table.domain import Domain
 from kernelease.table.domains import TableDomain, decode_lawfully, vector_domain
+from kernelease.table.encode import Encoder
 from kernelease.table.expressions.formulas import Analysis
 from kernelease.table.schema import Schema
 from kernelease.table.written import Written
@@ -225,7 +225,7 @@ class _Request:
         """The same, saved; then the warning that needs the number of rows, by the noisy count where N is private."""
         measurements = self.books.keep(self.measure(progress))
         if self.context.privacy.relation is Neighbours.ADD_REMOVE:
-            self.context.privacy.warn_if_weak(measurements.measured.rows)
+            warn_if_weak(self.context.privacy, measurements.measured.rows)
         return measurements
 
 
@@ -346,7 +346,7 @@ def plan(
     """
     check_integer("plan: rows", rows, 1, 2**62)
     promised = privacy_of(privacy)
-    promised.warn_if_weak(rows)
+    warn_if_weak(promised, rows)
     declared = declared_of(schema)
     if isinstance(declared, Tables):
         for option, given in (("target", target), ("analyses", analyses), ("like", like)):

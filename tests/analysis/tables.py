@@ -7,12 +7,12 @@ import numpy as np
 import pyarrow as pa
 
 from kernelease.analysis.evidence import Evidence
-from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks, estimated_rows
 from kernelease.measured.counts import Counts
 from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 BITS = 20
 

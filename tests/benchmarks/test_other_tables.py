@@ -9,7 +9,7 @@ from benchmarks.generated_tables import KINDS, generated
 from benchmarks.scoring_cells import MOST, ScoringCells
 from benchmarks.table_contenders import Outcome
 from benchmarks.tables_scores import marginal_errors
-from kernelease.exact.encode import Encoder
+from kernelease.table.encode import Encoder
 
 
 @pytest.mark.parametrize("kind", KINDS)

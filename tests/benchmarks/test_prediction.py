@@ -10,8 +10,8 @@ from benchmarks import prediction
 from benchmarks.prediction import Split
 from benchmarks.table_contenders import KEPT, Outcome, kept
 from benchmarks.tables_scores import trees_auc
-from kernelease.exact.encode import Encoder
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 NAME = "br2000"
 SCHEMA = Schema.parse(

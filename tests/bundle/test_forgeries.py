@@ -15,7 +15,7 @@ from kernelease.answers.release import contents_of
 from kernelease.bundle.saving import documents
 from kernelease.bundle.verify import ON_TRUST
 from kernelease.certificate import Measurements
-from kernelease.exact.encode import UnitCap
+from kernelease.exact.persons import UnitCap
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.measured import NoisyBlock, NoisyBlocks, NoisyEmbeddings
 from kernelease.measured.blocks import estimated_rows

@@ -11,6 +11,7 @@ import pytest
 
 from kernelease.exact import bags
 from kernelease.exact.counts import count_blocks
+from kernelease.exact.persons import Keys
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.counts import Counts
 from kernelease.noises import SeededNoise
@@ -297,7 +298,7 @@ def test_count_blocks_reads_paths_as_they_are() -> None:
 
 def numbered(*arrays: tuple[pa.Array, bool]) -> list[list[int]]:
     """The numbers of keys in some arrays, one after the other."""
-    keys = bags.Keys()
+    keys = Keys()
     return [keys.number(array, new=new).tolist() for array, new in arrays]
 
 

@@ -267,7 +267,7 @@ def test_under_add_remove_the_number_of_rows_is_estimated_from_noisy_counts() ->
     counts = exact([(codes([(0, 0, 0)] * 5), None)])
     noise = 2**36
     noisy = measured(counts, (plain(0), plain(1)), ADD, value=noise)
-    shifts = [noise / 2**block.measurement.bits for block in noisy.blocks]
+    shifts = [noise / 2**block.measurement.step.bits for block in noisy.blocks]
     assert shifts[0] == shifts[1] > 0
     assert noisy.rows == pytest.approx(5 + shifts[0] * 2 / (1 / 3 + 1 / 2))
 

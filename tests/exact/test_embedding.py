@@ -174,10 +174,10 @@ def test_under_add_remove_the_count_is_released_jointly() -> None:
     exact = ExactEmbedding.of(categories(0, 0, 1), OneHot(categories=2, units=8))
     noise = RecordingNoise(value=2**34)
     noisy = exact.privatise(open_filter(ADD), noise=noise)
-    shift = math.ldexp(1.0, 34 - noisy.measurement.bits)
+    shift = math.ldexp(1.0, 34 - noisy.measurement.step.bits)
     assert noise.events[0][2] == 3
     assert noisy.measurement.values.tolist() == [16.0 + shift, 8.0 + shift, 24.0 + shift]
-    assert noisy.measurement.scale == pytest.approx(8 * math.sqrt(2.0) / ADD.total(3).mu, rel=1e-9)
+    assert noisy.measurement.step.scale == pytest.approx(8 * math.sqrt(2.0) / ADD.total(3).mu, rel=1e-9)
     assert noisy.rows == (24.0 + shift) / 8
     assert noisy.mean.tolist() == [(16.0 + shift) / (24.0 + shift), (8.0 + shift) / (24.0 + shift)]
 
@@ -203,13 +203,6 @@ def test_a_noisy_count_that_is_not_positive_means_one_row(privacy: Privacy, valu
 
 def test_no_batch_at_all_is_an_empty_table() -> None:
     assert sums(ExactEmbedding.of([], OneHot(categories=2)), ADD) == [0.0, 0.0, 0.0]
-
-
-def test_a_delta_as_large_as_one_in_n_is_warned_of_under_replace_one_only(secret: ExactEmbedding) -> None:
-    with pytest.warns(UserWarning, match="not below 1/N"):
-        secret.privatise(open_filter(Privacy(epsilon=1.0, delta=0.001)), noise=RecordingNoise())
-    private_count = Privacy(epsilon=1.0, delta=0.001, neighbours=Neighbours.ADD_REMOVE)
-    secret.privatise(open_filter(private_count), noise=RecordingNoise())  # a warning would tell the count
 
 
 def test_all_of_the_path_is_marked_by_its_noise(secret: ExactEmbedding) -> None:

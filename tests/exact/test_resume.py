@@ -61,8 +61,8 @@ def test_only_new_numbers_are_drawn_and_only_their_tau_is_spent(privacy: Privacy
     count = 1 if privacy is ADD else 0
     assert [event[2] for event in noise.events] == [FIRST + count, ALL - FIRST]
     assert noise.events[0][1] == noise.events[1][1]
-    assert noise.events[1][-1] == budget.spent == second.measurement.loss
-    assert budget.spent.mu_squared == first.measurement.loss.mu_squared
+    assert noise.events[1][-1] == budget.spent == second.measurement.step.loss
+    assert budget.spent.mu_squared == first.measurement.step.loss.mu_squared
     assert second.measurement.step.coordinates == ALL + count == len(second.measurement.integers)
     assert second.measurement.integers[:FIRST].tolist() == first.measurement.integers[:FIRST].tolist()
     if privacy is ADD:
@@ -77,7 +77,7 @@ def test_three_rounds(privacy: Privacy) -> None:
     at_once = exact(larger).privatise(open_filter(privacy, coordinates=100), noise=RecordingNoise(), share=0.5)
     assert larger.dimension == ALL + 10
     assert third.measurement.integers.tolist() == at_once.measurement.integers.tolist()
-    assert budget.spent == third.measurement.loss
+    assert budget.spent == third.measurement.step.loss
 
 
 @RELATIONS

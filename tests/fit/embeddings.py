@@ -37,7 +37,7 @@ def noisy_embedding(feature_map: FeatureMap, mean: Floats, sigma: float, seed: i
 
 def with_mean(noisy: NoisyEmbedding, mean: Floats) -> NoisyEmbedding:
     """The embedding with integers that give another mean."""
-    unit = math.ldexp(noisy.feature_map.step, -noisy.measurement.bits)
+    unit = math.ldexp(noisy.feature_map.step, -noisy.measurement.step.bits)
     integers = np.array([round(value) for value in (mean * noisy.rows / unit).tolist()], dtype=object)
     return dataclasses.replace(noisy, measurement=dataclasses.replace(noisy.measurement, integers=integers))
 

@@ -1,5 +1,7 @@
 """Under add-remove nothing but the noisy count tells how many rows there are."""
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -11,6 +13,7 @@ from kernelease.fit import FixedPoints, Free, NormalPoints, PublicPoints, Shrink
 from kernelease.kernels import Gaussian
 from kernelease.kernels.kernel import as_rows
 from kernelease.methods import Method, RandomFeatures, Subspace
+from kernelease.methods.method import warn_if_weak
 from kernelease.privacy import Neighbours, Privacy
 from tests.methods.stand_ins import ScriptedNoise, context
 
@@ -99,3 +102,24 @@ def test_the_number_of_points_is_the_cap() -> None:
         assert str(points.choices[0]) == "points = 4096: the cap (the number of rows is private)"
     features = RandomFeatures(start=NORMAL).measure(PrivateArray(ROWS[:9]), context(privacy=LAWS[0]))
     assert str(features.choices[0]) == "features = 4096: the cap (the number of rows is private)"
+
+
+def test_a_delta_as_large_as_one_in_n_is_warned_of_under_replace_one_only() -> None:
+    rows = PrivateArray(ROWS)
+    with pytest.warns(UserWarning, match="not below 1/N"):
+        assert context(privacy=Privacy(epsilon=1.0, delta=0.01)).public_rows(rows) == len(ROWS)
+    private_count = Privacy(epsilon=1.0, delta=0.01, neighbours=Neighbours.ADD_REMOVE)
+    assert context(privacy=private_count).public_rows(rows) is None  # a warning would tell the count
+
+
+def test_a_delta_that_allows_publishing_a_row_is_warned_of() -> None:
+    with pytest.warns(UserWarning, match="delta = 0.01 is not below 1/N"):
+        warn_if_weak(Privacy(epsilon=1.0, delta=0.01), 100)
+
+
+def test_a_small_delta_is_not_warned_of() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_if_weak(Privacy(epsilon=1.0, delta=0.01), 99)
+        warn_if_weak(Privacy(epsilon=1.0, delta=0.01), 0)
+        warn_if_weak(Privacy(epsilon=1.0, delta=0.0), 10**9)

@@ -19,7 +19,7 @@ def test_a_rehearsal_is_a_silent_measurement(neighbours: Neighbours, delta: floa
     phi = waves(20)
     silent = rehearse_measurement(phi, Privacy(epsilon=1.0, delta=delta, neighbours=neighbours))
     assert silent.mean.tolist() == [0.0] * 20
-    assert silent.measurement.law is law
+    assert silent.measurement.step.law is law
     assert not silent.private
     if law is Law.GAUSSIAN and neighbours is Neighbours.REPLACE_ONE:
         assert silent.sigma == pytest.approx(2.0 / 0.23668, rel=1e-3)  # of one row

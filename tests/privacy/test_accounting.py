@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import warnings
 
 import mpmath
 import numpy as np
@@ -430,16 +429,3 @@ def test_a_rate_of_false_alarms_is_a_probability(rate: float) -> None:
 def test_rounding_tau() -> None:
     assert rounding_tau(3) == 3 / (24 * SMALLEST_SCALE**2)
     assert rounding_tau(2, 100.0) == pytest.approx(2 / 240_000)
-
-
-def test_a_delta_that_allows_publishing_a_row_is_warned_of() -> None:
-    with pytest.warns(UserWarning, match="delta = 0.01 is not below 1/N"):
-        Privacy(epsilon=1.0, delta=0.01).warn_if_weak(100)
-
-
-def test_a_small_delta_is_not_warned_of() -> None:
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        Privacy(epsilon=1.0, delta=0.01).warn_if_weak(99)
-        Privacy(epsilon=1.0, delta=0.01).warn_if_weak(0)
-        Privacy(epsilon=1.0, delta=0.0).warn_if_weak(10**9)

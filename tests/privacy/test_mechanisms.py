@@ -47,7 +47,7 @@ BIG = [0, 1, -1, 2**80, -(2**100) + 1, 2**63]
 @pytest.mark.parametrize("value", [0, 1, -(2**62)])
 def test_what_comes_out_is_what_went_in_plus_noise(privacy: Privacy, value: int) -> None:
     result = measured(BIG, privacy, RecordingNoise(value=value))
-    assert [int(integer) for integer in result.integers] == [(exact << result.bits) + value for exact in BIG]
+    assert [int(integer) for integer in result.integers] == [(exact << result.step.bits) + value for exact in BIG]
 
 
 @given(st.lists(st.integers(-(2**90), 2**90), min_size=1, max_size=8))
@@ -59,7 +59,7 @@ def test_without_noise_values_are_the_exact_integers_as_floats(exact: list[int])
 
 def test_values_are_in_units_of_the_input() -> None:
     result = measured([3], GAUSSIAN, RecordingNoise(value=2**35))
-    assert result.values[0] == 3.0 + math.ldexp(1.0, 35 - result.bits)
+    assert result.values[0] == 3.0 + math.ldexp(1.0, 35 - result.step.bits)
 
 
 # The noise.
@@ -72,17 +72,19 @@ def test_the_gaussian_grid_and_its_sigma(l2: float, share: float) -> None:
     result = measured([1, 2, 3], GAUSSIAN, noise, share=share, l2=l2)
     ((law, scale, size, _),) = noise.events
     assert (law, size) == ("gaussian", 3)
-    assert (result.law, result.private) == (Law.GAUSSIAN, False)
+    assert (result.step.law, result.private) == (Law.GAUSSIAN, False)
     mu = math.sqrt(share) * gaussian_mu(1.0, 1e-6 * GAUSSIAN_SHARE)
-    assert result.scale == pytest.approx(l2 / mu, rel=1e-9)
-    assert result.scale >= l2 / mu
-    assert result.standard_deviation == result.scale
-    assert scale == math.ldexp(result.scale, result.bits)
+    assert result.step.scale == pytest.approx(l2 / mu, rel=1e-9)
+    assert result.step.scale >= l2 / mu
+    assert result.standard_deviation == result.step.scale
+    assert scale == math.ldexp(result.step.scale, result.step.bits)
     assert scale >= SMALLEST_SCALE
-    assert scale < 2 * SMALLEST_SCALE or result.bits == 0
-    assert result.step == Step(law=Law.GAUSSIAN, coordinates=3, sensitivity=l2, scale=result.scale, bits=result.bits)
-    assert result.loss.tau == rounding_tau(3, scale)
-    assert result.loss.mu == pytest.approx(l2 / result.scale, rel=1e-9)
+    assert scale < 2 * SMALLEST_SCALE or result.step.bits == 0
+    assert result.step == Step(
+        law=Law.GAUSSIAN, coordinates=3, sensitivity=l2, scale=result.step.scale, bits=result.step.bits
+    )
+    assert result.step.loss.tau == rounding_tau(3, scale)
+    assert result.step.loss.mu == pytest.approx(l2 / result.step.scale, rel=1e-9)
 
 
 @given(st.floats(1e-12, 1e12), st.floats(1e-3, 1.0))
@@ -100,11 +102,11 @@ def test_the_laplace_scale(share: float, l1: float) -> None:
     result = measured([1, 2], PURE, noise, share=share, l2=l1)
     ((law, scale, size, _),) = noise.events
     assert (law, size) == ("laplace", 2)
-    assert (result.law, result.bits) == (Law.LAPLACE, 0)
-    assert result.scale == scale == pytest.approx(l1 / (share * 0.5), rel=1e-11)
+    assert (result.step.law, result.step.bits) == (Law.LAPLACE, 0)
+    assert result.step.scale == scale == pytest.approx(l1 / (share * 0.5), rel=1e-11)
     assert scale >= l1 / (share * 0.5)
-    assert result.loss.pure_epsilon == pytest.approx(share * 0.5, rel=1e-11)
-    assert result.loss.pure_epsilon <= share * 0.5
+    assert result.step.loss.pure_epsilon == pytest.approx(share * 0.5, rel=1e-11)
+    assert result.step.loss.pure_epsilon <= share * 0.5
 
 
 @pytest.mark.parametrize("scale", [0.001, 0.2, 1.0, 2.0, 1000.0])
@@ -309,8 +311,8 @@ def test_exceed_pays_for_both_sides_of_the_difference() -> None:
     assert bound.l1 == pytest.approx(2 * (7 * 3 + 1))
     measured = passing(5, [1, 2, 3], sensitivity=bound, epsilon=0.5)
     assert measured.step.sensitivity == bound.l1
-    assert measured.scale == pytest.approx(bound.l1 / 0.5)
-    assert measured.loss.pure_epsilon <= 0.5
+    assert measured.step.scale == pytest.approx(bound.l1 / 0.5)
+    assert measured.step.loss.pure_epsilon <= 0.5
 
 
 def test_exceed_compares_with_the_ranked_of_the_others() -> None:

@@ -49,7 +49,7 @@ def test_new_numbers_follow_the_earlier_ones_with_noise_of_the_same_scale(value:
     first = first_round(budget, noise, 5, -7)
     whole = go_on(first, budget, noise, 2**80, 0, -1)
     assert whole.integers[:2].tolist() == first.integers.tolist()
-    assert whole.integers[2:].tolist() == [(exact << first.bits) + value for exact in (2**80, 0, -1)]
+    assert whole.integers[2:].tolist() == [(exact << first.step.bits) + value for exact in (2**80, 0, -1)]
     assert [event[:3] for event in noise.events] == [
         ("gaussian", noise.events[0][1], 2),
         ("gaussian", noise.events[0][1], 3),
@@ -63,7 +63,7 @@ def test_a_smaller_sensitivity_changes_nothing() -> None:
     first = first_round(budget, noise, 5)
     whole = go_on(first, budget, noise, 6, whole=replace(UNIT, l2=0.3, l1=0.3))
     assert whole.step.sensitivity == first.step.sensitivity == 1.0
-    assert whole.scale == first.scale
+    assert whole.step.scale == first.step.scale
 
 
 # What it costs.
@@ -79,7 +79,7 @@ def test_only_the_tau_of_the_new_numbers_is_spent_and_before_they_are_drawn() ->
     scale = noise.events[0][1]
     assert budget.spent.tau - before.tau == pytest.approx(rounding_tau(3, scale), rel=1e-12)
     assert noise.events[1][-1] == budget.spent
-    assert budget.spent == whole.loss
+    assert budget.spent == whole.step.loss
 
 
 @given(
@@ -141,7 +141,7 @@ def test_what_comes_back_may_be_resumed_in_turn() -> None:
     second = go_on(first_round(budget, noise, 1), budget, noise, 2, 3)
     third = go_on(second, budget, noise, 4)
     assert third.values.tolist() == [1.0, 2.0, 3.0, 4.0]
-    assert budget.spent == third.loss
+    assert budget.spent == third.step.loss
     for earlier in (second, second):
         with pytest.raises(PrivacyError, match="was resumed before"):
             go_on(earlier, budget, noise, 5)

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
-from kernelease.exact.encode import Encoder
 from kernelease.seeds import PublicSeed
 from kernelease.sources import CsvFormat, open_declared, open_source
 from kernelease.sources.private_rows import private_table
 from kernelease.sources.source import DeclaredSource, check_columns
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 SCHEMA = Schema.parse("""
 [source]

@@ -16,9 +16,9 @@ from kernelease.cli import app
 from kernelease.drafting.drafts import code_book
 from kernelease.drafting.inspection import check
 from kernelease.errors import SourceError
-from kernelease.exact.encode import Encoder
 from kernelease.sources import open_declared, open_source
 from kernelease.sources.opening import read_public
+from kernelease.table.encode import Encoder
 from tests.sources.offices import SCHEMA, STAT_KINDS, frame, write_as, write_csv, write_stat
 
 KINDS = ("xlsx", *STAT_KINDS)

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError, SourceError
 from kernelease.exact.counts import ExactCounts
-from kernelease.exact.encode import Encoder
 from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
@@ -43,6 +42,7 @@ from kernelease.table import (
     Schema,
     String,
 )
+from kernelease.table.encode import Encoder
 from tests.sources.pushdown_cases import numbers
 
 pytestmark = pytest.mark.slow

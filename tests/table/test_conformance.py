@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError
 from kernelease.table import Column
 from kernelease.table.columns import Celled, Number
-from kernelease.table.columns.column import NarrowColumn
+from kernelease.table.encode import NarrowColumn
 from tests.table.table import ARRAYS, COLUMNS, TEXTS
 
 FLOATS = [  # beyond 2⁵³ and below 1e-297, a float64 has no digits to spare

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import SchemaError
-from kernelease.exact.encode import Encoder
 from kernelease.table import Computed, Decoder, Determined, Integer, Schema
 from kernelease.table.domains import lawful_rows
+from kernelease.table.encode import Encoder
 
 LOANS = """\
 [columns.total]

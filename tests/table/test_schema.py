@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import kernelease as ke
 from kernelease.errors import ParameterError, SchemaError
-from kernelease.exact.encode import Encoder
 from kernelease.sources.private_rows import private_table
 from kernelease.table import Boolean, Category, Column, Decoder, Integer, Number, Records, Schema, String
+from kernelease.table.encode import Encoder
 from kernelease.table.toml import locate
 from kernelease.table.written import Written
 from tests.table.table import COLUMNS

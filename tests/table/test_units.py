@@ -13,10 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kernelease.errors import ParameterError
-from kernelease.exact import encode as units_module
-from kernelease.exact.encode import Encoder, UnitCap
+from kernelease.exact import persons as units_module
+from kernelease.exact.persons import UnitCap
 from kernelease.seeds import PublicSeed
 from kernelease.table import Schema
+from kernelease.table.encode import Encoder
 
 SCHEMA = Schema.parse(
     """

@@ -13,12 +13,12 @@ from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, Ratio, critical_value
 from kernelease.arrays import Floats, Rows
 from kernelease.errors import ParameterError
-from kernelease.exact.encode import Encoder
 from kernelease.kernels.kernel import as_rows
 from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.privacy.sensitivity import Neighbours, count_increment
 from kernelease.table.domains import Decoder
+from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ class FeatureAverages:
             noise=Ratio.of(sums, noise),
             bias=(top.range * self.embedding.rows, 0.0 if is_total else bottom.range * self.embedding.rows),
             possible=_possible(numerator, denominator, self.embedding.rows if is_total else 1.0),
-            laplace=self.embedding.measurement.law is Law.LAPLACE,
+            laplace=self.embedding.measurement.step.law is Law.LAPLACE,
         )
         return limits.estimate(target, about)
 

@@ -21,11 +21,11 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError
-from kernelease.exact.encode import Encoder
 from kernelease.kernels.kernel import as_rows
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.table.domains import LabelledDomain
+from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 if TYPE_CHECKING:

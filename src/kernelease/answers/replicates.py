@@ -161,7 +161,7 @@ def point_samples(
         watching.stage("fitting")
         generator = PublicSeed(seed + index).generator("replicate")
         shares = _bootstrap(weights, embedding.rows, target, generator)
-        noisy = design @ shares + _noise(embedding.measurement.law, embedding.sigma, len(design), generator)
+        noisy = design @ shares + _noise(embedding.measurement.step.law, embedding.sigma, len(design), generator)
         fitted = solver.solve(design, noisy, weights / weights.sum()).weights
         replicates.append(release.rows.append_column(release.measurements.domain.weight_name, pa.array(fitted)))
     return _samples(release, replicates, target)
@@ -575,7 +575,7 @@ class _Part:
 
     def noise(self, generator: np.random.Generator) -> Floats:
         """Fresh noise of size 1, less what says nothing."""
-        law = self.noisy.measurement.law
+        law = self.noisy.measurement.step.law
         drawn = (
             generator.laplace(0.0, math.sqrt(0.5), self.size)
             if law is Law.LAPLACE

@@ -28,7 +28,6 @@ from kernelease.bundle.container import (
 from kernelease.bundle.saving import documents, read_contents
 from kernelease.certificate import Certificate, Contents, LedgerEntry, Measurements, described, fit_rows
 from kernelease.errors import BundleError, KerneleaseError, in_words
-from kernelease.exact.encode import Encoder
 from kernelease.ledgers import LedgerFile
 from kernelease.machine import EXACT, ROUNDING, rounding_since, this_machine
 from kernelease.measured.blocks import Block, NoisyBlocks
@@ -40,6 +39,7 @@ from kernelease.relational.schema import TableOfRecords, Tables, sequence_keys
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.domain import Domain
+from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 # --------------------

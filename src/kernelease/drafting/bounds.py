@@ -346,12 +346,12 @@ def tail(seen: Measurement, terms: int, chance: float) -> float:
 
     Gaussian: σ·√k·Φ⁻¹(1 − p). Laplace: b·ln(1/p) for one, else the least Chernoff bound b·(ln(1/p) − k·ln(1 − s²))/s.
     """
-    if seen.law is Law.GAUSSIAN:
-        return -seen.scale * math.sqrt(terms) * float(scipy.special.ndtri(chance))
+    if seen.step.law is Law.GAUSSIAN:
+        return -seen.step.scale * math.sqrt(terms) * float(scipy.special.ndtri(chance))
     surprise = -math.log(chance)
     if terms == 1:
-        return seen.scale * surprise
-    return seen.scale * float(((surprise - terms * np.log1p(-(_SLOPES**2))) / _SLOPES).min())
+        return seen.step.scale * surprise
+    return seen.step.scale * float(((surprise - terms * np.log1p(-(_SLOPES**2))) / _SLOPES).min())
 
 
 def _cut(seen: Measurement, counts: Floats, numbers: float) -> int:

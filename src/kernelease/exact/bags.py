@@ -8,70 +8,25 @@ counts of every block, all told, whatever the number of its records and the dept
 are kept, and in which order, follows from that person's records alone.
 """
 
-import hashlib
-import itertools
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias, final
 
 import numpy as np
-import pyarrow as pa
 from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
+from kernelease.exact.persons import NOBODY, distinct
 from kernelease.passes import Batch
 from kernelease.privacy.sensitivity import Private
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns.column import NarrowCodes
-from kernelease.table.reading import dense, identities
+from kernelease.table.encode import NarrowCodes
 
-NOBODY = -1  # the number of a key that is missing, or that no row has
 _BLOCK = 65_536  # paths at a time, or about so many
 Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the records of one parent
 Fold: TypeAlias = Callable[[Integers, Integers, int], NDArray[Any]]  # rows, their parents of so many: codes of these
 _FACTOR, _SHIFT, _HALF = np.uint64(0x9E3779B97F4A7C15), np.uint64(29), np.uint64(32)  # of a hash. convention
-
-
-@final
-class Keys(Private):
-    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none."""
-
-    __slots__ = ("_numbers", "_order", "_sorted")
-
-    def __init__(self) -> None:
-        self._numbers: dict[bytes, int] | None = None
-        self._sorted, self._order = np.zeros(1, dtype=np.int64), np.full(1, NOBODY)  # the last 0 has no number
-
-    def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
-        """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
-        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._spelt()]
-        return np.array([*every, 0], dtype=np.uint64).take(numbers)
-
-    def number(self, array: pa.Array, *, new: bool) -> Integers:
-        """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
-        if self._numbers is None and pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type):
-            return self._among_sorted(dense(array).astype(np.int64), ~dense(array.is_null()).astype(bool), new=new)
-        known, (positions, keys) = self._spelt(), identities(array)
-        if new:
-            known |= zip((key for key in dict.fromkeys(keys) if key and key not in known), itertools.count(len(known)))
-        return np.array([known.get(key or b"", NOBODY) for key in keys], dtype=np.int64).take(positions)
-
-    def _spelt(self) -> dict[bytes, int]:
-        if self._numbers is None:
-            keys = self._sorted[np.argsort(self._order)][1:].tolist()
-            self._numbers = {str(key).encode(): number for number, key in enumerate(keys)}
-        return self._numbers
-
-    def _among_sorted(self, keys: Integers, there: NDArray[np.bool_], *, new: bool) -> Integers:
-        if new:
-            more = _distinct(keys[there & (self._among_sorted(keys, there, new=False) == NOBODY)])
-            places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) - 1 + np.arange(len(more))
-            self._sorted, self._order = np.insert(self._sorted, places, more), np.insert(self._order, places, numbers)
-        begins = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))  # rows of one key often lie together
-        at = np.repeat(np.searchsorted(self._sorted, keys[begins]), np.diff(begins, append=len(keys)))
-        same = there & (self._sorted.take(at, mode="clip") == keys)
-        return np.where(same, self._order.take(at, mode="clip"), NOBODY)
 
 
 @final
@@ -185,7 +140,7 @@ class Bags(Private):
             nodes = [_Nodes(**root, first=nobody, last=nobody)]
             for place in range(1, len(self._tables)):
                 nodes.append(self._hang(place, nodes[self._shapes[place].parent or 0]))
-            starts = _distinct(np.concatenate([some.start[some.start < some.end] for some in nodes]))
+            starts = distinct(np.concatenate([some.start[some.start < some.end] for some in nodes]))
             at = {(place, "own"): _node_at(some, starts) for place, some in enumerate(nodes)}
             for place, which in {(column.table, column.which) for column in columns} - {*at}:
                 at[place, which] = _codes(nodes[place].beside(which), at[place, "own"], NOBODY)
@@ -216,12 +171,6 @@ class Bags(Private):
         number = np.bincount(nodes.parent, minlength=parents)
         own = column.codes[number] if column.fold is None else column.fold(nodes.row, nodes.parent, parents)
         return _codes(own, at[above, "own"], column.missing)
-
-
-def _distinct(values: Integers) -> Integers:
-    """In order, each once: quick where they are in order nearly."""
-    values = np.sort(values, kind="stable")
-    return values.compress(np.diff(values, prepend=values[:1] - 1) != 0)
 
 
 def _node_at(nodes: _Nodes, ticks: Integers) -> Integers:

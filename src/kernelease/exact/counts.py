@@ -362,10 +362,7 @@ class ExactCounts(Private):
         return ExactCounts(counter, self.sizes[:columns], weigher=weigher, unit=unit, count=count)
 
     def public_rows(self, neighbours: Neighbours) -> float | None:
-        """The number of rows (or persons) where the relation makes it public, and None elsewhere.
-
-        Raises `ParameterError` for an empty table where the number is public.
-        """
+        """The number of rows (or persons) where the relation makes it public, else None; refused if public and 0."""
         known = public_number(self._count, neighbours)
         return None if known is None else known / self.unit
 
@@ -380,12 +377,8 @@ class ExactCounts(Private):
             measure(table.ravel().astype(object), far, budget=budget, share=block.share, noise=noise, label=label)
             for block, table, far, label in zip(blocks, exact, moved, labels, strict=True)
         ]
-        return tuple(
-            [
-                NoisyBlock(block=block, measurement=one, unit=self.unit, round=stage)
-                for block, one in zip(blocks, measured, strict=True)
-            ]
-        )
+        pairs = zip(blocks, measured, strict=True)
+        return tuple([NoisyBlock(block=one, measurement=own, unit=self.unit, round=stage) for one, own in pairs])
 
     def choose(
         self,

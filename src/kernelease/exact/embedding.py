@@ -98,9 +98,7 @@ class ExactEmbedding(Private):
         """Charge a share of the budget, then add noise: the door from here to the public side."""
         neighbours = budget.neighbours
         vector = self.feature_map.project(self._total)
-        if (known := public_number(self._count, neighbours)) is not None:
-            budget.privacy.warn_if_weak(known)
-        else:
+        if public_number(self._count, neighbours) is None:
             vector = np.append(vector, self._count * count_increment(self.feature_map))
         sensitivity = sum_sensitivity(self.feature_map, neighbours)
         measurement = measure(vector, sensitivity, budget=budget, share=share, noise=noise, label=label)

@@ -26,10 +26,7 @@ class PrivateRows(Private):
 
     @abstractmethod
     def public_count(self, neighbours: Neighbours) -> int | None:
-        """N where the relation makes it public, else None: nothing may then depend on it.
-
-        Raises `ParameterError` for an empty table where the number is public.
-        """
+        """N where the relation makes it public, else None: nothing may then depend on it. Refused if public and 0."""
 
     @abstractmethod
     def array(self) -> Rows:

@@ -100,7 +100,7 @@ class NoisyBags(Measured):
         self.paths.check_shares(total)
         pure = total.pure_epsilon < math.inf
         for noisy in self.siblings:
-            loss = noisy.measurement.loss
+            loss = noisy.measurement.step.loss
             part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
             if not math.isclose(part, noisy.block.share, rel_tol=1e-6):
                 raise ParameterError("a table of siblings was charged another share of the budget than it states.")

@@ -502,9 +502,9 @@ class NoisyBlocks(Measured):
         pure = total.pure_epsilon < math.inf
         stated = [(one.measurement, one.look.share) for one in self.looks]
         for measurement, share in [*stated, *((one.measurement, one.block.share) for one in self.every)]:
-            loss = measurement.loss
+            loss = measurement.step.loss
             part = loss.pure_epsilon / total.pure_epsilon if pure else loss.mu_squared / total.mu_squared
-            least = pure and measurement.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for
+            least = pure and measurement.step.scale <= LEAST_LAPLACE_SCALE  # more noise than the share asked for
             if not math.isclose(part, share, rel_tol=1e-6) and not (least and part < share):
                 raise ParameterError("a table of counts was charged another share of the budget than it states.")
 

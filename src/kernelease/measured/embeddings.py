@@ -92,7 +92,7 @@ class NoisyEmbedding(Kind):
 
     def __repr__(self) -> str:
         mark = "" if self.private else ", NOT PRIVATE"
-        law = "Gaussian" if self.measurement.law is Law.GAUSSIAN else "Laplace"
+        law = "Gaussian" if self.measurement.step.law is Law.GAUSSIAN else "Laplace"
         return f"NoisyEmbedding({self.feature_map.dimension} coordinates, {law} noise {self.sigma:.3g} each{mark})"
 
 

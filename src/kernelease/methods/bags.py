@@ -75,8 +75,7 @@ class Bags(Method):
         if not isinstance(context.domain, TablesDomain):
             raise ParameterError("Bags: needs several declared tables.")
         tables, counts = context.domain.tables, rows.counts()
-        if (known := context.public_rows(rows)) is not None:  # an empty table is refused here
-            context.privacy.warn_if_weak(known)
+        context.public_rows(rows)  # an empty table is refused here
         schema = tables.flat
         reserve = self.interactions.reserve(schema.columns)
         reserve.total(context.privacy, counts.unit)  # refuses, before the charge, what could not be drawn

@@ -1,6 +1,7 @@
 """What a method is: measure (private, charged) and fit (public, free), kept apart, rehearsed before the charge."""
 
 import math
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -69,8 +70,24 @@ class Context:
         )
 
     def public_rows(self, rows: "PrivateRows") -> int | None:
-        """N where the relation makes it public, else None: nothing may then depend on it."""
-        return rows.public_count(self.privacy.relation)
+        """N where the relation makes it public, else None: nothing may then depend on it. Warns of a weak guarantee."""
+        known = rows.public_count(self.privacy.relation)  # refuses an empty table
+        if known is not None:
+            warn_if_weak(self.privacy, known)
+        return known
+
+
+def warn_if_weak(privacy: Privacy, rows: float) -> None:
+    """Warn where δ ≥ 1/N: publishing one row at random would satisfy such a guarantee.
+
+    `rows` must be public: N under replace-one, a noisy count under add-remove.
+    """
+    if privacy.delta * rows >= 1.0:
+        warnings.warn(
+            f"delta = {privacy.delta!r} is not below 1/N = {1 / rows:.1e}: such a guarantee allows a mechanism that "
+            "publishes some row outright. Take delta far below 1/N.",
+            stacklevel=3,
+        )
 
 
 class Fitted(Protocol):

@@ -1,9 +1,4 @@
-"""The privacy barrier, with `exact`: everything that decides whether a release is private is in these two.
-
-To audit kernelease, read neighbours (what is protected), sensitivity (how far one row moves a sum), calibration (noise
-that this needs), accounting (how costs add up), ledger (the books), noise, mechanisms (the only doors), then `exact`.
-What both assume of their callers, and which files keep it, is in docs/for-auditors.md.
-"""
+"""The privacy barrier, with `exact`: all that decides whether a release is private. docs/for-auditors.md leads on."""
 
 from typing import TYPE_CHECKING
 

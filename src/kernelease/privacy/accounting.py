@@ -11,7 +11,6 @@ as Σε, which is kept beside. Proofs: docs/proofs/accounting.md, docs/proofs/di
 """
 
 import math
-import warnings
 from dataclasses import dataclass, field, replace
 from enum import Enum, unique
 from typing import final
@@ -260,18 +259,6 @@ class Privacy:
             return False
         return loss.mu_squared <= self._most_mu**2 * (1 + ROUNDING) and self._allows_grid(loss.tau)
 
-    def warn_if_weak(self, rows: float) -> None:
-        """Warn where δ ≥ 1/N: publishing one row at random would satisfy such a guarantee.
-
-        `rows` must be public: N under replace-one, a noisy count under add-remove.
-        """
-        if self.delta * rows >= 1.0:
-            warnings.warn(
-                f"delta = {self.delta!r} is not below 1/N = {1 / rows:.1e}: such a guarantee allows a mechanism that "
-                "publishes some row outright. Take delta far below 1/N.",
-                stacklevel=3,
-            )
-
 
 # --------------------
 # One crossing of the barrier: the numbers that an auditor needs to price it again, and what came through.
@@ -339,26 +326,6 @@ class Measurement(Kind):
         values.flags.writeable = False
         object.__setattr__(self, "values", values)
         object.__setattr__(self, "standard_deviation", _standard_deviation(self.step))
-
-    @property
-    def law(self) -> Law:
-        """The law of the noise."""
-        return self.step.law
-
-    @property
-    def bits(self) -> int:
-        """How much finer the noise's grid is than the input's, in powers of two."""
-        return self.step.bits
-
-    @property
-    def scale(self) -> float:
-        """The scale of the noise, in units of the input: σ of the Gaussian, b of the Laplace law."""
-        return self.step.scale
-
-    @property
-    def loss(self) -> Loss:
-        """What the measurement cost."""
-        return self.step.loss
 
 
 def _standard_deviation(step: Step) -> float:

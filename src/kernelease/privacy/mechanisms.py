@@ -152,7 +152,7 @@ def resume(
 
 
 def _check_resumption(earlier: Measurement, whole: Sensitivity, budget: PrivacyFilter, noise: NoiseSource) -> None:
-    if earlier.law is not Law.GAUSSIAN:
+    if earlier.step.law is not Law.GAUSSIAN:
         raise PrivacyError(
             "Only a Gaussian measurement can be resumed: the price of other noise grows with each number."
         )

@@ -27,7 +27,6 @@ from kernelease.bundle.signing import fingerprint, parse_public_key, short_finge
 from kernelease.bundle.verify import Finding, findings, on_trust
 from kernelease.certificate import NOT_PROMISED, Certificate
 from kernelease.errors import BundleError, ParameterError, SigningError
-from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.sensitivity import Neighbours
@@ -38,6 +37,7 @@ from kernelease.report.comparison import comparison_record
 from kernelease.report.marginals import marginal_records, number, numbers
 from kernelease.report.points import points_record, points_worth
 from kernelease.sources.opening import open_declared
+from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 # --------------------------------------------------------------------------------------------------------------

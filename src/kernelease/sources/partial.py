@@ -15,11 +15,12 @@ from kernelease.arrays import BigIntegers, Floats, Integers, block_slices
 from kernelease.errors import SourceError
 from kernelease.exact.counts import CHUNK, PartialCounts, PartialWeights, shaped
 from kernelease.exact.embedding import PartialSums
-from kernelease.exact.encode import Encoder, UnitCap
+from kernelease.exact.persons import UnitCap
 from kernelease.features.feature_map import FeatureMap
 from kernelease.measured.blocks import Block
 from kernelease.passes import Batch, Layout, Weighing
 from kernelease.sources.source import plain
+from kernelease.table.encode import Encoder
 from kernelease.table.reading import identities, read_numbers
 from kernelease.table.schema import Schema
 

@@ -14,7 +14,7 @@ from kernelease.arrays import BigIntegers, Integers, Rows
 from kernelease.errors import ParameterError, SourceError
 from kernelease.exact.counts import ExactCounts, tables_of
 from kernelease.exact.embedding import ExactEmbedding
-from kernelease.exact.encode import Encoder, UnitCap
+from kernelease.exact.persons import UnitCap
 from kernelease.exact.rows import PrivateRows
 from kernelease.features.feature_map import FeatureMap
 from kernelease.passes import Layout
@@ -34,6 +34,7 @@ from kernelease.sources.partial import (
     from_limbs,
 )
 from kernelease.sources.source import Source
+from kernelease.table.encode import Encoder
 from kernelease.table.reading import is_number
 from kernelease.table.schema import Schema
 

@@ -12,9 +12,9 @@ import pyarrow as pa
 
 from kernelease.arrays import Integers
 from kernelease.errors import ParameterError
-from kernelease.exact.bags import Bags, Keys, PathColumn, Records, Shape
+from kernelease.exact.bags import Bags, PathColumn, Records, Shape
 from kernelease.exact.counts import CHUNK, ExactCounts
-from kernelease.exact.encode import Encoder, UnitCap
+from kernelease.exact.persons import Keys, UnitCap
 from kernelease.exact.rows import PrivateArray, PrivateRows, PrivateTable
 from kernelease.kernels.kernel import as_rows
 from kernelease.passes import Batch, EncodedRows
@@ -28,8 +28,9 @@ from kernelease.sources.source import (
     Source,
     check_columns,
 )
-from kernelease.table.columns.column import Celled, Column, NarrowColumn
+from kernelease.table.columns.column import Celled, Column
 from kernelease.table.columns.numeric import ticked
+from kernelease.table.encode import Encoder, NarrowColumn
 from kernelease.table.reading import numbers_in
 from kernelease.table.schema import Schema
 

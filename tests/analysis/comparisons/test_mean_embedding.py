@@ -11,7 +11,6 @@ from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons import mean_embedding
 from kernelease.analysis.comparisons.mean_embedding import CellFeatures, common_coordinates, released_embedding
 from kernelease.errors import ParameterError
-from kernelease.exact.encode import Encoder
 from kernelease.features import Fourier
 from kernelease.kernels import Gaussian
 from kernelease.measured.embeddings import NoisyEmbedding
@@ -19,6 +18,7 @@ from kernelease.privacy import Neighbours
 from kernelease.privacy.accounting import Law, Measurement, Step
 from kernelease.seeds import PublicSeed
 from kernelease.table import Integer, Ordinal, Schema
+from kernelease.table.encode import Encoder
 from tests.anywhere import other_linear_algebra
 
 TABLE = people(np.random.default_rng(0), 1_000)

@@ -11,7 +11,7 @@ from scipy.stats import chi2
 from benchmarks.simulated import SCHEMA, measured, people
 from kernelease.analysis.comparisons.mean_embedding import ScaledScatter, Scatter, common_coordinates, draw_errors
 from kernelease.analysis.comparisons.tables import SampleRows, sample_of_table
-from kernelease.exact.encode import Encoder
+from kernelease.table.encode import Encoder
 from tests.analysis.comparisons.releases import RELEASE, SAME, VECTORS
 
 TABLE = people(np.random.default_rng(0), 1_000)

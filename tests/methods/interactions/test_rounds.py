@@ -144,7 +144,7 @@ def spends_all(
     assume(not refused(method, columns, privacy))
     counts = counts_of([column.size for column in columns], rows, weight, 1)
     noisy, budget = run(columns, counts, privacy, HostileNoise(np.random.default_rng(0), *kind), method)
-    least = privacy.pure and any(block.measurement.scale <= LEAST_LAPLACE_SCALE for block in noisy.blocks)
+    least = privacy.pure and any(block.measurement.step.scale <= LEAST_LAPLACE_SCALE for block in noisy.blocks)
     assert share_spent(budget) == pytest.approx(1.0, rel=1e-9) or least  # noise can't be less than its least
     assert all(block.block.share >= LEAST_SHARE for block in noisy.blocks)
     assert sum(block.block.cells for block in noisy.blocks) <= method.reserve(columns).numbers

@@ -13,7 +13,6 @@ import pytest
 
 import kernelease as ke
 from kernelease.errors import ParameterError
-from kernelease.exact.encode import Encoder
 from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.looks import Comb, Laid, laid_columns
 from kernelease.methods.interactions import texture
@@ -23,6 +22,7 @@ from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
 from kernelease.table.columns.levels import LaidLevels, Texture
 from kernelease.table.columns.numeric import FEW, Integer, Number, on_grid, ticked
+from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema
 
 SCHEMA = """
@@ -127,7 +127,7 @@ def test_looks_cost_what_is_stated_and_the_whole_is_the_budget(released: ke.Rele
     measured = released.measurements.measured
     assert isinstance(measured, NoisyBlocks)
     total = released.certificate.promised.mu_squared
-    spent = [one.measurement.loss.mu_squared for one in measured.looks]
+    spent = [one.measurement.step.loss.mu_squared for one in measured.looks]
     assert math.isclose(sum(spent) / total, sum(one.look.share for one in measured.looks), rel_tol=1e-6)
     assert 0.0 < sum(spent) / total <= texture.share(Schema.parse(SCHEMA).columns) * (1 + 1e-9)
     whole = sum(step.loss.mu_squared for step in measured.steps)

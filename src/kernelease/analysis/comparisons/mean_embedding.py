@@ -186,7 +186,7 @@ def released_embedding(noisy: NoisyEmbedding) -> ReleasedMean:
         coordinates=MapCoordinates(feature_map=noisy.feature_map),
         mean=noisy.mean,
         variance=np.full(width, noisy.sigma**2),
-        law=noisy.measurement.law,
+        law=noisy.measurement.step.law,
     )
     deviation = 0.0
     if noisy.neighbours is Neighbours.ADD_REMOVE:

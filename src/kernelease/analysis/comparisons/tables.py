@@ -153,7 +153,7 @@ def _margin(block: NoisyBlock, axes: tuple[int, ...], rows: float) -> Contingenc
         groups=tuple(block.block.groups[axis] for axis in axes),
         counts=np.transpose(values.sum(axis=others), tuple(ranks)),
         variance=block.sigma**2 * math.prod(shape[axis] for axis in others),
-        law=block.measurement.law,
+        law=block.measurement.step.law,
         centred=not block.block.adds_up,
     )
 

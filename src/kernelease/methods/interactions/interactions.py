@@ -149,8 +149,7 @@ class Interactions(Method):
         """Charge the ledger, then count in rounds."""
         self.check(context.domain)
         schema, counts = context.declared("Interactions"), rows.counts()
-        if (known := context.public_rows(rows)) is not None:  # an empty table is refused here
-            context.privacy.warn_if_weak(known)
+        context.public_rows(rows)  # an empty table is refused here
         reserve = self.reserve(schema.columns)
         reserve.total(context.privacy, counts.unit)  # refuses, before the charge, what could not be drawn
         budget = context.open_budget(reserve.numbers, f"Interactions on {schema.name}")

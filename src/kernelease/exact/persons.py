@@ -1,9 +1,10 @@
-"""Rows to atoms, and a cap on the rows of each person."""
+"""Persons: which rows are one's, a cap on how many there are of each, and what each of them weighs."""
 
 import hashlib
+import itertools
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, final
+from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
 import pyarrow as pa
@@ -11,74 +12,64 @@ from numpy.typing import NDArray
 
 from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
-from kernelease.passes import Batch
+from kernelease.privacy.sensitivity import Private
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns.column import Codes, Column, NarrowColumn, encode_each
-from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, identities, numbers_in
+from kernelease.table.columns.column import Codes
+from kernelease.table.encode import Encoder
+from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, dense, identities
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema
 
-# --------------------
-# Encoding rows as atoms.
+NOBODY = -1  # the number of a key that is missing, or that no row has
+_BLOCK = 65_536  # rows at a time
 
 
 @final
-@dataclass(frozen=True, slots=True)
-class Encoder:
-    r"""Record batches to atom codes, column by column, each cell by itself.
+class Keys(Private):
+    """Keys by numbers. They are compared as text, so that 7, 7.0 and "7" are one; null, NaN and "" are none."""
 
-    Columns of the source that are not declared are ignored. Which columns a source has is public, so that a missing
-    one raises, before anything is spent; what is in the cells is not, and never raises. No message says what the
-    source's columns are called: the first line of a CSV file without a header is somebody's row.
+    __slots__ = ("_numbers", "_order", "_sorted")
 
-    >>> from kernelease.table.schema import Schema
-    >>> encoder = Encoder(Schema.parse('[columns.age]\ntype = "integer"\nmin = 17\nmax = 90'))
-    >>> encoder.encode(pa.record_batch({"age": ["17", "old", "1e9"], "name": ["a", "b", "c"]}))
-    array([[ 0],
-           [ 0],
-           [73]], dtype=int32)
-    """
+    def __init__(self) -> None:
+        self._numbers: dict[bytes, int] | None = None
+        self._sorted, self._order = np.zeros(1, dtype=np.int64), np.full(1, NOBODY)  # the last 0 has no number
 
-    schema: "Schema"
-    fine: bool = False  # whether codes of finer cells follow those of all columns, for the columns that have some
-    numbers: tuple[str, ...] = ()  # columns whose numbers follow all codes: those that may be laid in other cells
-    columns: tuple[Column, ...] = field(init=False, repr=False, compare=False)  # as they are encoded: found once
-    finer: tuple[int, ...] = field(init=False, repr=False, compare=False)  # the places of columns that have such cells
+    def digests(self, numbers: NDArray[Any]) -> NDArray[np.uint64]:
+        """A digest of each row's key, (n,): a function of the key alone, unlike its number."""
+        every = [int.from_bytes(hashlib.blake2b(key, digest_size=8).digest()) for key in self._spelt()]
+        return np.array([*every, 0], dtype=np.uint64).take(numbers)
 
-    def __post_init__(self) -> None:
-        finer = self.schema.finer if self.fine else {}
-        object.__setattr__(self, "columns", (*self.schema, *finer.values()))
-        object.__setattr__(self, "finer", tuple(finer))
+    def number(self, array: pa.Array, *, new: bool) -> Integers:
+        """The number of each row's key, (n,): a `new` one gets the next number, else it is nobody's."""
+        if self._numbers is None and pa.types.is_integer(array.type) and not pa.types.is_uint64(array.type):
+            return self._among_sorted(dense(array).astype(np.int64), ~dense(array.is_null()).astype(bool), new=new)
+        known, (positions, keys) = self._spelt(), identities(array)
+        if new:
+            known |= zip((key for key in dict.fromkeys(keys) if key and key not in known), itertools.count(len(known)))
+        return np.array([known.get(key or b"", NOBODY) for key in keys], dtype=np.int64).take(positions)
 
-    @property
-    def width(self) -> int:
-        """How many codes a row has."""
-        return len(self.columns)
+    def _spelt(self) -> dict[bytes, int]:
+        if self._numbers is None:
+            keys = self._sorted[np.argsort(self._order)][1:].tolist()
+            self._numbers = {str(key).encode(): number for number, key in enumerate(keys)}
+        return self._numbers
 
-    def encode(self, batch: pa.RecordBatch | pa.Table) -> Codes:
-        """The code of every cell: (n, width) int32, each column contiguous in memory. Persons are for `UnitCap`."""
-        self.schema.check_source(batch.schema.names, released=True)
-        codes = np.empty((batch.num_rows, self.width), dtype=np.int32, order="F")
-        for i, column in enumerate(self.columns):
-            codes[:, i] = column.encode(batch.column(column.name))
-        return codes
-
-    def narrow(self, batches: Iterable[pa.RecordBatch]) -> Iterator[Batch]:
-        """The codes of each batch column by column, in a byte or two each: what is kept and counted."""
-        columns = [NarrowColumn(column) for column in self.columns]
-        for batch in batches:
-            self.schema.check_source(batch.schema.names)
-            codes = encode_each(columns, [batch.column(column.name) for column in self.columns])
-            yield codes + tuple(numbers_in(batch.column(name)) for name in self.numbers), None
+    def _among_sorted(self, keys: Integers, there: NDArray[np.bool_], *, new: bool) -> Integers:
+        if new:
+            more = distinct(keys[there & (self._among_sorted(keys, there, new=False) == NOBODY)])
+            places, numbers = np.searchsorted(self._sorted, more), len(self._sorted) - 1 + np.arange(len(more))
+            self._sorted, self._order = np.insert(self._sorted, places, more), np.insert(self._order, places, numbers)
+        begins = np.flatnonzero(np.diff(keys, prepend=keys[:1] - 1))  # rows of one key often lie together
+        at = np.repeat(np.searchsorted(self._sorted, keys[begins]), np.diff(begins, append=len(keys)))
+        same = there & (self._sorted.take(at, mode="clip") == keys)
+        return np.where(same, self._order.take(at, mode="clip"), NOBODY)
 
 
-# --------------------
-# Capping the rows of each person.
-
-
-_BLOCK = 65_536  # rows at a time
-_NOBODY = -1  # the number of a row without a person
+def distinct(values: Integers) -> Integers:
+    """In order, each once: quick where they are in order nearly."""
+    values = np.sort(values, kind="stable")
+    return values.compress(np.diff(values, prepend=values[:1] - 1) != 0)
 
 
 @final
@@ -146,19 +137,19 @@ class UnitCap:
 
 
 class _Kept:
-    """The rows that are still candidates, as int16 codes, and the persons' numbers."""
+    """The rows that are still candidates, as int16 codes, and the numbers of their persons."""
 
     def __init__(self, cap: UnitCap, columns: int) -> None:
         self._cap = cap
-        self._numbers: dict[bytes | None, int] = {}
+        self._keys = Keys()
         self._units: list[Integers] = [np.empty(0, dtype=np.int64)]
         self._codes: list[NDArray[np.int16]] = [np.empty((0, columns), dtype=np.int16)]
         self._pending = 0  # rows added since the last cut
         self._held = 0  # rows left by the last cut
 
     def add(self, identifiers: pa.Array, codes: Codes) -> None:
-        units = self._number(identifiers)
-        here = units != _NOBODY
+        units = self._keys.number(identifiers, new=True) + 1  # 0 are those without a person
+        here = (units > 0) | (self._cap.rows_without_unit != "drop")
         self._units.append(units[here])
         self._codes.append(np.ascontiguousarray(codes[here], dtype=np.int16))
         self._pending += int(here.sum())
@@ -172,17 +163,6 @@ class _Kept:
         weights = self._cap.total // np.maximum(rows, 1)
         for block in block_slices(len(units), _BLOCK):
             yield np.asfortranarray(codes[block], dtype=np.int32), weights[units[block]].astype(np.int64)
-
-    def _number(self, identifiers: pa.Array) -> Integers:
-        """The number of the person of each row, in order of first appearance; −1 for nobody."""
-        positions, keys = identities(identifiers)
-        numbers = np.array([self._number_of(key) for key in keys], dtype=np.int64)
-        return numbers.take(positions) if len(positions) else np.empty(0, dtype=np.int64)
-
-    def _number_of(self, key: bytes | None) -> int:
-        if key is None and self._cap.rows_without_unit == "drop":
-            return _NOBODY
-        return self._numbers.setdefault(key, len(self._numbers))
 
     def _cut(self) -> None:
         """Keep the first `max_rows` rows of every person. The first of the first are the first of all."""
@@ -202,7 +182,7 @@ class _Kept:
         tied = (units[before] == units[after]) & (hashes[before] == hashes[after])
         if (codes[before[tied]] != codes[after[tied]]).any():  # two rows with one hash: once in 2⁶⁴
             order = np.lexsort((*codes.T[::-1], hashes, units))
-        starts = np.flatnonzero(np.diff(units[order], prepend=_NOBODY))
+        starts = np.flatnonzero(np.diff(units[order], prepend=NOBODY))
         lengths = np.diff(np.append(starts, len(order)))
         rank = np.arange(len(order)) - np.repeat(starts, lengths)
         first = np.empty(len(order), dtype=bool)
