@@ -184,3 +184,23 @@ def test_what_is_removed_first_costs_least() -> None:
     )
     costs = removal_costs(likelihood, doubled)
     assert np.maximum(costs[0], costs[3]) < 0.01 * np.minimum(costs[1], costs[2])
+
+
+def test_widths_that_are_alike_are_fitted_as_one_and_others_are_not() -> None:
+    """Evidence decides: with widths all the same they are known as well as one is, and nothing pulls unlike ones."""
+    growing = Growing(optimiser=OPTIMISER)
+    same = Gaussians(centres=TRUTH.centres, widths=np.full(3, 0.4), weights=TRUTH.weights)
+    loose = OPTIMISER.fit(_joint(3e-3, truth=same), same).gaussians
+    polished, likeness = growing.polish(_joint(3e-3, truth=same), same)
+    assert likeness < 0.1
+    assert np.ptp(polished.widths) < 0.3 * np.ptp(loose.widths)
+    unlike = Gaussians(centres=TRUTH.centres, widths=np.array([0.8, 0.1, 0.4]), weights=TRUTH.weights)
+    polished, likeness = growing.polish(_joint(1e-4, truth=unlike), unlike)
+    assert likeness == OPTIMISER.likeness
+    assert np.abs(polished.widths - unlike.widths).max() < 0.05
+
+
+def test_polishing_drops_what_does_not_pay() -> None:
+    likelihood = _joint(1e-3)
+    more = TRUTH.joined(np.array([[0.0, 3.0]]), 0.4).weighted(np.array([0.49, 0.3, 0.2, 0.01]))
+    assert len(Growing(optimiser=OPTIMISER).polish(likelihood, more)[0]) == 3

@@ -11,6 +11,7 @@ from kernelease.fit.gaussians.likelihood import (
     FourierLikelihood,
     JointLikelihood,
     Likelihood,
+    SampleLikelihood,
     SubspaceLikelihood,
     overlaps,
 )
@@ -39,7 +40,9 @@ def _likelihoods() -> dict[str, Likelihood]:
     target = basis.evaluate(exact).mean(axis=0) / 0.01
     subspace = SubspaceLikelihood(np.asarray(basis.points), basis.change_of_basis / 0.01, target, 0.01)
     waves = _likelihood(0.01)
-    return {"waves": waves, "subspace": subspace, "both": JointLikelihood(waves, subspace)}
+    both = JointLikelihood(waves, subspace)
+    sample = SampleLikelihood(both, TRUTH, 1000.0, np.random.default_rng(6))
+    return {"waves": waves, "subspace": subspace, "both": both, "sample": sample}
 
 
 def _gaussians(likelihood: Likelihood, solver: SlidingFrankWolfe) -> Gaussians:
@@ -69,7 +72,7 @@ def test_the_likelihood_has_its_feature_map_s_own_values_to_the_bit() -> None:
     assert np.array_equal(gradients, slopes)
 
 
-@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+@pytest.mark.parametrize("name", ["waves", "subspace", "both", "sample"])
 def test_slopes_are_those_of_finite_differences(name: str) -> None:
     likelihood = _likelihoods()[name]
     centres, widths = np.array([[1.5, -2.5], [-3.5, 0.5]]), np.array([0.4, 0.7])
@@ -84,7 +87,7 @@ def test_slopes_are_those_of_finite_differences(name: str) -> None:
         assert np.allclose(slope, moved, atol=1e-6 * np.abs(moved).max())
 
 
-@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+@pytest.mark.parametrize("name", ["waves", "subspace", "both", "sample"])
 def test_the_witness_is_what_features_say_of_the_residual(name: str) -> None:
     likelihood = _likelihoods()[name]
     residual = likelihood.residual(TRUTH)
@@ -272,7 +275,7 @@ def test_impossible_strengths_are_refused() -> None:
         Tilting(weakest=0.0)
 
 
-@pytest.mark.parametrize("name", ["waves", "subspace", "both"])
+@pytest.mark.parametrize("name", ["waves", "subspace", "both", "sample"])
 def test_what_steps_are_made_of_is_what_the_slopes_say(name: str) -> None:
     """The agreement with the residual exactly; the products of a subspace are at least those of its span."""
     likelihood = _likelihoods()[name]
@@ -287,6 +290,21 @@ def test_what_steps_are_made_of_is_what_the_slopes_say(name: str) -> None:
     np.testing.assert_allclose(agreement, moves @ residual, rtol=1e-9, atol=1e-6)
     outside = np.linalg.eigvalsh(products - moves @ moves.T)
     assert outside[0] > -1e-9 * outside[-1] - 1e-6
+
+
+def test_the_mean_of_a_sample_is_as_noisy_as_its_likelihood_says() -> None:
+    """Means of 20 rows, seen with noise of variance 1, have residuals of variance 1 in all directions, once
+    whitened; without it those that chance moves most stand out."""
+    likelihood, generator = _likelihoods()["both"], np.random.default_rng(7)
+    sample = SampleLikelihood(likelihood, TRUTH, 20.0, np.random.default_rng(6))
+    law = TRUTH.weights @ likelihood.features(TRUTH.centres, TRUTH.widths)
+    members = generator.choice(2, (100, 20), p=TRUTH.weights)
+    rows = TRUTH.centres[members] + TRUTH.widths[members][:, :, None] * generator.standard_normal((100, 20, 2))
+    means = [likelihood.features(one, np.zeros(20)).mean(axis=0) for one in rows]
+    residuals = np.array(means) - law + generator.standard_normal((100, len(law)))
+    for axis in sample.axes.T[-3:]:
+        assert (residuals @ axis).std() > 3.0
+        assert 0.7 < (sample._whitened(residuals) @ axis).std() < 1.3
 
 
 def test_half_of_a_triangular_basis_does_what_all_of_it_does() -> None:

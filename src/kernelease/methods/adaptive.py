@@ -14,7 +14,13 @@ from kernelease.features.fourier import Fourier
 from kernelease.features.nystrom import WIDENING, Nystrom, extended, factorise, well_conditioned
 from kernelease.fit.gaussians.averages import Averages
 from kernelease.fit.gaussians.ellipsoids import shaped
-from kernelease.fit.gaussians.likelihood import FourierLikelihood, JointLikelihood, Likelihood, SubspaceLikelihood
+from kernelease.fit.gaussians.likelihood import (
+    FourierLikelihood,
+    JointLikelihood,
+    Likelihood,
+    SampleLikelihood,
+    SubspaceLikelihood,
+)
 from kernelease.fit.gaussians.sliding_frank_wolfe import (
     NARROWEST,
     SIGNIFICANCE,
@@ -281,20 +287,6 @@ class Explorer:
         """The lengthscale of each column: (d,)."""
         return np.broadcast_to(np.asarray(self.kernel.lengthscale, dtype=np.float64), (self.stages.dimension,))
 
-    def waves(self, coarse: NoisyEmbedding) -> FourierLikelihood:
-        """What Fourier features say, in lengthscales."""
-        if not isinstance(coarse.feature_map, Fourier):
-            raise ParameterError("Adaptive: stage one measures Fourier features.")
-        rescaled = Fourier(
-            frequencies=coarse.feature_map.frequencies * self.scale,
-            resolution=default_resolution(1.0, self.stages.dimension),
-        )
-        return FourierLikelihood(rescaled, coarse.mean / coarse.sigma, coarse.sigma)
-
-    def joint(self, coarse: NoisyEmbedding, fine: NoisyEmbedding) -> JointLikelihood:
-        """What Fourier features and a subspace say together."""
-        return JointLikelihood(self.waves(coarse), subspace_likelihood(fine, self.scale))
-
     def first_gaussians(self, waves: Likelihood) -> Gaussians:
         """What stands out of the noise of stage one, coarse to fine."""
         solver = SlidingFrankWolfe(lengthscale=1.0, widths=self.stages.widths)
@@ -302,13 +294,7 @@ class Explorer:
 
     def grown(self, likelihood: JointLikelihood, places: Floats, start: Gaussians) -> Gaussians:
         """Gaussians that explain all that was measured, from those of the round before."""
-        optimiser = LevenbergMarquardt(
-            lengthscale=1.0,
-            widest=2.0 * max(self.stages.widths),
-            likeness=_LIKENESS,
-            steps=25,
-            whereabouts=self.whereabouts,
-        )
+        optimiser = _optimiser(self.whereabouts, 2.0 * max(self.stages.widths))
         growing = Growing(optimiser=optimiser, search=self.stages.search)
         grown = growing.grow(likelihood, places, start)
         if self.stages.cells <= CELLS_FILLED:  # so that places say enough of where mass is
@@ -338,6 +324,16 @@ class Explorer:
         return finite_numbers(self.source.draw(count, self.generator)) / self.scale
 
 
+def wave_likelihood(noisy: NoisyEmbedding, scale: Floats) -> FourierLikelihood:
+    """What Fourier features say, in lengthscales."""
+    if not isinstance(noisy.feature_map, Fourier):
+        raise ParameterError("Adaptive: stage one measures Fourier features.")
+    rescaled = Fourier(
+        frequencies=noisy.feature_map.frequencies * scale, resolution=default_resolution(1.0, len(scale))
+    )
+    return FourierLikelihood(rescaled, noisy.mean / noisy.sigma, noisy.sigma)
+
+
 def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] | Floats) -> SubspaceLikelihood:
     """What coordinates in a subspace say, in lengthscales."""
     basis = noisy.feature_map
@@ -353,16 +349,35 @@ def subspace_likelihood(noisy: NoisyEmbedding, scale: float | tuple[float, ...] 
     )
 
 
-def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
-    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public."""
+def joint_likelihood(coarse: NoisyEmbedding, fine: NoisyEmbedding, scale: Floats) -> JointLikelihood:
+    """What Fourier features and a subspace say together."""
+    return JointLikelihood(wave_likelihood(coarse, scale), subspace_likelihood(fine, scale))
+
+
+def _optimiser(whereabouts: Whereabouts, widest: float = math.inf) -> LevenbergMarquardt:
+    return LevenbergMarquardt(lengthscale=1.0, widest=widest, likeness=_LIKENESS, steps=25, whereabouts=whereabouts)
+
+
+def _polished(measured: NoisyEmbeddings, kernel: ShiftInvariant, whereabouts: Whereabouts) -> tuple[Gaussians, float]:
+    """The law that both stages show, if rows are a sample of it, and how alike its widths are. All of it is public."""
     if measured.law is None:
         raise ParameterError("averages: these embeddings were not taken for Gaussians.")
+    coarse, fine = measured.stages
+    scale = np.broadcast_to(np.asarray(kernel.lengthscale, dtype=np.float64), measured.law.centres.shape[1:])
+    generator = PublicSeed(0).generator("adaptive: sample of the law")
+    sample = SampleLikelihood(joint_likelihood(coarse, fine, scale), measured.law, fine.rows, generator)
+    return Growing(optimiser=_optimiser(whereabouts)).polish(sample, measured.law)
+
+
+def averages_of(measured: NoisyEmbeddings, kernel: Gaussian) -> Averages:
+    """Averages over rows, as the last stage and the Gaussians that it was taken for tell them. All of it is public."""
     noisy, generator = measured.embedding, PublicSeed(0).generator("adaptive: averages")
     likelihood = subspace_likelihood(noisy, kernel.lengthscale)
     whereabouts = Whereabouts.of(measured.candidates / np.asarray(kernel.lengthscale), 1.0)
-    law = shaped(likelihood, measured.law, whereabouts) or measured.law
+    gaussians, likeness = _polished(measured, kernel, whereabouts)
+    law = shaped(likelihood, gaussians, whereabouts) or gaussians
     return Averages.of(
-        likelihood, law, noisy.rows, count_error=noisy.count_error, likeness=_LIKENESS, generator=generator
+        likelihood, law, noisy.rows, count_error=noisy.count_error, likeness=likeness, generator=generator
     )
 
 
@@ -481,7 +496,7 @@ class Adaptive(Method):
         target = noisy.mean / noisy.sigma
         around = None
         if measured.law is not None:
-            around = self._around(measured.law, noisy, basis, seed)
+            around = self._around(measured, basis, seed)
             if not self._unexplained(around[1], target, candidates, basis, noisy.sigma):
                 return around
         features = basis.evaluate(candidates) / noisy.sigma
@@ -509,15 +524,14 @@ class Adaptive(Method):
         excess = float(((features @ residual) ** 2).sum() - np.trace(gram))
         return excess > _DOUBT * math.sqrt(2.0 * float((gram**2).sum()))
 
-    def _around(
-        self, gaussians: Gaussians, noisy: NoisyEmbedding, basis: Nystrom, seed: PublicSeed
-    ) -> tuple[Rows, Tilted]:
+    def _around(self, measured: NoisyEmbeddings, basis: Nystrom, seed: PublicSeed) -> tuple[Rows, Tilted]:
         """Points of the Gaussians' law, with weights near it; the Gaussians' parameters have followed the noise too."""
-        kernel = basis.kernel
+        noisy, kernel = measured.embedding, basis.kernel
         if not isinstance(kernel, ShiftInvariant) or isinstance(self.points, PublishedRows):
             raise ParameterError("Adaptive: can only fit what Adaptive has measured, with points of the same kind.")
         draws = finite_numbers(self.points.draw(_PUBLIC_DRAWS, seed.generator(_DRAWS)))
         whereabouts = Whereabouts.of(draws / np.asarray(kernel.lengthscale), 1.0)
+        gaussians, likeness = _polished(measured, kernel, whereabouts)
         likelihood = subspace_likelihood(noisy, kernel.lengthscale)
         flat = shaped(likelihood, gaussians, whereabouts)
         law = gaussians if flat is None else flat
@@ -527,7 +541,7 @@ class Adaptive(Method):
         mean = likelihood.target - likelihood.residual(gaussians) if flat is None else flat.features(likelihood)
         base = matched(features, mean, own, strength=_MATCHING * len(points))
         tilted = self.tilting.descend(features, likelihood.target, base, natural=2.0 * noisy.rows)
-        round_ = likelihood.number_followed(gaussians, likeness=_LIKENESS, narrowest=NARROWEST)
+        round_ = likelihood.number_followed(gaussians, likeness=likeness, narrowest=NARROWEST)
         followed = round_ if flat is None else float(flat.parameters)
         near = points, replace(tilted, risk=tilted.risk + 2.0 * followed, freedom=tilted.freedom + followed)
         if _cells(kernel, draws) > CELLS_FILLED:
@@ -584,7 +598,7 @@ class Adaptive(Method):
 
         generator = context.seed.generator("adaptive: cloud")
         explorer = Explorer.of(kernel, source, stages, generator)
-        seen: Likelihood = explorer.waves(coarse)
+        seen: Likelihood = wave_likelihood(coarse, explorer.scale)
         gaussians = explorer.first_gaussians(seen)
         cloud = explorer.cloud(seen, gaussians, first=True)
         reserve = 2.0 * WIDENING if stages.rounds > 1 else 0.0  # the first round may use half of it
@@ -595,7 +609,7 @@ class Adaptive(Method):
         )
         places = cloud
         if stages.gaussians:
-            seen = both = explorer.joint(coarse, fine)
+            seen = both = joint_likelihood(coarse, fine, explorer.scale)
             gaussians = explorer.grown(both, cloud, Gaussians.none(stages.dimension))
         for round_ in range(2, stages.rounds + 1):
             cloud = explorer.cloud(seen, gaussians, first=False)
@@ -605,7 +619,7 @@ class Adaptive(Method):
                 basis, exact = larger, exact.joined(more, larger)
                 label = f"stage two, round {round_}"
                 fine = exact.resume(fine, budget=budget, noise=context.noise, label=label)
-            seen = both = explorer.joint(coarse, fine)
+            seen = both = joint_likelihood(coarse, fine, explorer.scale)
             gaussians = explorer.grown(both, cloud, gaussians)
             places = np.concatenate([places, cloud])
         return NoisyEmbeddings(

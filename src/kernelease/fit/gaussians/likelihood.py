@@ -3,6 +3,7 @@
 All vectors are *whitened*: divided by the standard deviation of the noise, so that −2 log L = ‖residual‖² is a χ².
 """
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -87,6 +88,17 @@ class Likelihood(ABC):
         known = np.linalg.pinv(seen + expected_alike(law, likeness), rcond=1e-12, hermitian=True)  # logits up to one
         return float(np.trace(known @ seen))
 
+    def unlikelihood(self, law: Gaussians, misfit: float, *, likeness: float) -> float:
+        """−2 log of the evidence for a likeness, up to a constant: the parameters are integrated out (Laplace).
+
+        The law is the best one at that likeness, `misfit` its own with what unlike widths cost.
+        """
+        moves = self.moves(law)
+        curvature = moves @ moves.T + expected_alike(law, likeness)
+        curvature[: len(law), : len(law)] += 1.0  # logits are known up to a constant
+        sign, volume = np.linalg.slogdet(curvature)
+        return misfit + float(volume) + 2.0 * (len(law) - 1) * math.log(likeness) if sign > 0.0 else math.inf
+
 
 def expected_alike(law: Gaussians, likeness: float) -> Floats:
     """P: log-variances are expected alike, and of other parameters nothing is expected: (p, p)."""
@@ -139,6 +151,54 @@ class JointLikelihood(Likelihood):
     def _apart(self, residual: Floats) -> Iterator[tuple[Likelihood, Floats]]:
         ends = np.cumsum([len(part.target) for part in self.parts])[:-1]
         return zip(self.parts, np.split(residual, ends), strict=True)
+
+
+_SAMPLE = 512  # points that stand for a law. limit: of time, a tenth of a second
+_FAINT = 0.02  # of the noise's variance: fainter directions of chance are noise alone. convention: none near is worse
+
+
+@final
+class SampleLikelihood(Likelihood):
+    """The likelihood of a law of which N rows are a sample: y = f(θ) + u + e, with u of covariance C/N by chance.
+
+    Features and target of a likelihood that knows of e alone are multiplied by S^(−1/2), S = I + C/N, so that the
+    squared residual is a χ² again, and no Gaussian is fitted to what these rows have by chance.
+    """
+
+    __slots__ = ("axes", "inner", "shrinkage", "target")
+
+    def __init__(self, inner: Likelihood, law: Gaussians, rows: float, generator: np.random.Generator) -> None:
+        points, weights = law.spread(_SAMPLE, generator)
+        features = inner.features(points, np.zeros(len(points)))
+        features -= weights @ features
+        features *= np.sqrt(weights / rows)[:, None]
+        variances, turn = np.linalg.eigh(features @ features.T)
+        seen = variances > _FAINT
+        self.inner = inner
+        self.axes: Floats = (features.T @ turn[:, seen]) / np.sqrt(variances[seen])  # of C/N: (n, r)
+        self.shrinkage: Floats = 1.0 - 1.0 / np.sqrt(1.0 + variances[seen])
+        self.target = self._whitened(inner.target)
+
+    def features(self, centres: Floats, widths: Floats) -> Floats:
+        """(K, d), (K,) → (K, n)."""
+        return self._whitened(self.inner.features(centres, widths))
+
+    def slopes(self, centres: Floats, widths: Floats) -> Slopes:
+        """Likewise."""
+        slopes = self.inner.slopes(centres, widths)
+        return Slopes(*map(self._whitened, (slopes.features, slopes.by_width, slopes.by_centre)))
+
+    def residual(self, gaussians: Gaussians) -> Floats:
+        """Likewise."""
+        return self._whitened(self.inner.residual(gaussians))
+
+    def witness(self, points: Rows, residual: Floats, width: float) -> tuple[Floats, Floats]:
+        """⟨residual, S^(−1/2)·E φ⟩: the matrix is symmetric."""
+        return self.inner.witness(points, self._whitened(residual), width)
+
+    def _whitened(self, vectors: Floats) -> Floats:
+        """S^(−1/2)·v for the last axis: (…, n) → (…, n)."""
+        return np.asarray(vectors - ((vectors @ self.axes) * self.shrinkage) @ self.axes.T, dtype=np.float64)
 
 
 # --------------------
