@@ -110,6 +110,16 @@ def test_a_folder_of_files_is_drafted_alike(tmp_path) -> None:
     assert 'foreign_key = "buyer"' in text
 
 
+def test_dates_that_a_look_finds_are_proposed_as_orders_and_rules(tmp_path) -> None:
+    data = shop()
+    data["customers"]["joined"] = pd.Timestamp("2020-01-01") + pd.to_timedelta(np.arange(60), unit="D")
+    for name, table in data.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)  # a CSV file declares no types
+    text = ke.draft(tmp_path, look=True)
+    assert '# order = "day"  # if its records are a sequence' in text
+    assert '# rules = ["purchases.day >= customers.joined"]' in text
+
+
 def test_files_with_the_same_columns_are_one_table(tmp_path) -> None:
     for part in ("a", "b"):
         pd.DataFrame({"age": [1, 2]}).to_csv(tmp_path / f"{part}.csv", index=False)

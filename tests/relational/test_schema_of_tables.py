@@ -103,6 +103,15 @@ MISTAKES = [  # what is written in place of what, the line that is told, and wor
 ]
 
 
+@pytest.mark.parametrize(
+    ("key", "who"),
+    [("home_id", "home"), ("homeId", "home"), ("Home ID", "Home"), ("id", "row of homes"), ("paid", "paid")],
+)
+def test_a_key_says_whom_the_guarantee_is_about(key: str, who: str) -> None:
+    tables = Tables.parse(GOOD.replace('key = "home"', f'key = "{key}"', 1))
+    assert tables.unit_in_words == f"each {who} with all its people and visits"
+
+
 def test_a_good_one() -> None:
     tables = Tables.parse(GOOD)
     assert tables.flat.names == (

@@ -316,22 +316,30 @@ class _Forest:
         """All of it, as a schema file."""
         rest = [table for table in self.columns if table not in self.order]
         books = [table for table in rest if any(one.parent == table and one.child in self.order for one in self.links)]
-        parts = [f"{TO_FILL_IN if self.cells is None else TO_DECIDE}\n{self._head(name)}"]
-        for table in (*self.order, *(one for one in rest if one not in books)):
+        wanted, bodies = (*self.order, *(one for one in rest if one not in books)), {}
+        for table in wanted:
             keys = [*self._own_key(table), *(one.foreign_key for one in self._links_of(table))]
-            body = described(table, [*keys, *(one.foreign_key for one in self._books_of(table))])
-            parts.append(self._hanging(table, _rules(body), dates.get(table)))
+            bodies[table] = described(table, [*keys, *(one.foreign_key for one in self._books_of(table))])
+        dated = {table: dates.get(table) or _dated(bodies[table]) for table in wanted}
+        parts = [f"{TO_FILL_IN if self.cells is None else TO_DECIDE}\n{self._head(name, dated)}"]
+        for table, body in bodies.items():
+            parts.append(self._hanging(table, _rules(body), dated[table]))
             parts += [_moved(table, body), *(_book_column(one) for one in self._books_of(table))]
         parts += [_book(table, self.keys[table], files.get(table)) for table in books]
         return "\n".join(part for part in parts if part)
 
-    def _head(self, name: str | None) -> str:
+    def _head(self, name: str | None, dated: Mapping[str, str | None]) -> str:
         persons = f"{FILL_IN}: is each row of it, with all that refers to it, somebody to protect?"
         lines = ["[unit]", f"table = {toml_value(self.unit)}  # {persons}"]
         lines += [] if name is None else [f"name = {toml_value(name)}"]
         lines.append('neighbours = "replace-one"  # or "add-remove", where the number of these rows is private')
         if self.cells is not None:
             lines.append("confirmed = false  # write true when every marked line below is public, or was changed")
+        linked = [(table, one.parent) for table in self.order for one in self._links_of(table)[:1]]
+        rules = [f"{a}.{dated[a]} >= {b}.{dated[b]}" for a, b in linked if dated[a] and dated[b]]
+        lines += (
+            [f"# rules = {toml_value(rules)}  # those that always hold: released rows then keep them"] if rules else []
+        )
         return "\n".join(lines) + "\n"
 
     def _own_key(self, table: str) -> list[str]:
@@ -378,6 +386,12 @@ class _Forest:
         counts = [count for key, count in self.cells[table][links[0].foreign_key].items() if key is not None]
         most = int(np.quantile(counts, _KEPT, method="higher")) if counts else 1
         return f"max_rows = {min(MOST_RECORDS, most)}  # {MARK}"
+
+
+def _dated(text: str) -> str | None:
+    """The first column that a draft of one table has as a date."""
+    found = re.search(r'^\[columns\.([\w-]+)\]\ntype = "date(?:time)?"', text, re.MULTILINE)
+    return None if found is None else found[1]
 
 
 def _rules(text: str) -> list[str]:

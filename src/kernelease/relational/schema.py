@@ -50,6 +50,8 @@ Which: TypeAlias = Literal["own", "sibling", "next", "first", "last"]  # of the 
 _UNIT_KEYS = ("table", "name", "neighbours", "confirmed", "rules")
 _TABLE_KEYS = ("key", "parent", "foreign_key", "max_rows", "order", "owner", "constraints", "source", "columns")
 NAME_OF_TABLE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+# convention: what the name of a key says beside whose it is: customer_id, customerId, id
+_NUMBERED = re.compile(r"(?:^|[ _-]+)(?i:id|key|pk|uid|uuid)$|(?<=[a-z])I[dD]$")
 
 
 @final
@@ -219,7 +221,8 @@ class Tables:
     def unit_in_words(self) -> str:
         """Whom the guarantee protects, as a certificate says it."""
         *first, last = [table.name for table in self.tables[1:]]
-        return f"each {self.root.key} with all its {' and '.join([*([', '.join(first)] if first else []), last])}"
+        others = " and ".join([*([", ".join(first)] if first else []), last])
+        return f"each {_NUMBERED.sub('', str(self.root.key)) or f'row of {self.root.name}'} with all its {others}"
 
     @classmethod
     def load(cls, path: str | Path) -> "Tables":
