@@ -151,43 +151,43 @@ class LevenbergMarquardt:
     def fit(self, likelihood: Likelihood, gaussians: Gaussians) -> FittedGaussians:
         """Move these Gaussians to a local optimum; those that lose their weight on the way are dropped."""
         state = _State.of(gaussians, NARROWEST * self.lengthscale)
-        misfit, damping = self._misfit(likelihood, state), _DAMPING
+        (misfit, residual), damping = self._misfit(likelihood, state), _DAMPING
         for _ in range(self.steps):
-            normal, slope = self._equations(likelihood, state)
+            normal, slope = self._equations(likelihood, state, residual)
             for _ in range(_ATTEMPTS):
                 step = np.linalg.solve(normal + damping * np.diag(np.diag(normal) + 1e-6), slope)
                 moved = self._moved(state, step.astype(np.float64, copy=False))
-                reached = self._misfit(likelihood, moved)
+                reached, left = self._misfit(likelihood, moved)
                 if reached < misfit:
                     break
                 damping *= _TIGHTENING
             else:
                 break
-            gain, state, misfit = misfit - reached, moved, reached
+            gain, state, misfit, residual = misfit - reached, moved, reached, left
             damping = max(damping / _RELIEF, 1e-6)
             kept = state.weights > LEAST
             if not kept.all():
                 state = state.only(kept)
-                misfit = self._misfit(likelihood, state)
+                misfit, residual = self._misfit(likelihood, state)
             elif gain < _GAIN:
                 break
         return FittedGaussians(gaussians=state.gaussians, misfit=misfit)
 
-    def _misfit(self, likelihood: Likelihood, state: "_State") -> float:
+    def _misfit(self, likelihood: Likelihood, state: "_State") -> tuple[float, Floats]:
+        """With the residual, which the next step needs again."""
         residual = likelihood.residual(state.gaussians)
         unlike = self._unlike(state) @ state.variances
         away = self.whereabouts.away(state.centres)
-        return float(residual @ residual + unlike @ unlike + (away**2).sum())
+        return float(residual @ residual + unlike @ unlike + (away**2).sum()), residual
 
     def _unlike(self, state: "_State") -> Floats:
         """The matrix that takes log-variances to their distance from the weighted mean, over `likeness`: (K, K)."""
         matrix: Floats = (np.eye(len(state.weights)) - state.weights) / self.likeness
         return matrix
 
-    def _equations(self, likelihood: Likelihood, state: "_State") -> tuple[Floats, Floats]:
+    def _equations(self, likelihood: Likelihood, state: "_State", residual: Floats) -> tuple[Floats, Floats]:
         """The normal equations of the linearised misfit: (p, p), (p,) with p = (d + 2)·K."""
         gaussians = state.gaussians
-        residual = likelihood.residual(gaussians)
         products, agreement = likelihood.linearised(gaussians.centres, gaussians.widths, residual)
         weights, count = gaussians.weights, len(gaussians)
         # By the logit of a weight Σ w·f changes by w_k·(f_k − Σ w·f), by the others by w_k times their derivative.
