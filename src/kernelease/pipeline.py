@@ -354,7 +354,7 @@ def plan(
                 raise ParameterError(
                     f"{option}: is for one table. Several tables are planned without it: leave it out."
                 )
-        return plan_tables(declared, privacy=promised, rows=rows)
+        return plan_tables(declared, Bags(), privacy=promised, rows=rows)
     method = Interactions(target=target, analyses=(*analyses, *declared.analyses))
     expected = plan_table(declared, privacy=promised, rows=rows, method=method)
     return dataclasses.replace(expected, promises=_promises(declared, method, expected, like))

@@ -11,7 +11,7 @@ import pyarrow as pa
 from kernelease import Privacy, Schema, Subspace
 from kernelease.answers.release import Release, save
 from kernelease.bundle.signing import load_private_key, make_key
-from kernelease.cli.work.demonstration import SCHEMA, generated_table
+from kernelease.cli.work.summary import SCHEMA, generated_table
 from kernelease.fit import NormalPoints, PublicPoints
 from kernelease.kernels import Gaussian, Spectrum
 from kernelease.pipeline import measure, release

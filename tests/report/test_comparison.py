@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from kernelease import Privacy, Schema
 from kernelease.answers.release import save
 from kernelease.cli import app
-from kernelease.cli.work.demonstration import SCHEMA, generated_table
+from kernelease.cli.work.summary import SCHEMA, generated_table
 from kernelease.errors import BundleError, ParameterError
 from kernelease.pipeline import measure
 from kernelease.report.comparison import comparison_record

@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 
 from kernelease.answers.release import save
 from kernelease.cli import app
-from kernelease.cli.work.demonstration import SCHEMA
+from kernelease.cli.work.summary import SCHEMA
 from kernelease.report.page import report_bundle, report_release
 from tests.report import releases
 from tests.report.browser import AXE, Reader, barriers

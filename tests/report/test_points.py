@@ -6,7 +6,7 @@ import pytest
 from kernelease import Privacy
 from kernelease.kernels import Gaussian
 from kernelease.pipeline import measure
-from kernelease.report.points import points_record, points_worth, principal_axes
+from kernelease.report.columns import points_record, points_worth, principal_axes
 from tests.report import releases
 
 

@@ -40,7 +40,6 @@ from kernelease.fit.solver import Solution
 from kernelease.kernels.kernel import as_rows
 from kernelease.measured.bags import NoisyBags
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
-from kernelease.methods.bags import Bags
 from kernelease.progress import SILENT, Progress
 from kernelease.relational.domain import TablesDomain
 from kernelease.relational.schema import TableOfRecords, Tables, Which
@@ -272,7 +271,7 @@ class TablesRelease:
             flat = Measurements(
                 certificate=self.certificate,
                 domain=TableDomain(domain.tables.flat),
-                method=method.interactions if isinstance(method, Bags) else method,
+                method=method.of_paths,
                 measured=measured.paths,
             )
             rows = _paths({name: table.rows for name, table in self.tables.items()}, domain.tables)

@@ -29,7 +29,7 @@ def demo(
     """Generate a private table, release a synthetic one in its place, and say what was done."""
     from kernelease.answers.release import save
     from kernelease.bundle.container import check_target
-    from kernelease.cli.work.demonstration import SCHEMA, generated_table, show_demo, write_example
+    from kernelease.cli.work.summary import SCHEMA, generated_table, show_demo, write_example
     from kernelease.errors import BundleError
     from kernelease.pipeline import measure
     from kernelease.privacy.accounting import Privacy

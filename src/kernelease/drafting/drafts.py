@@ -19,10 +19,9 @@ from kernelease.privacy.accounting import Loss, Privacy
 from kernelease.privacy.ledger import Receipt
 from kernelease.privacy.noise import NoiseSource, SystemNoise
 from kernelease.privacy.sensitivity import Subject
-from kernelease.sources.excel import sheet_lines
 from kernelease.sources.opening import open_source, read_public
 from kernelease.sources.source import EXCEL, SAS, SPSS, STATA, Source, kind_of, source_columns
-from kernelease.sources.stat import Header
+from kernelease.sources.stat import Header, sheet_lines
 from kernelease.strangers import parse_json, read_text
 from kernelease.table.dictionaries import Tell, read_book_lines, read_dictionary, silently
 from kernelease.table.draft import (

@@ -63,6 +63,11 @@ class Bags(Method):
         if not 0.0 <= self.siblings < 1.0:
             raise ParameterError(f"Bags: siblings must be from 0 to below 1, got {self.siblings!r}.")
 
+    @property
+    def of_paths(self) -> Interactions:
+        """`interactions`."""
+        return self.interactions
+
     def check(self, domain: Domain) -> None:
         """Refuse, before anything is read or spent, what is no set of tables."""
         if not isinstance(domain, TablesDomain):
@@ -98,9 +103,26 @@ class Bags(Method):
         )
         noise = count_noise(context.privacy, budget.total)
         alone = [one.distribution for one in one_ways(paths)]
-        blocks = sibling_blocks(tables, schema.columns, alone, paths.rows, self.siblings, noise)
+        blocks = self.sibling_blocks(tables, schema.columns, alone, paths.rows, noise)
         after = counts.privatise(blocks, budget, noise=context.noise) if blocks else ()
         return NoisyBags(paths=paths, siblings=after)
+
+    def sibling_blocks(
+        self, tables: Tables, columns: Sequence[Column], alone: Sequence[Floats], rows: float, noise: Noise
+    ) -> tuple[Block, ...]:
+        """Of each table of records, every pair of columns of two records; where these are too faint, each with its own.
+
+        Cells hold so many records that pairs of them can be seen, by the distributions of single columns, `alone`. Of
+        records in sequence the other one is the next, and columns of the first and the last record are counted, too.
+        """
+        if self.siblings == 0.0:
+            return ()
+        each = self.siblings * _ROUNDING / (len(tables.places) - 1)
+        return tuple(
+            block
+            for number in range(1, len(tables.places))
+            for block in _of_one(columns, tables, number, alone, rows, each, noise)
+        )
 
     def fit(self, measured: Measured, seed: PublicSeed, progress: Progress = SILENT) -> "FittedBags":
         """The public step: free, and repeatable with another solver."""
@@ -115,24 +137,6 @@ class Bags(Method):
         if not isinstance(measured, NoisyBags):
             return ()
         return self.interactions.notices(measured.paths, schema, privacy)
-
-
-def sibling_blocks(
-    tables: Tables, columns: Sequence[Column], alone: Sequence[Floats], rows: float, share: float, noise: Noise
-) -> tuple[Block, ...]:
-    """Of each table of records, every pair of columns of two records; where these are too faint, each with its own.
-
-    Cells hold so many records that pairs of them can be seen, by the distributions of single columns, `alone`. Of
-    records in sequence the other one is the next, and columns of the first and the last record are counted, too.
-    """
-    if share == 0.0:
-        return ()
-    each = share * _ROUNDING / (len(tables.places) - 1)
-    return tuple(
-        block
-        for number in range(1, len(tables.places))
-        for block in _of_one(columns, tables, number, alone, rows, each, noise)
-    )
 
 
 def _of_one(

@@ -114,6 +114,11 @@ class Method(Kind, ABC):
         """How many columns its rows have, where its parameters say so. An empty list of rows has these, too."""
         return None
 
+    @property
+    def of_paths(self) -> "Method":
+        """What counts persons' paths as one table, in a method for several; else the method itself."""
+        return self
+
     def check(self, domain: Domain) -> None:  # most methods have nothing to refuse so early
         """Refuse, before anything is read, what the declarations alone make impossible."""
 

@@ -9,14 +9,14 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TypeAlias, final
+from typing import Protocol, TypeAlias, final
 
 import numpy as np
 
 from kernelease import html
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, finest
-from kernelease.methods.bags import Bags, sibling_blocks
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.interactions import Interactions, count_noise
 from kernelease.methods.interactions.notices import ANSWERED, EPSILONS, planned_notices
@@ -453,12 +453,32 @@ _BYTES_OF_A_CELL = 16  # limit: rough, of a record's: its code, its number, and 
 _ROUNDED = 1e-6  # convention: parts of the budget that are not named
 
 
-def plan_tables(tables: Tables, *, privacy: Privacy, rows: int, method: Bags | None = None) -> Plan:
+class CountsSiblings(Protocol):
+    """A method for several tables: it counts persons' paths by `interactions`, then pairs of records of one parent."""
+
+    @property
+    def interactions(self) -> Interactions:
+        """What counts paths."""
+
+    @property
+    def siblings(self) -> float:
+        """The part of the budget for pairs of records."""
+
+    def check(self, domain: TablesDomain) -> None:
+        """Refuse what the declarations alone make impossible."""
+
+    def sibling_blocks(
+        self, tables: Tables, columns: Sequence[Column], alone: Sequence[Floats], rows: float, noise: Noise
+    ) -> tuple[Block, ...]:
+        """What it counts of pairs of records, where single columns are distributed so."""
+
+
+def plan_tables(tables: Tables, chosen: CountsSiblings, *, privacy: Privacy, rows: int) -> Plan:
     """What to expect of a release of so many persons with their records. No data are touched.
 
     As for one table every value, and every number of records, is taken to be as frequent as any other.
     """
-    chosen, flat = method or Bags(), tables.flat
+    flat = tables.flat
     chosen.check(TablesDomain(tables))
     kept, after = chosen.siblings, MOST_PAIR_NUMBERS if chosen.siblings else 0
     expected = plan(flat, privacy=privacy, rows=rows, method=chosen.interactions, kept=kept, numbers_after=after)
@@ -466,7 +486,7 @@ def plan_tables(tables: Tables, *, privacy: Privacy, rows: int, method: Bags | N
     total = promised.total(chosen.interactions.reserve(flat.columns).numbers + after)
     noise = count_noise(promised, total)
     even = [np.full(column.size, 1.0 / column.size) for column in flat.columns]
-    blocks = sibling_blocks(tables, flat.columns, even, rows, kept, noise)
+    blocks = chosen.sibling_blocks(tables, flat.columns, even, rows, noise)
     floors: dict[str, list[Floor]] = {name: [] for name in tables.names}
     for block in blocks:
         sigma, names = block_noise(block, noise, promised), tuple(_in_words(tables, c) for c in block.columns)

@@ -32,10 +32,18 @@ from kernelease.measured.offsets import declared_levels
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.progress import SILENT, Progress
 from kernelease.report import sheet as assets
-from kernelease.report.columns import column_records, disagreements, mean_records, pair_records, shown_codes, worth
+from kernelease.report.columns import (
+    column_records,
+    disagreements,
+    mean_records,
+    pair_records,
+    points_record,
+    points_worth,
+    shown_codes,
+    worth,
+)
 from kernelease.report.comparison import comparison_record
 from kernelease.report.marginals import marginal_records, number, numbers
-from kernelease.report.points import points_record, points_worth
 from kernelease.sources.opening import open_declared
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema

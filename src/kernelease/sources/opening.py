@@ -16,7 +16,6 @@ from kernelease.sources.arrow import ArrowFile, ArrowStream, PandasFrame, Parque
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.databases import PostgresqlQuery, SqliteQuery
 from kernelease.sources.duck import DuckFile, DuckRelation, is_relation
-from kernelease.sources.excel import ExcelSheet
 from kernelease.sources.source import (
     ARROW,
     BATCH_ROWS,
@@ -38,7 +37,7 @@ from kernelease.sources.source import (
     find_files,
     kind_of,
 )
-from kernelease.sources.stat import StatFile
+from kernelease.sources.stat import ExcelSheet, StatFile
 from kernelease.table.columns.listed import Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.schema import Schema
