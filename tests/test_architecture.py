@@ -13,7 +13,7 @@ from docs.make_architecture import PARTS, walk_of_a_row, walk_of_a_vector, writt
 from kernelease.bundle import codec
 
 DOCS = Path(__file__).parent.parent / "docs"
-LONGEST_CHAIN = 15  # modules, from the command line down to the errors
+LONGEST_CHAIN = 13  # modules, from the command line down to the errors
 NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
 MOST_MODULES, MOST_SWITCHES = 38, 24  # that a row or a vector passes
 MOST_OF_THE_BARRIER = 2_500  # lines that an auditor reads, docstrings included, for one table and for several

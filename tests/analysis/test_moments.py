@@ -17,7 +17,7 @@ from kernelease.analysis.quantile import quantile
 from kernelease.analysis.regression import regression
 from kernelease.analysis.representatives import CLOSE, EVEN, representatives
 from kernelease.analysis.spread import correlation
-from kernelease.table.columns.column import Celled
+from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.numeric import Number
 
 ROWS, REPEATS = 4_000, 40

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kernelease.measured.offsets import measured_width, offsets
 from kernelease.table import Date, Integer, Number
-from kernelease.table.columns.column import Celled
+from kernelease.table.columns.cells import Celled
 
 COLUMNS: list[Celled] = [
     Integer(name="age", min=17, max=90, nullable=True),

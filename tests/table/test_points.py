@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernelease.errors import SchemaError
 from kernelease.table import Column, Date, Datetime, Integer, Number
 from kernelease.table.columns import Celled, Stepped
-from kernelease.table.columns.levels import Levels
+from kernelease.table.columns.cells import Levels
 
 EPOCH = datetime.datetime(1970, 1, 1)
 CELLS = st.none() | st.integers(1, 400)

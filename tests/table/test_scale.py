@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from kernelease.errors import CapacityError, SchemaError
 from kernelease.table import Hierarchy, Integer, Number, Schema
 from kernelease.table.atom_features import atom_kernel
-from kernelease.table.columns.levels import log_cuts
+from kernelease.table.columns.cells import log_cuts
 from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.registry import column_to_dict
 

@@ -46,7 +46,8 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError, ParameterError
 from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
 from kernelease.estimate.products import OffsetPart, OffsetSums
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.derived import Formula
 from kernelease.table.expressions.logic import Condition

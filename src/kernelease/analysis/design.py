@@ -14,7 +14,8 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal, Way, best_ways, parts_of
 from kernelease.estimate.products import OffsetSums
-from kernelease.table.columns.column import Celled, Codes, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Codes, Column
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 
 if TYPE_CHECKING:

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.expressions.logic import (
     MIRROR,

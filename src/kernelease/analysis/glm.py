@@ -30,7 +30,7 @@ from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import Product, covariance_of, product
 from kernelease.estimate.products import Term as Summed
-from kernelease.table.columns.column import Celled
+from kernelease.table.columns.cells import Celled
 from kernelease.table.expressions.formulas import Factor, ModelFormula, Shape
 
 if TYPE_CHECKING:

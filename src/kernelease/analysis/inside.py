@@ -33,7 +33,8 @@ from kernelease.analysis.representatives import (
 )
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal, parts_of
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.expressions.logic import Condition
 
 if TYPE_CHECKING:

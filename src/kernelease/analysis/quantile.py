@@ -24,7 +24,7 @@ from kernelease.analysis.representatives import (
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Marginal
-from kernelease.table.columns.column import Celled
+from kernelease.table.columns.cells import Celled
 from kernelease.table.expressions.logic import Condition
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from kernelease.analysis.inference import Interval
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import CapacityError
 from kernelease.measured.views import cell_ranges
-from kernelease.table.columns.column import Celled, Column, Stepped
+from kernelease.table.columns.cells import Celled, Stepped
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy, Listed
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime

@@ -29,7 +29,7 @@ from kernelease.measured.embeddings import NoisyEmbedding
 from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
-from kernelease.table.columns.column import Celled
+from kernelease.table.columns.cells import Celled
 from kernelease.table.domain import free_name
 from kernelease.table.domains import decode_lawfully
 from kernelease.table.schema import Schema

@@ -31,7 +31,8 @@ from kernelease.errors import SchemaError
 from kernelease.sources.csv_file import CsvFile, CsvFormat
 from kernelease.sources.opening import open_declared, open_source
 from kernelease.sources.source import source_columns
-from kernelease.table.columns.column import MOST_ATOMS, MOST_CELLS
+from kernelease.table.columns.cells import MOST_CELLS
+from kernelease.table.columns.column import MOST_ATOMS
 from kernelease.table.columns.listed import MOST_VALUES
 from kernelease.table.columns.numeric import LARGEST_INTEGER, Number
 from kernelease.table.draft import MARK, MOST_CATEGORIES, Lines, Looked, draft

@@ -18,7 +18,8 @@ from kernelease.arrays import Integers
 from kernelease.drafting.findings import LOOKED_AT, Finding, Level, examples, rough_share, share, short
 from kernelease.errors import closest
 from kernelease.sources.source import Source
-from kernelease.table.columns.column import Celled, Column, Stepped
+from kernelease.table.columns.cells import Celled, Stepped
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed, String
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime

@@ -18,7 +18,8 @@ from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks
 from kernelease.measured.offsets import Ends, Offsets, measured_width, offsets
 from kernelease.measured.views import Precision, cell_ranges
 from kernelease.privacy.accounting import Law
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 
 # --------------------
 # Sums of offsets within cells, as all moments of a column estimate them.

@@ -15,8 +15,8 @@ from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 from kernelease.privacy.accounting import Measurement
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
-from kernelease.table.columns.column import Codes, Column, Ticked
-from kernelease.table.columns.levels import Texture
+from kernelease.table.columns.cells import Texture, Ticked
+from kernelease.table.columns.column import Codes, Column
 from kernelease.table.reading import read_numbers
 
 # --------------------

@@ -15,7 +15,8 @@ from kernelease.errors import ParameterError
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, Ramp, within
 from kernelease.measured.views import View
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, moment_sensitivity
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
 
 # --------------------

@@ -17,7 +17,8 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.embeddings import NoisyEmbedding, NoisyEmbeddings
 from kernelease.measured.offsets import Levels, declared_levels, levels_of
 from kernelease.report.marginals import atom_cells, figure, number, numbers, shown_marginals, strength_record
-from kernelease.table.columns.column import Celled, Column, Stepped
+from kernelease.table.columns.cells import Celled, Stepped
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Hierarchy
 from kernelease.table.domains import LABEL, LabelledDomain
 from kernelease.table.expressions.terms import spell_name
@@ -300,10 +301,9 @@ def _worst(
 # Points: vectors as the page shows them.
 
 
-_DRAWN = 1_000  # convention: points of a picture
+_PICTURED = 1_000  # convention: points of a picture
 _AXES = 6  # convention: axes that a reader can choose from
 _MOST_EVALUATED = 8_000_000  # limit: numbers of features that are computed for a page: 64 MB
-_TWO_SIDED = 1.96  # convention: standard errors of a 95 % interval
 
 
 def points_record(release: Release) -> dict[str, Any] | None:
@@ -315,8 +315,10 @@ def points_record(release: Release) -> dict[str, Any] | None:
     weights /= weights.sum()
     centre, axes, shares = principal_axes(rows, weights)
     classes, codes = _classes(release)
-    every = len(rows) <= _DRAWN
-    chosen = np.arange(len(rows)) if every else np.sort(np.random.default_rng(0).choice(len(rows), _DRAWN, p=weights))
+    every = len(rows) <= _PICTURED
+    chosen = (
+        np.arange(len(rows)) if every else np.sort(np.random.default_rng(0).choice(len(rows), _PICTURED, p=weights))
+    )
     return {
         "columns": rows.shape[1],
         "axes": [f"x{place}" for place in range(rows.shape[1])] if rows.shape[1] <= 2 else len(axes),
@@ -388,10 +390,10 @@ def _classes(release: Release) -> tuple[list[dict[str, Any]] | None, Any]:
     if not isinstance(domain, LabelledDomain) or not isinstance(measured, NoisyEmbeddings):
         return None, None
     names = [str(name) for name in domain.kernel.classes]
-    codes = domain.placed(_cells(release))[:, -1].astype(np.int64)
+    codes = domain.placed(_point_cells(release))[:, -1].astype(np.int64)
     rows = np.bincount(codes, weights=release.weights, minlength=len(names)) / release.weights.sum()
     stages = [stage for stage in measured.stages if isinstance(stage.feature_map, ClassMoments)]
-    measures = [_shares(stage) for stage in stages]
+    measures = [_class_shares(stage) for stage in stages]
     values, error = min(measures, key=lambda one: one[1])
     total = float(values.sum())
     return [
@@ -404,7 +406,7 @@ def _classes(release: Release) -> tuple[list[dict[str, Any]] | None, Any]:
     ], codes
 
 
-def _shares(stage: NoisyEmbedding) -> tuple[Floats, float]:
+def _class_shares(stage: NoisyEmbedding) -> tuple[Floats, float]:
     """The noisy share of each class, and the standard deviation of its noise."""
     assert isinstance(stage.feature_map, ClassMoments)
     found = stage.feature_map.moments(stage.mean)
@@ -416,7 +418,7 @@ def _limits(value: float, margin: float) -> tuple[float, float, float]:
     return centre, max(0.0, centre - margin), min(1.0, centre + margin)
 
 
-def _cells(release: Release) -> Rows:
+def _point_cells(release: Release) -> Rows:
     columns = [column.to_pylist() for column in release.rows.columns]
     cells: Rows = np.array(list(zip(*columns, strict=True)), dtype=object)
     return cells
@@ -436,7 +438,7 @@ def _accuracy(release: Release, drawn: Any) -> dict[str, Any] | None:
     few = len(release.weights) <= most
     rows = np.arange(len(release.weights)) if few else drawn[:most]
     weights = release.weights if few else np.full(len(rows), 1.0 / len(rows))
-    cells = _cells(release)[rows]
+    cells = _point_cells(release)[rows]
     domain = release.measurements.domain
     points = domain.placed(cells) if isinstance(domain, LabelledDomain) else cells.astype(np.float64)
     features = stage.feature_map.evaluate(points)

@@ -16,7 +16,8 @@ from kernelease.measured.blocks import NoisyBlocks
 from kernelease.measured.offsets import levels_of
 from kernelease.measured.views import common_coarsening
 from kernelease.report.marginals import atom_cells, figure, number, numbers, shown_marginals, strength_record
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.expressions.terms import spell_name
 from kernelease.table.schema import Schema
 

@@ -14,7 +14,8 @@ from kernelease.errors import SourceError
 from kernelease.machine import refuse_shortage
 from kernelease.sources.source import FileSource, FileStamp, Piece, Source, in_turn
 from kernelease.sources.sql import Cell, Dialect, Kind, Refusal, as_query, failed, needs, refused, titled
-from kernelease.table.columns.column import Column, Stepped
+from kernelease.table.columns.cells import Stepped
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import Integer, Number
 from kernelease.table.columns.temporal import Date, Datetime
 from kernelease.table.reading import DAY, MICROSECOND, NUMBER

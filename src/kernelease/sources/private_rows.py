@@ -28,7 +28,8 @@ from kernelease.sources.source import (
     Source,
     check_columns,
 )
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.numeric import ticked
 from kernelease.table.encode import Encoder, NarrowColumn
 from kernelease.table.reading import numbers_in

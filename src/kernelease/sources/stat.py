@@ -357,7 +357,7 @@ class ExcelSheet(FileSource):
             raise SourceError(f"{path} is protected by a password. Save it without one.") from None
         except (library.CalamineError, OSError):
             raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None
-        header = tuple(_text(cell) or "" for cell in first)
+        header = tuple(_cell_text(cell) or "" for cell in first)
         if not any(header):
             raise SourceError(f"{path} has an empty sheet. Its first line must name the columns.")
         return cls(path=path, stamp=stamp, sheet=chosen, header=header, nulls=nulls, batch_rows=batch_rows)
@@ -391,7 +391,7 @@ class ExcelSheet(FileSource):
             raise EOFError from None
 
     def _array(self, cells: Line) -> pa.Array:
-        texts = (_text(cell) for cell in cells)
+        texts = (_cell_text(cell) for cell in cells)
         return pa.array([None if text in self.nulls else text for text in texts], pa.large_string())
 
 
@@ -427,10 +427,10 @@ def _is_written(line: Line) -> bool:
     return any(cell != "" for cell in line)
 
 
-def _text(cell: object) -> str | None:
+def _cell_text(cell: object) -> str | None:
     """A cell as a CSV file would have it; None for an empty one.
 
-    >>> [_text(cell) for cell in ("Ulm", 34.0, 0.5, True, datetime.date(2024, 1, 31), datetime.timedelta(1), "")]
+    >>> [_cell_text(cell) for cell in ("Ulm", 34.0, 0.5, True, datetime.date(2024, 1, 31), datetime.timedelta(1), "")]
     ['Ulm', '34', '0.5', 'true', '2024-01-31', '86400', None]
     """
     if isinstance(cell, bool):
@@ -440,7 +440,7 @@ def _text(cell: object) -> str | None:
     if isinstance(cell, datetime.date | datetime.time):
         return cell.isoformat()
     if isinstance(cell, datetime.timedelta):
-        return _text(cell.total_seconds())
+        return _cell_text(cell.total_seconds())
     return str(cell) or None
 
 
@@ -450,6 +450,6 @@ def sheet_lines(path: Path, sheet: str | None = None) -> list[list[str]]:
     try:
         with library.CalamineWorkbook.from_path(path) as workbook:
             lines = filter(_is_written, _lines(workbook, _chosen(workbook, sheet, path)))
-            return [[_text(cell) or "" for cell in line] for line in lines]
+            return [[_cell_text(cell) or "" for cell in line] for line in lines]
     except (library.CalamineError, OSError):
         raise SourceError(f"{path} is not a workbook that can be read. Check its name, or save it again.") from None

@@ -17,7 +17,8 @@ from kernelease.kernels.discrete import Kronecker
 from kernelease.kernels.dot_product import UNDECLARED, LabelledSphere
 from kernelease.kernels.kernel import Kernel
 from kernelease.table.atom_features import atom_kernel
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.domain import Domain
 from kernelease.table.schema import Schema
 

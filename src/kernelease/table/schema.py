@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 from kernelease import html
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.strangers import parse_toml, read_text, web_refusal
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 from kernelease.table.columns.registry import FILL_IN, column_from_dict, column_to_dict, required_keys
 from kernelease.table.derived import (
     Computed,

@@ -17,8 +17,8 @@ from kernelease.kernels.kernel import as_rows
 from kernelease.measured.blocks import NoisyBlock, NoisyBlocks
 from kernelease.measured.views import best_mean
 from kernelease.privacy.accounting import Law
-from kernelease.table.columns.column import MOST_ATOMS, Celled
-from kernelease.table.columns.levels import Texture
+from kernelease.table.columns.cells import Celled, Texture
+from kernelease.table.columns.column import MOST_ATOMS
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema

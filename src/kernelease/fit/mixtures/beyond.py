@@ -8,9 +8,7 @@ from typing import final
 import numpy as np
 
 from kernelease.arrays import Floats, Integers
-from kernelease.fit.mixtures.one_way import OneWay
 from kernelease.measured.blocks import Block, NoisyBlock, NoisyBlocks, mean_counts, refines, within
-from kernelease.measured.offsets import Levels
 
 # --------------------
 # How far a fit is from each measured block, in units of the block's own noise.
@@ -373,11 +371,13 @@ class Leaves:
         return atoms
 
 
-def leaves_of(noisy: NoisyBlocks, levels: Levels, columns: Sequence[OneWay]) -> tuple[Leaves | None, ...]:
-    """The leaves of each column, where it has some. `columns` are the distributions of groups."""
+def leaves_of(
+    noisy: NoisyBlocks, levels: Sequence[Integers | None], held: Sequence[Floats]
+) -> tuple[Leaves | None, ...]:
+    """The leaves of each column, where it has some: `levels` has their groups, and `held` the share of each group."""
     return tuple(
-        None if groups is None else Leaves(groups=groups, inside=_inside(noisy, column, groups, one.distribution))
-        for column, (groups, one) in enumerate(zip(levels, columns, strict=True))
+        None if groups is None else Leaves(groups=groups, inside=_inside(noisy, column, groups, shares))
+        for column, (groups, shares) in enumerate(zip(levels, held, strict=True))
     )
 
 

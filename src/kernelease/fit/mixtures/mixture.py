@@ -448,7 +448,7 @@ class MixtureSolver(Kind):
             cells=objective.cells,
             sets=tuple(block.block for block in fitted.blocks if len(block.block.columns) > 2),
             details=tuple(one for one in details if one.within(objective.cells)),
-            leaves=leaves_of(noisy, task.levels, objective.columns),
+            leaves=leaves_of(noisy, task.levels, [one.distribution for one in objective.columns]),
             unheld=objective.unheld(misfits),
         )
 

@@ -24,7 +24,8 @@ from kernelease.methods.interactions.singles import (
     parted,
     width,
 )
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:
     from kernelease.fit.mixtures.mixture import Mixture

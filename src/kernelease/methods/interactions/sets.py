@@ -17,7 +17,8 @@ from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Ends, Moments, Of
 from kernelease.methods.interactions.pairs import finest_cells
 from kernelease.methods.interactions.singles import MOST_TRIPLES, Noise, cells_of, coarser, width
 from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
-from kernelease.table.columns.column import Celled, Column
+from kernelease.table.columns.cells import Celled
+from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:
     from kernelease.fit.mixtures.mixture import Mixture

@@ -20,8 +20,8 @@ from kernelease.methods.interactions.singles import noise_scale
 from kernelease.privacy.mechanisms import PrivacyFilter
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import block_sensitivity
-from kernelease.table.columns.column import MOST_ATOMS, Celled, Column
-from kernelease.table.columns.levels import LaidLevels, split_levels
+from kernelease.table.columns.cells import Celled, LaidLevels, split_levels
+from kernelease.table.columns.column import MOST_ATOMS, Column
 from kernelease.table.columns.numeric import FEW, Numeric, is_looked_at, on_grid, spacing_of, ticked
 from kernelease.table.schema import Schema
 

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 from kernelease.fronts import front_door
 
 if TYPE_CHECKING:
-    from kernelease.table.columns.column import MOST_ATOMS, Celled, Codes, Column, Stepped
+    from kernelease.table.columns.cells import Celled, Stepped
+    from kernelease.table.columns.column import MOST_ATOMS, Codes, Column
     from kernelease.table.columns.listed import OTHER_LABEL, Boolean, Category, Hierarchy, Listed, Ordinal, String
     from kernelease.table.columns.numeric import Integer, Number
     from kernelease.table.columns.registry import (

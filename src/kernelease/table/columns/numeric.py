@@ -12,26 +12,30 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import LARGEST, Floats, Integers
+from kernelease.arrays import LARGEST, Floats, Integers, dense
 from kernelease.errors import ParameterError
-from kernelease.table.columns.column import Codes, Column, Stepped, Ticked
-from kernelease.table.columns.levels import (
-    MOST_DECIMALS,
+from kernelease.table.columns.cells import (
     AnyLevels,
     LaidLevels,
     Levels,
     ListedLevels,
+    Stepped,
     Texture,
+    Ticked,
+    levels_of,
+    log_cuts,
+    points_in,
+)
+from kernelease.table.columns.column import Codes, Column
+from kernelease.table.reading import (
+    MOST_DECIMALS,
     decimals_of,
     digits_within,
     fraction,
     interval_labels,
-    levels_of,
-    log_cuts,
-    points_in,
     printed,
+    read_numbers,
 )
-from kernelease.table.reading import dense, read_numbers
 
 # --------------------
 # Numbers as comparisons take them.

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.table.columns.column import Codes, Stepped
+from kernelease.table.columns.cells import Stepped
+from kernelease.table.columns.column import Codes
 from kernelease.table.reading import DAY, MICROSECOND, parse_instant, read_instants
 
 _EPOCH = datetime.datetime(1970, 1, 1)

@@ -1,0 +1,601 @@
+"""Columns whose atoms are cells of a range: legal values in equal cells, in ones that widen, or as they were laid."""
+
+import decimal
+from abc import abstractmethod
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import lru_cache
+from itertools import pairwise
+from typing import Any, ClassVar, Self, TypeAlias, final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from kernelease.arrays import Floats, Integers
+from kernelease.errors import ParameterError, SchemaError, nearest
+from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
+
+# --------------------
+# Cutting a range of legal values into cells.
+
+
+FEWEST = 4  # cells with points: one for each end, and at least two for what lies between
+
+
+def points_in(cells: int) -> int:
+    """How many of the cells at each end are points of a single value: 1, or 0 if there are too few cells."""
+    return int(cells >= FEWEST)
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """Levels 0, 1, …, number − 1 in at most `most` cells.
+
+    A level each, if that is enough. Else the first and the last level keep cells of their own, the *points*: there
+    clamping heaps up rows, and there zeros and caps are. Those between are in equal runs, the last one perhaps
+    shorter. Fewer than 4 cells are runs only.
+
+    >>> [level.tolist() for level in Levels(9, 5).bounds()]
+    [[0, 1, 4, 7, 8], [0, 3, 6, 7, 8]]
+    """
+
+    number: int
+    most: int
+
+    @property
+    def points(self) -> int:
+        """The number of points at each end, beside runs of several levels: 1 or 0."""
+        return points_in(self.most) if self.number > self.most else 0
+
+    @property
+    def run(self) -> int:
+        """The number of levels in a run."""
+        return -(-(self.number - 2 * self.points) // (self.most - 2 * self.points))
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return -(-(self.number - 2 * self.points) // self.run) + 2 * self.points
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The first and the last level of each cell: (cells,) each."""
+        end = self.number - self.points
+        runs = np.arange(self.points, end, self.run, dtype=np.int64)
+        first = np.concatenate([np.arange(self.points), runs, np.arange(end, self.number)])
+        return first, np.append(first[1:], self.number) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LogLevels:
+    """Levels 0, 1, …, number − 1 of the values low + level · tick, in at most `most` cells that widen with the value.
+
+    The first and the last level are points. What lies between is cut where the logarithm is equally spaced, beginning
+    at the first value above 0; cells that would hold no level are left out.
+
+    >>> [level.tolist() for level in LogLevels(1001, 6, Fraction(0), Fraction(1)).bounds()]
+    [[0, 1, 6, 32, 178, 1000], [0, 5, 31, 177, 999, 1000]]
+    """
+
+    number: int
+    most: int
+    low: Fraction
+    tick: Fraction
+
+    @property
+    def points(self) -> int:
+        """1: there are always points."""
+        return 1
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self._starts) + 2
+
+    @property
+    def _starts(self) -> tuple[int, ...]:
+        """The first level of each cell between the points."""
+        least = self.low if self.low > 0 else self.tick
+        cuts = log_cuts(least, self.low + (self.number - 1) * self.tick, self.most - 2)
+        levels = [-int((self.low - Fraction(cut)) // self.tick) for cut in cuts]  # rounded up
+        return tuple(sorted({1, *(level for level in levels if 1 < level < self.number - 1)}))
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The first and the last level of each cell: (cells,) each."""
+        first = np.array([0, *self._starts, self.number - 1], dtype=np.int64)
+        return first, np.append(first[1:], self.number) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class LaidLevels:
+    """Levels 0, 1, …, number − 1 in cells that begin at the levels of `first`: 0, and others in rising order.
+
+    >>> [level.tolist() for level in LaidLevels(9, (0, 4, 5)).bounds()]
+    [[0, 4, 5], [3, 4, 8]]
+    """
+
+    number: int
+    first: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """0: whether the first and the last cell are points does not matter here."""
+        return 0
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.first)
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The first and the last level of each cell: (cells,) each."""
+        first = np.array(self.first, dtype=np.int64)
+        return first, np.append(first[1:], self.number) - 1
+
+
+@final
+@dataclass(frozen=True, slots=True)
+class ListedLevels:
+    """Those of the levels 0, 1, …, number − 1 that are listed, in rising order: a cell each, and nothing between them.
+
+    >>> [level.tolist() for level in ListedLevels(9, (0, 4, 8)).bounds()]
+    [[0, 4, 8], [0, 4, 8]]
+    """
+
+    number: int
+    listed: tuple[int, ...]
+
+    @property
+    def points(self) -> int:
+        """0: all are points."""
+        return 0
+
+    @property
+    def cells(self) -> int:
+        """The number of cells."""
+        return len(self.listed)
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The level of each cell, twice: (cells,) each."""
+        listed = np.array(self.listed, dtype=np.int64)
+        return listed, listed
+
+
+AnyLevels: TypeAlias = Levels | LogLevels | LaidLevels | ListedLevels
+
+
+def levels_of(low: Fraction, high: Fraction, tick: Fraction, most: int, scale: str) -> Levels | LogLevels:
+    """The values low, low + tick, … ≤ high in at most `most` cells, equal ones or, for "log", ones that widen."""
+    levels = Levels(int((high - low) // tick) + 1, most)
+    return levels if scale == "linear" or levels.number <= most else LogLevels(levels.number, most, low, tick)
+
+
+def split_levels(levels: AnyLevels, parts: Integers) -> tuple[int, ...]:
+    """Where cells begin if each is cut into so many equal ones, or as many as it has levels.
+
+    >>> split_levels(LaidLevels(9, (0, 4, 5)), np.array([2, 2, 3]))
+    (0, 2, 4, 5, 6, 7)
+    """
+    first, last = levels.bounds()
+    widths = last - first + 1
+    count = np.minimum(widths, np.maximum(parts, 1))
+    place = np.arange(int(count.sum())) - np.repeat(np.cumsum(count) - count, count)
+    starts = np.repeat(first, count) + place * np.repeat(widths, count) // np.repeat(count, count)
+    return tuple(starts.tolist())
+
+
+@lru_cache(maxsize=256)
+def log_cuts(low: Fraction, high: Fraction, cells: int) -> tuple[decimal.Decimal, ...]:
+    """Where the logarithm of low … high is cut into equal cells, to six digits, or as many as tell them apart.
+
+    They are public decimals, the same on every machine: decimal arithmetic rounds logarithms correctly, and cells are
+    then found by comparison alone.
+
+    >>> [str(cut) for cut in log_cuts(Fraction(1), Fraction(1000), 6)]
+    ['3.16228', '10.0000', '31.6228', '100.000', '316.228']
+    """
+    with decimal.localcontext(decimal.Context(prec=40)):
+        first, last = (decimal.Decimal(end.numerator) / end.denominator for end in (low, high))
+        step = (last.ln() - first.ln()) / cells
+        exact = [(first.ln() + step * i).exp() for i in range(1, cells)]
+        rounded = (tuple(decimal.Context(prec=digits).create_decimal(cut) for cut in exact) for digits in (6, 12))
+        apart = (cuts for cuts in rounded if all(a < b for a, b in pairwise([first, *cuts, last])))
+        return next(apart, tuple(exact))
+
+
+# --------------------
+# Texture: cells that follow from noisy counts, and the grids that values within them lie on.
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Texture:
+    """How a number was laid: the first level of each cell, and which share of a cell's rows lies on which grid.
+
+    `grids` are distances in levels: a value lies on a grid if it is a multiple of so many resolutions. `shares[c][g]`
+    is the part of the rows of cell c that is drawn from those of its values that lie on grid g; the rest is drawn from
+    all of them. Whoever declares a column says nothing of it: it follows from what was measured.
+    """
+
+    first: tuple[int, ...]
+    grids: tuple[int, ...] = ()
+    shares: tuple[tuple[float, ...], ...] = ()
+    looked: bool = False  # whether a part of the budget was spent on it before
+
+    def __post_init__(self) -> None:
+        if not self.first or self.first[0] != 0 or any(a >= b for a, b in pairwise(self.first)):
+            raise ParameterError("Texture: cells begin at 0, and at other levels in rising order.")
+        if any(grid < 2 for grid in self.grids) or len(self.shares) != (len(self.first) if self.grids else 0):
+            raise ParameterError("Texture: grids are of two levels or more, with shares for each cell.")
+        if any(len(own) != len(self.grids) or min(own) < 0.0 or not sum(own) <= _WHOLE for own in self.shares):
+            raise ParameterError("Texture: shares of grids are at least 0, and at most 1 together.")
+
+    def drawn(
+        self, cells: Integers, bounds: tuple[Integers, Integers], phase: int, generator: np.random.Generator
+    ) -> Integers:
+        """A level of each cell: of those on a grid that is drawn first, where the cell has any of them: (n,)."""
+        low, high = bounds[0][cells], bounds[1][cells]
+        if self.grids:
+            step = np.append(np.array(self.grids, dtype=np.int64), 1)
+            ends = np.cumsum(np.array(self.shares), axis=1)[cells]
+            step = step[(generator.random(len(cells))[:, None] >= ends).sum(axis=1)]
+            first, last = -(-(low + phase) // step), (high + phase) // step
+            there = first <= last
+            low, high = (np.where(there, end, plain + phase) for end, plain in ((first, low), (last, high)))
+            step = np.where(there, step, 1)
+            return np.asarray(generator.integers(low, high, endpoint=True) * step - phase)
+        return np.asarray(generator.integers(low, high, endpoint=True))
+
+
+_WHOLE = 1.0 + 1e-9  # of shares that were added up in floats
+
+
+# --------------------
+# Columns whose atoms are cells of a declared range, and those whose cells are whole ticks of it.
+
+
+MOST_CELLS = 256  # where `cells` is not declared
+SCALES = ("linear", "log")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Celled(Column):
+    """A column of cells of [min, max], in order; then NULL. What is outside is clamped to `min` or `max`.
+
+    A cell holds one legal value, if `cells` is enough for all of them. If not, `min` and `max` still have cells of
+    their own, *points*, since rows heap up there; equal cells cover what lies between. Of fewer than 4 cells none is a
+    point.
+
+    `cells` is the most cells to use, 256 if it is not declared: more cells see finer detail and cost more noise. A
+    missing or unparsable cell is NULL; in a column that is not nullable, the cell of `default`, or the lowest cell
+    where none is declared.
+    """
+
+    cells: int | None = None
+    texture: Texture | None = None  # how it was laid, where it was: no file declares it
+
+    ordered: ClassVar[bool] = True
+
+    def _check_cells(self) -> None:
+        if self.cells is not None and (type(self.cells) is not int or not 1 <= self.cells <= MOST_ATOMS):
+            raise self.error("cells", f"cells must be an integer from 1 to {MOST_ATOMS}, got {self.cells!r}.")
+
+    def _check_values(self) -> None:
+        """Of a column that may list its legal values: that these are all it says of them."""
+        values = self._given("values")
+        if values is None:
+            return
+        if not 2 <= len(values) < MOST_ATOMS or any(a >= b for a, b in pairwise(values)):
+            raise self.error("values", f"values must be from 2 to {MOST_ATOMS - 1} numbers in rising order. Sort them.")
+        if (self._given("min"), self._given("max")) != (values[0], values[-1]):
+            raise self.error("values", "min and max follow from values: the first and the last. Remove both.")
+        usual = {"cells": (None,), "resolution": (None, 1), "decimals": (None,), "scale": ("linear",)}
+        if any(self._given(key) not in plain for key, plain in usual.items() if hasattr(self, key)):
+            raise self.error("values", "values say it all: remove cells, resolution, decimals and scale.")
+
+    def _check_default(self, low: float, high: float) -> None:
+        default = self._given("default")
+        if default is not None and not low <= default <= high:
+            raise self.error("default", f"default must be from min to max, got {default}.")
+
+    def _check_scale(self, low: float, least: float | None) -> None:
+        """`least` is the distance of legal values, where there is one: the first value above 0 where `low` is 0."""
+        scale = self._given("scale")
+        if scale not in SCALES:
+            raise self.error(
+                "scale", f"scale must be {' or '.join(SCALES)}, got {scale!r}.{nearest(str(scale), SCALES)}"
+            )
+        if scale == "linear":
+            return
+        if low < 0:
+            raise self.error("min", f"a scale of logarithms begins at 0 or above, got min = {low}.")
+        if low == 0 and least is None:
+            raise self.error(
+                "scale", "a scale of logarithms from 0 on needs decimals or a resolution: the first value above 0."
+            )
+        if self._most_cells < FEWEST:
+            raise self.error("cells", f"a scale of logarithms needs at least {FEWEST} cells, got {self.cells}.")
+
+    @property
+    def _size_key(self) -> str:
+        return "cells"
+
+    @property
+    def _most_cells(self) -> int:
+        return self.cells or MOST_CELLS
+
+    @property
+    @abstractmethod
+    def levels(self) -> AnyLevels:
+        """The legal values, counted from 0, in cells."""
+
+    @property
+    @abstractmethod
+    def phase(self) -> int:
+        """Which multiple of the distance of legal values the lowest of them is; 0 where it is none."""
+
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the greatest number of each cell: (cells,) each."""
+        lowest, highest = self.bounds()
+        return lowest.astype(np.float64), highest.astype(np.float64)
+
+    @property
+    def in_order(self) -> int:
+        """All cells."""
+        return self.cell_count
+
+    def _drawn_levels(self, cells: Integers, generator: np.random.Generator) -> Integers:
+        """A level of each cell: uniformly, or on grids as its texture says."""
+        texture = self.texture or Texture(first=(0,))
+        return texture.drawn(cells, self.levels.bounds(), self.phase, generator)
+
+    @property
+    @abstractmethod
+    def cell_count(self) -> int:
+        """The number of cells: the atoms other than NULL."""
+
+    @property
+    @abstractmethod
+    def points(self) -> int:
+        """1 if `min` and `max` are points beside cells of several values, else 0: the code of the first such cell."""
+
+    @property
+    def finer(self) -> Self | None:
+        """The same column in as many cells as there can be; None where each cell holds one value already."""
+        lowest, highest = self.bounds()
+        most = MOST_ATOMS - self.nullable
+        if self.texture is not None:
+            levels = self.levels
+            assert isinstance(levels, LaidLevels)
+            parts = most // self.cell_count
+            if np.array_equal(lowest, highest) or parts < 2:
+                return None
+            return replace(self, texture=Texture(first=split_levels(levels, np.full(self.cell_count, parts))))
+        if np.array_equal(lowest, highest) or self.cell_count >= most:
+            return None
+        return self._in_cells(most)
+
+    def _in_cells(self, cells: int) -> Self | None:
+        try:
+            return replace(self, cells=cells)
+        except SchemaError:  # narrower than float64 can tell apart here
+            return self._in_cells(cells // 2) if cells // 2 > self.cell_count else None
+
+    @property
+    def size(self) -> int:
+        """The cells, and NULL."""
+        return self.cell_count + self.nullable
+
+    @property
+    @abstractmethod
+    def _default_code(self) -> int:
+        """The code of `default`, or 0."""
+
+    @property
+    def missing(self) -> int:
+        """NULL, else the cell of `default`, else the lowest cell."""
+        return self.cell_count if self.nullable else self._default_code
+
+    @property
+    def unknown(self) -> int:
+        """As for a missing cell: a number or date that can't be read is not there."""
+        return self.missing
+
+    @abstractmethod
+    def edges(self) -> Floats:
+        """Where the cells begin, and where the last one ends: (cell_count + 1,)."""
+
+    @abstractmethod
+    def bounds(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The lowest and the highest value of each cell, in the unit of `low` and `high`: (cell_count,) each."""
+
+    @abstractmethod
+    def _cell_labels(self) -> tuple[str, ...]:
+        """A label for each cell."""
+
+    def labels(self) -> tuple[str, ...]:
+        """The range of each cell; NULL."""
+        return self._cell_labels() + (NULL_LABEL,) * self.nullable
+
+    @abstractmethod
+    def _cell_centres(self) -> Floats:
+        """The mean of the legal values in each cell."""
+
+    def centres(self) -> Floats:
+        """The mean of the legal values in each cell, in the unit of `edges`; NaN for NULL."""
+        return np.append(self._cell_centres(), [np.nan] * self.nullable)
+
+    @abstractmethod
+    def _draw(self, cells: Integers, generator: np.random.Generator) -> NDArray[Any]:
+        """A legal value of each cell, uniformly."""
+
+    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
+        null = codes == self.cell_count
+        values = self._draw(np.where(null, 0, codes).astype(np.int64), generator)
+        return self._to_arrow(values, null)
+
+    def _to_arrow(self, values: NDArray[Any], null: NDArray[np.bool_]) -> pa.Array:
+        return pa.array(values, self.arrow_type, mask=null)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ticked(Celled):
+    """A number: its legal values can be counted, and its cells may follow from noisy counts of them."""
+
+    @abstractmethod
+    def level_of(self, numbers: Floats) -> Integers:
+        """The legal value that each number counts as, counted from 0: (n,) → (n,). None may be NaN."""
+
+    @abstractmethod
+    def laid(self, grid: Fraction, texture: Texture) -> Self:
+        """The same column in cells of the multiples of a grid; a `ParameterError` where it can't be laid so."""
+
+    @property
+    def fallback(self) -> float:
+        """The number that a missing cell counts as where the column is not nullable: `default`, or the lowest."""
+        default = self._given("default")
+        return float(self.bounds()[0][self.missing] if default is None else default)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stepped(Celled):
+    """A column whose values are whole ticks from `low` to `high`, `tick` apart.
+
+    With v the cell as an integer number of ticks, rounded down, its code in exact integer arithmetic is
+
+        0                                if v < low + tick
+        cell_count − 1                   if v ≥ top
+        points + (v − origin) DIV step   otherwise
+
+    and this is all that another engine needs. The cells between the points are `step` ticks wide, the last of them
+    perhaps less. On a scale of logarithms they widen, and the code is the number of `starts` that are not above v.
+    """
+
+    @property
+    @abstractmethod
+    def low(self) -> int:
+        """`min` in ticks."""
+
+    @property
+    @abstractmethod
+    def high(self) -> int:
+        """`max` in ticks."""
+
+    @property
+    @abstractmethod
+    def tick(self) -> int:
+        """`resolution` in ticks: legal values are low, low + tick, … ≤ high."""
+
+    @property
+    def levels(self) -> AnyLevels:
+        number = (self.high - self.low) // self.tick + 1
+        return Levels(number, self._most_cells) if self.texture is None else LaidLevels(number, self.texture.first)
+
+    @property
+    def phase(self) -> int:
+        """`low` over `tick`, where that is whole."""
+        return self.low // self.tick if self.low % self.tick == 0 else 0
+
+    @property
+    def starts(self) -> Integers:
+        """The first tick of each cell but the first: of listed values, from which on each is the nearest."""
+        first, last = self.bounds()
+        return (last[:-1] + first[1:] + 1) // 2 if isinstance(self.levels, ListedLevels) else first[1:]
+
+    @property
+    def even(self) -> bool:
+        """Whether all cells between the points are of one width, so that dividing finds them."""
+        return isinstance(self.levels, Levels)
+
+    @property
+    def cell_count(self) -> int:
+        """The number of cells: one for each legal value; or one for `min`, for each run of values, and for `max`."""
+        return self.levels.cells
+
+    @property
+    def points(self) -> int:
+        """1 if `min` and `max` are points beside runs of values, else 0."""
+        return self.levels.points
+
+    @property
+    def step(self) -> int:
+        """The width of a cell between the points in ticks, where it is the same for all."""
+        levels = self.levels
+        assert isinstance(levels, Levels)
+        return levels.run * self.tick
+
+    @property
+    def origin(self) -> int:
+        """Where the first cell begins that is no point."""
+        return self.low + self.points * self.tick
+
+    @property
+    def top(self) -> int:
+        """The highest legal value in ticks."""
+        return self.low + (self.levels.number - 1) * self.tick
+
+    @property
+    @abstractmethod
+    def _default_tick(self) -> int | None:
+        """`default` in ticks."""
+
+    @property
+    def _default_code(self) -> int:
+        tick = self._default_tick
+        return 0 if tick is None else int(self._codes(np.array([tick]))[0])
+
+    @property
+    def _scale(self) -> float:
+        """The unit of `edges` and `centres` per tick."""
+        return 1.0
+
+    @abstractmethod
+    def _text(self, tick: int) -> str:
+        """A tick as people write it."""
+
+    def bounds(self) -> tuple[Integers, Integers]:
+        """The lowest and the highest legal value of each cell in ticks: (cell_count,) each."""
+        first, last = self.levels.bounds()
+        return self.low + first * self.tick, self.low + last * self.tick
+
+    def edges(self) -> Floats:
+        """Where the cells begin, and the first value past the last one: (cell_count + 1,)."""
+        lowest, highest = self.bounds()
+        return np.append(lowest, highest[-1] + self.tick) * self._scale
+
+    def _cell_centres(self) -> Floats:
+        lowest, highest = self.bounds()
+        return (lowest + (highest - lowest) / 2) * self._scale
+
+    def _cell_labels(self) -> tuple[str, ...]:
+        return tuple(
+            self._text(a) if a == b else f"{self._text(a)}..{self._text(b)}"
+            for a, b in zip(*(bound.tolist() for bound in self.bounds()), strict=True)
+        )
+
+    def _codes(self, ticks: Integers) -> Codes:
+        """The cells of ticks that are already clamped."""
+        levels = self.levels
+        if not isinstance(levels, Levels):
+            return np.searchsorted(self.starts, ticks, side="right").astype(np.int32)
+        codes = ticks - (self.low + levels.points * self.tick)
+        if (step := levels.run * self.tick) > 1:
+            codes //= step  # rounds down: −1 below the origin
+        if levels.points:
+            codes += levels.points
+            np.copyto(codes, levels.cells - 1, where=ticks >= self.top)
+        return codes.astype(np.int32)
+
+    def decodes_to(self, values: pa.Array) -> bool:
+        """Whether each is a whole number of `tick` from `low`, and at most `high`; or is listed, where values are."""
+        kind = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+        ticks = values.drop_null().cast(kind).to_numpy().astype(np.int64)
+        if isinstance(self.levels, ListedLevels):
+            return bool(np.isin(ticks, self.bounds()[0]).all())
+        return bool(np.all((ticks >= self.low) & (ticks <= self.top) & ((ticks - self.low) % self.tick == 0)))
+
+    def _draw(self, cells: Integers, generator: np.random.Generator) -> Integers:
+        return np.asarray(self.low + self._drawn_levels(cells, generator) * self.tick, dtype=np.int64)
