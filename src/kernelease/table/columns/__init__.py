@@ -22,7 +22,8 @@ else:
     __getattr__, __dir__ = front_door(
         __name__,
         {
-            "column": "Celled Codes Column MOST_ATOMS Stepped",
+            "cells": "Celled Stepped",
+            "column": "Codes Column MOST_ATOMS",
             "listed": "Boolean Category Hierarchy Listed OTHER_LABEL Ordinal String",
             "numeric": "Integer Number",
             "registry": "COLUMN_TYPES FILL_IN column_from_dict column_keys column_to_dict required_keys",
