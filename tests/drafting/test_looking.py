@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from kernelease.drafting.inspection import check
@@ -62,6 +62,7 @@ def test_typed_sources(tmp_path: Path) -> None:
 
 
 @given(st.tuples(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9)).map(sorted))
+@example([0.0, 5e-324])
 def test_bounds_go_outward(pair: list[float]) -> None:
     low, high = outward(*pair)
     slack = 1e-9 * max(1e-300, abs(pair[0]), abs(pair[1]))

@@ -56,7 +56,7 @@ def outward(low: float, high: float) -> tuple[float, float]:
     """
     if (low, high) in _KNOWN:
         return float(low), float(high)
-    span = high - low if high > low else max(abs(low), 1.0) / _NEAR
+    span = max(high - low, _TINIEST) if high > low else max(abs(low), 1.0) / _NEAR
     step = 10.0 ** max(math.floor(math.log10(span / 2.0)), 0 if float(low).is_integer() and high == low else -math.inf)
     below, above = math.floor(low / step) * step, math.ceil(high / step) * step
     if below == above:
@@ -65,6 +65,7 @@ def outward(low: float, high: float) -> tuple[float, float]:
 
 
 _KNOWN = frozenset({(0, 23), (1, 24), (1, 31), (0, 59), (1, 52), (1, 53), (1, 365), (1, 366), (0, 360)})
+_TINIEST = 1e-300  # limit: of a distance: half of it, and a power of ten near that, are floats
 _NEAR = 100  # convention: the bounds around a number are about so much nearer to each other than it is to 0
 
 
