@@ -16,7 +16,7 @@ from kernelease.exact.counts import ExactCounts
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block, Ramp
 from kernelease.measured.counts import Contrasts
-from kernelease.measured.offsets import Moments
+from kernelease.measured.offsets import Moments, Spread
 from kernelease.passes import EncodedRows
 from kernelease.privacy import Neighbours, NoiseSource, PrivacyFilter
 from kernelease.privacy.sensitivity import ROWS, Sensitivity, block_sensitivity, centred_sensitivity
@@ -27,6 +27,17 @@ TRIALS = {Effort.FAST: 300, Effort.FULL: 1_500}  # per world
 RAMP = Ramp(start=np.arange(8) * 3 - 10, slope=np.zeros(8, dtype=np.int64), limit=8)  # clamped at both ends
 MOMENT = Moments(columns=(0, 1), groups=(np.zeros(8, dtype=np.int64), np.arange(2)), share=1.0, ramps=(RAMP, None))
 FROM_END_TO_END = ([(3, 0), (4, 1), (0, 0)], [(3, 0), (4, 1), (7, 0)])  # of the range, in one cell
+
+SPREAD = Spread(  # of rows up to √50 long: those of atom 0 in the first column, or of 1 in the second, are
+    columns=(0, 1),
+    groups=(np.zeros(8, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+    share=1.0,
+    scores=(np.array([-7, -3, -2, 0, 1, 2, 3, 70]), np.array([0, 7])),
+    mixing=np.eye(2, dtype=np.int64),
+    one=1,
+    limit=50,
+)
+FROM_ONE_TO_ANOTHER = ([(4, 0), (5, 0), (0, 0)], [(4, 0), (5, 0), (3, 1)])  # of two axes, as long as can be
 
 INTERACTION = Contrasts(columns=(0, 1), groups=(np.arange(8), np.arange(2)), share=1.0)
 CENTRED = Contrasts(columns=(0,), groups=(np.arange(8),), share=1.0)
@@ -59,7 +70,8 @@ def patched(run: Run, target: str, broken: Callable[..., Any]) -> Run:
 
 def charged(block: Block, broken: Callable[..., Sensitivity]) -> Run:
     """A block whose noise is for another sensitivity than its own."""
-    module, rule = ("moments", "moment") if block.weighted else ("contrasts", "centred")
+    weighed = "spread" if isinstance(block, Spread) else "moment"
+    module, rule = ("offsets", weighed) if block.weighs else ("counts", "centred")
     return patched(measured(block), f"kernelease.measured.{module}.{rule}_sensitivity", broken)
 
 
@@ -83,6 +95,12 @@ def for_one_row(neighbours: Any, *, shape: tuple[int, ...], unit: int = 1) -> Se
 def unclamped(ramp: Ramp, atoms: Any, fine: Any) -> Any:
     """Weights as the arrays have them, whatever the limit says."""
     return 2 * (ramp.start[atoms] + ramp.slope[atoms] * fine)
+
+
+def without_limit(spread: Spread, atoms: Any, _: Any) -> Any:
+    """Products of rows that are twice as long as they may be."""
+    q = np.column_stack([np.full(len(atoms[0]), spread.one), 2 * spread.vectors(atoms)])
+    return (q.T @ q)[np.triu_indices(spread.width)]
 
 
 def game(run: Run, tables: tuple[Any, Any], twins: dict[str, Run]) -> Callable[[Effort], Verdict]:
@@ -143,6 +161,21 @@ CASES = (
                 "charged as counts": charged(MOMENT, as_counts),
                 "weights that are not clamped": patched(
                     measured(MOMENT), "kernelease.measured.blocks.Ramp.of", unclamped
+                ),
+            },
+        ),
+    ),
+    Case(
+        name="products of numbers",
+        kind="audit",
+        claim="Sums of products of scores are worth no more than they were charged, whatever row is replaced.",
+        run=game(
+            measured(SPREAD),
+            FROM_ONE_TO_ANOTHER,
+            {
+                "charged as counts": charged(SPREAD, as_counts),
+                "rows of any length": patched(
+                    measured(SPREAD), "kernelease.measured.offsets.Spread.sums", without_limit
                 ),
             },
         ),

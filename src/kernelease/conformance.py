@@ -1,6 +1,7 @@
 """What every kernel, feature map, solver, source and kind of block must satisfy, as checks for those who write one."""
 
 import decimal
+import itertools
 import math
 import warnings
 from collections import Counter
@@ -21,6 +22,7 @@ from kernelease.fit.weights import Constraint, WeightSolver
 from kernelease.kernels.kernel import Kernel, as_rows
 from kernelease.measured.blocks import Block
 from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.measured.offsets import Spread
 from kernelease.privacy.sensitivity import Neighbours
 from kernelease.seeds import PublicSeed
 from kernelease.sources.source import LARGEST_BATCH, Source, plain
@@ -598,16 +600,14 @@ def check_block(block: Block) -> None:
     >>> check_block(Counts(columns=(0, 1), groups=(np.arange(2), np.arange(3)), share=0.1))
     """
     _check_moves(block)
-    if not block.ramps:  # sums of weights say nothing of counts
+    if not block.weighs:  # sums of weights say nothing of counts
         table = np.random.default_rng(0).integers(0, 50, block.grid)
         _check_seen(block, table)
         _check_views(block, table.astype(np.float64))
 
 
 def _check_moves(block: Block) -> None:
-    most = block.whole if block.ramps else 1  # that a row can add to a cell of the table
-    ends = (most, -most) if block.ramps else (most,)
-    alone = [_one_row(block, place, end) for place in range(math.prod(block.grid)) for end in ends]
+    alone = _every_row(block) if isinstance(block, Spread) else _every_cell(block)
     pairs = [(one, other) for one in alone for other in alone]
     moves = {Neighbours.ADD_REMOVE: alone, Neighbours.REPLACE_ONE: [one - other for one, other in pairs]}
     _require(all(one.shape == (block.cells,) for one in alone), "exact must give integers in the block's shape.")
@@ -616,6 +616,18 @@ def _check_moves(block: Block) -> None:
         _require(max(np.abs(one).sum() for one in moved) <= allowed.l1, f"{neighbours.value} moves it farther in L1.")
         squared = max((one * one).sum() for one in moved)
         _require(math.sqrt(squared) <= allowed.l2, f"{neighbours.value} moves it farther in L2 than it says.")
+
+
+def _every_row(block: Spread) -> list[BigIntegers]:
+    """What a row of any atoms adds to products."""
+    rows = itertools.product(*(range(len(own)) for own in block.scores))
+    return [block.sums([np.array([atom]) for atom in row], None).astype(object) for row in rows]
+
+
+def _every_cell(block: Block) -> list[BigIntegers]:
+    """What a row adds that is in one cell, or weighs there as much as it can."""
+    ends = (block.whole, -block.whole) if block.weighs else (1,)
+    return [_one_row(block, place, end) for place in range(math.prod(block.grid)) for end in ends]
 
 
 def _one_row(block: Block, place: int, weight: int) -> BigIntegers:

@@ -23,6 +23,7 @@ from kernelease.arrays import Integers
 from kernelease.errors import CapacityError
 from kernelease.machine import workers
 from kernelease.measured.blocks import Block, Ramp, refined
+from kernelease.measured.offsets import Spread
 from kernelease.privacy.sensitivity import Private
 from kernelease.table.columns.column import MOST_ATOMS, Codes
 from kernelease.table.encode import NarrowColumn, encode_each
@@ -172,7 +173,8 @@ class Weighing:
     ramps: tuple[tuple[int, Ramp], ...]  # a column, and what its values weigh
     weights: tuple[tuple[int, ...], ...]  # products of these
     cells: tuple[tuple[Grouping, ...], ...]  # none where there is one cell
-    places: tuple[tuple[int, int], ...]  # of each block: its cells, and its weight
+    places: tuple[tuple[int, int], ...]  # of each block: its cells, and its weight; spreads come after all cells
+    spreads: tuple[Spread, ...] = ()
 
     @classmethod
     def of(cls, blocks: Sequence[Block]) -> "Weighing":
@@ -180,8 +182,13 @@ class Weighing:
         ramps: dict[Any, tuple[int, Ramp]] = {}
         weights: dict[tuple[Any, ...], int] = {}
         cells: dict[tuple[Any, ...], tuple[Grouping, ...]] = {}
-        places = []
+        places: list[tuple[Any, int]] = []
+        spreads: list[Spread] = []
         for block in blocks:
+            if isinstance(block, Spread):
+                places.append((None, len(spreads)))
+                spreads.append(block)
+                continue
             factors = {_key(c, r.start, r.slope, r.limit): (c, r) for c, r in _ramps(block)}
             ramps |= factors
             groupings = {_key(c, group): (c, group) for c, group in _groupings(block)}
@@ -192,12 +199,27 @@ class Weighing:
             ramps=tuple(ramps.values()),
             weights=tuple(tuple(numbers[key] for key in factors) for factors in weights),
             cells=tuple(cells.values()),
-            places=tuple((order[key], weight) for key, weight in places),
+            places=tuple((len(cells) + i, 0) if key is None else (order[key], i) for key, i in places),
+            spreads=tuple(spreads),
         )
 
     def wanted(self) -> list[list[int]]:
         """For each of the cells, the weights that are summed in them."""
-        return [sorted({weight for own, weight in self.places if own == cell}) for cell in range(len(self.cells))]
+        count = len(self.cells) + len(self.spreads)
+        return [sorted({weight for own, weight in self.places if own == cell}) for cell in range(count)]
+
+    def shapes(self) -> list[tuple[int, int]]:
+        """For each of the cells, how many there are and how many weights are summed in them; then of each spread."""
+        counts = [math.prod(int(group.max()) + 1 for _, group in cells) for cells in self.cells]
+        numbers = [*counts, *(block.cells for block in self.spreads)]
+        return [(number, len(weights)) for number, weights in zip(numbers, self.wanted(), strict=True)]
+
+    def most(self, place: tuple[int, int]) -> int:
+        """The most that a row can weigh in a block, by its place."""
+        cell, weight = place
+        if cell >= len(self.cells):
+            return self.spreads[cell - len(self.cells)].limit
+        return math.prod(self.ramps[ramp][1].limit for ramp in self.weights[weight])
 
 
 def _key(column: int, *parts: Any) -> tuple[Any, ...]:

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from kernelease.errors import ParameterError, PrivacyError
 from kernelease.exact.counts import ExactCounts, PartialWeights, shaped
 from kernelease.measured.blocks import Block, Ramp
-from kernelease.measured.offsets import LARGEST_LIMIT, Moments
+from kernelease.measured.offsets import CLAMP, LARGEST_LIMIT, Moments, Spread
 from kernelease.passes import EncodedRows, Weighing
 from kernelease.privacy import Neighbours, Privacy
-from kernelease.privacy.sensitivity import moment_sensitivity
+from kernelease.privacy.sensitivity import moment_sensitivity, spread_sensitivity
 from kernelease.sources.partial import weigh_blocks
 from tests.privacy.toys import RecordingNoise, open_filter
 
@@ -134,3 +134,81 @@ def test_a_plan_that_weighs_rows_by_more_than_is_charged_is_refused() -> None:
     assert shaped([heavy], [part])[0].tolist() == [0]
     with pytest.raises(PrivacyError, match="more than is charged"):
         shaped([light], [part])
+
+
+# How numbers go together: sums of products.
+
+
+@st.composite
+def spreads(draw: st.DrawFn) -> Spread:
+    """All three columns, with any scores: some are so large that rows are beyond the limit, or the clamp."""
+    some = st.one_of(st.integers(-20, 20), st.sampled_from([-(2**31), 2**24]))
+    scores = tuple(np.array(draw(st.lists(some, min_size=size, max_size=size))) for size in SIZES)
+    mixing = np.array(draw(st.lists(st.integers(-9, 9), min_size=9, max_size=9))).reshape(3, 3)
+    groups = tuple(np.zeros(size, dtype=np.int64) for size in SIZES)
+    limit = draw(st.integers(16, 90_000))
+    return Spread(columns=(0, 1, 2), groups=groups, share=0.1, scores=scores, mixing=mixing, one=4, limit=limit)
+
+
+def products_by_hand(spread: Spread, row: tuple[int, ...]) -> list[int]:
+    """All q_i q_j of a row, i ≤ j, in plain integers; 0 for one that is too long."""
+    scored = [int(own[atom]) for own, atom in zip(spread.scores, row, strict=False)]
+    mixed = [sum(s * int(m) for s, m in zip(scored, column, strict=True)) for column in spread.mixing.T]
+    q = [spread.one, *(max(-CLAMP, min(CLAMP, one)) for one in mixed)]
+    inside = sum(one * one for one in q) <= spread.limit
+    return [q[i] * q[j] * inside for i in range(4) for j in range(i, 4)]
+
+
+@given(rows, spreads(), st.integers(1, 10), st.integers(1, 720_720))
+@settings(deadline=None)
+def test_products_agree_with_adding_by_hand(
+    table: list[tuple[int, ...]], spread: Spread, batch: int, person: int
+) -> None:
+    codes, weights = np.array(table, dtype=np.int64).T, np.full(len(table), person)
+    batches = [(codes[:, i : i + batch], weights[i : i + batch]) for i in range(0, len(table), batch)]
+    moment = Moments(columns=(0,), groups=(np.zeros(3, dtype=np.int64),), share=0.1, ramps=(ramp(limit=7),))
+    found = weigh_blocks(batches, [spread, moment], 3, FINE)[0]
+    by_row = [products_by_hand(spread, row) for row in table]
+    assert found.tolist() == [person * sum(own) for own in zip(*by_row, strict=True)]
+
+
+@given(rows, rows, spreads(), st.sampled_from(Neighbours))
+@settings(deadline=None)
+def test_neighbours_move_products_no_further_than_is_charged(
+    table: list[tuple[int, ...]], others: list[tuple[int, ...]], spread: Spread, neighbours: Neighbours
+) -> None:
+    replaced = neighbours is Neighbours.REPLACE_ONE
+    tables = (table, [others[0], *table[1:]]) if replaced else (table, table[1:])
+    sums = [np.array([products_by_hand(spread, row) for row in one] or [[0] * 10], dtype=object) for one in tables]
+    away = sums[0].sum(axis=0) - sums[1].sum(axis=0)
+    bound = spread.sensitivity(neighbours, 1)
+    assert float(np.abs(away).sum()) <= bound.l1
+    assert float(np.sqrt(float((away**2).sum()))) <= bound.l2
+
+
+def test_the_bound_of_products_is_reached() -> None:
+    """By a row along one axis, of the largest length."""
+    bound = spread_sensitivity(Neighbours.ADD_REMOVE, limit=100, width=1)
+    assert round(bound.l2) == round(bound.l1) == 100
+    spread = toy_spread(scores=(np.array([0, 6]), np.array([0, 6])), limit=37, one=1)
+    far, near = (spread.sums([np.array([a]), np.array([b])], None) for a, b in ((1, 0), (0, 1)))
+    assert 36.0**2 < float((far**2).sum()) <= 37.0**2
+    assert float(((far - near) ** 2).sum()) <= spread.sensitivity(Neighbours.REPLACE_ONE, 1).l2 ** 2
+
+
+def toy_spread(**changes: object) -> Spread:
+    groups = tuple(np.zeros(2, dtype=np.int64) for _ in range(2))
+    known = {"scores": (np.array([0, 1]), np.array([0, 1])), "mixing": np.eye(2, dtype=np.int64), "one": 2, "limit": 9}
+    return Spread(columns=(0, 1), groups=groups, share=0.1, **(known | changes))
+
+
+def test_spreads_that_are_no_spreads_are_refused() -> None:
+    with pytest.raises(ParameterError, match="a score for each atom of each column"):
+        toy_spread(mixing=np.eye(3, dtype=np.int64))
+    with pytest.raises(ParameterError, match="scores must be below"):
+        toy_spread(scores=(np.array([0, 2**33]), np.array([0, 1])))
+    with pytest.raises(ParameterError, match="needs 1 ≤ one² ≤ limit"):
+        toy_spread(limit=3)
+    with pytest.raises(ParameterError, match="scores the values of a column wrongly"):
+        toy_spread(scores=(np.array([0, 1, 2]), np.array([0, 1]))).check((2, 2))
+    assert toy_spread().moments(np.zeros(6), 1.0) is None

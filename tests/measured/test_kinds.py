@@ -12,7 +12,7 @@ from kernelease.arrays import Floats
 from kernelease.conformance import check_block
 from kernelease.measured.blocks import Block, Ramp
 from kernelease.measured.counts import Contrasts, Counts, without_means
-from kernelease.measured.offsets import Moments
+from kernelease.measured.offsets import Moments, Spread
 from kernelease.measured.views import NoisySums
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
 
@@ -26,6 +26,15 @@ BLOCKS: list[Block] = [
     Contrasts(columns=(1, 0), groups=(TWO, THREE), share=0.1),
     Moments(columns=(0,), groups=(THREE,), share=0.1, ramps=(RAMP,)),
     Moments(columns=(0, 1), groups=(np.zeros(3, dtype=np.int64), TWO), share=0.1, ramps=(RAMP, None)),
+    Spread(
+        columns=(0, 1),
+        groups=(np.zeros(3, dtype=np.int64), np.zeros(2, dtype=np.int64)),
+        share=0.1,
+        scores=(np.array([-3, 0, 4]), np.array([-5, 5])),
+        mixing=np.array([[2, 1], [-1, 3]]),
+        one=8,
+        limit=400,
+    ),
 ]
 
 
@@ -36,8 +45,12 @@ def test_a_block_keeps_its_claims(block: Block) -> None:
 
 def test_every_kind_of_kernelease_is_tried() -> None:
     """So that a new kind can't be forgotten: it is known by being defined."""
-    kinds = {kind for kind in Block.__subclasses__() if kind.__module__.startswith("kernelease.")}
+    kinds = {kind for kind in subclasses(Block) if kind.__module__.startswith("kernelease.")}
     assert {type(block) for block in BLOCKS} == {kind for kind in kinds if not inspect.isabstract(kind)}
+
+
+def subclasses(kind: type) -> set[type]:
+    return {kind}.union(*(subclasses(one) for one in kind.__subclasses__()))
 
 
 @dataclass(frozen=True, kw_only=True)

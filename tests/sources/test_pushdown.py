@@ -21,6 +21,7 @@ from kernelease.fit.mixtures.mixture import MixtureSolver
 from kernelease.ledgers import MemoryLedger
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
+from kernelease.measured.offsets import Spread
 from kernelease.methods.interactions.interactions import Interactions
 from kernelease.noises import SeededNoise
 from kernelease.passes import Batch, EncodedRows
@@ -99,11 +100,28 @@ def larger(sizes: tuple[int, ...]) -> list[Block]:
 
 
 def totals(counts: ExactCounts) -> list[Any]:
-    """Single columns, pairs atom by atom, and pairs and larger sets in cells."""
+    """Single columns, pairs atom by atom, pairs and larger sets in cells, and products of scores."""
     found: list[Any] = [counts._count, *(single.tolist() for single in counts._singles.values())]
     for width in (1, 3):
         found += [table.tolist() for table in counts._exact(pairs(counts.sizes, width))]
-    return found + [table.tolist() for table in counts._exact(larger(counts.sizes))]
+    return found + [table.tolist() for table in counts._exact([*larger(counts.sizes), spread(counts.sizes)])]
+
+
+def spread(sizes: tuple[int, ...]) -> Spread:
+    """The first five columns with some scores, of which some are beyond the limit and the clamp."""
+    draw = np.random.default_rng(3)
+    scores = [draw.integers(-40, 40, size) for size in sizes[:5]]
+    for own in scores:
+        own[-1] = 2**31
+    return Spread(
+        columns=tuple(range(len(scores))),
+        groups=tuple(np.zeros(size, dtype=np.int64) for size in sizes[:5]),
+        share=0.1,
+        scores=tuple(scores),
+        mixing=draw.integers(-9, 9, (len(scores), len(scores))),
+        one=64,
+        limit=500_000,
+    )
 
 
 def released(counts: ExactCounts, schema: Schema) -> bytes:

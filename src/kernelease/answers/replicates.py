@@ -26,6 +26,7 @@ from kernelease.errors import ParameterError, UncertaintyWarning, in_words
 from kernelease.fit.weights import Simplex, WeightSolver, tolerance_at_noise
 from kernelease.measured.blocks import NoisyBlock
 from kernelease.measured.embeddings import NoisyEmbedding
+from kernelease.measured.offsets import Spread
 from kernelease.privacy.accounting import Law
 from kernelease.progress import SILENT, Progress, Repeated
 from kernelease.seeds import PublicSeed
@@ -414,7 +415,11 @@ class _Update:
     def __init__(self, support: _Support, view: CountsReading, evidence: Evidence) -> None:
         self.support, self.rows, told = support, view.blocks.rows, view.blocks.without_details
         fine = _finer_codes(view.schema, support)
-        self.parts = [_Part.of(one, support.codes, fine) for one in (*told.blocks, *told.moments)]
+        self.parts = [
+            _Part.of(one, support.codes, fine)
+            for one in (*told.blocks, *told.moments)
+            if not isinstance(one.block, Spread)
+        ]
         self._ends = np.cumsum([0, *(one.size for one in self.parts)])
         self._sums = vstack([one.sums for one in self.parts]).tocsr()
         heights = np.asarray(self._sums.power(2) @ support.weights)

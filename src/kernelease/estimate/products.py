@@ -241,7 +241,8 @@ def moments_of(noisy: NoisyBlocks) -> Moments:
 
 
 def _moments(noisy: NoisyBlocks) -> Moments:
-    return Moments(noisy.moments, len(noisy.without_details.blocks))
+    offsets = tuple(one for one in noisy.moments if one.block.ramps)  # what numbers have to do with each other is last
+    return Moments(offsets, len(noisy.without_details.blocks))
 
 
 # --------------------

@@ -5,7 +5,6 @@ it is, every row is in one cell of each block, and adds 1 there, its person's we
 """
 
 import functools
-import math
 from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 from typing import Any, TypeAlias, final
 
@@ -45,9 +44,8 @@ class PartialCounts(Private):
     """Counts of a layout's groups over some of the rows: Σ over all parts is the counts of the table.
 
     They are integers, so which rows are in which part, in which order they come and in what batches changes nothing.
-    Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few: a table is not
-    added up for a handful of them. Room for them is made with the first: of many threads, few may get any.
-    Counts are in four bytes for as long as none can be more: less to read and write for each chunk.
+    Cells are gathered in two bytes each until there is a chunk of rows, or two where columns are few, and counted in
+    four while none can be more. Room for them is made with the first: of many threads, few may get any.
     """
 
     __slots__ = ("_added", "_cells", "_counts", "_gathered", "_joint", "_layout", "_narrow", "_rows", "_views")
@@ -236,7 +234,7 @@ class PartialWeights(Private):
     def __init__(self, plan: Weighing, columns: int, fine: tuple[int, ...]) -> None:
         self.plan, self._wanted = plan, plan.wanted()
         self._fine = {column: columns + index for index, column in enumerate(fine)}
-        shapes = [(_count(cells), len(wanted)) for cells, wanted in zip(plan.cells, self._wanted, strict=True)]
+        shapes = plan.shapes()
         self._totals: list[BigIntegers] = [np.zeros(shape, dtype=object) for shape in shapes]
         self._sums: list[Integers] = [np.zeros(shape, dtype=np.int64) for shape in shapes]
         self._rows = 0  # that are in the sums, and not in the totals yet
@@ -263,10 +261,12 @@ class PartialWeights(Private):
         self._rows = 0
 
     def _weigh(self, codes: Sequence[NDArray[Any]], persons: Integers | None) -> None:
+        for block, sums in zip(self.plan.spreads, self._sums[len(self.plan.cells) :], strict=True):
+            sums[:, 0] += block.sums([codes[column] for column in block.columns], persons)
         ramps = [ramp.of(codes[c], codes[self._fine.get(c, c)]) for c, ramp in self.plan.ramps]
         ones, starts = np.ones(len(codes[0]), dtype=np.int64), np.arange(len(codes[0]) + 1, dtype=np.int32)
         weights = [_product([ramps[i] for i in own], persons) for own in self.plan.weights]
-        for cells, wanted, sums in zip(self.plan.cells, self._wanted, self._sums, strict=True):
+        for cells, wanted, sums in zip(self.plan.cells, self._wanted, self._sums, strict=False):
             if not cells:
                 sums[0] += [int(weights[weight].sum()) for weight in wanted]
                 continue
@@ -289,16 +289,10 @@ def shaped(blocks: Sequence[Block], parts: Sequence[PartialWeights]) -> list[Big
     A `PrivacyError` if the plan weighed a row by more than its block is charged for.
     """
     plan = parts[0].plan
-    for block, (_, weight) in zip(blocks, plan.places, strict=True):
-        charged = math.prod(ramp.limit for ramp in block.ramps if ramp is not None)
-        if math.prod(plan.ramps[i][1].limit for i in plan.weights[weight]) > charged:
-            raise PrivacyError("A plan weighs rows by more than is charged for. Nothing was drawn.")
+    if any(plan.most(place) > block.whole for block, place in zip(blocks, plan.places, strict=True)):
+        raise PrivacyError("A plan weighs rows by more than is charged for. Nothing was drawn.")
     sums = zip(*(part.totals() for part in parts), strict=True)
     return [np.add.reduce(own).reshape(block.grid) for own, block in zip(sums, blocks, strict=True)]
-
-
-def _count(cells: Sequence[Grouping]) -> int:
-    return math.prod(int(group.max()) + 1 for _, group in cells)
 
 
 def _product(factors: Sequence[Integers], persons: Integers | None) -> Integers:
@@ -429,12 +423,12 @@ class ExactCounts(Private):
 
     def _exact(self, blocks: Sequence[Block]) -> list[NDArray[Any]]:
         """The exact integers of each block, in its shape: what it makes of counts, or of sums of weights."""
-        weighted = [block for block in blocks if block.ramps]
+        weighted = [block for block in blocks if block.weighs]
         weighed = iter(self._weigher(weighted) if weighted else [])
         few, four = (self._joint(blocks, sizes) for sizes in (range(2, MOST_COLUMNS), [MOST_COLUMNS]))
 
         def table(block: Block) -> NDArray[Any]:
-            if block.ramps:
+            if block.weighs:
                 return next(weighed)
             if not block.columns:
                 return np.array(self._singles[0,].sum())
@@ -446,11 +440,8 @@ class ExactCounts(Private):
         return [block.exact(own) for block, own in zip(blocks, tables, strict=True)]
 
     def _joint(self, blocks: Sequence[Block], sizes: Container[int]) -> Iterator[Integers]:
-        """The tables of counts of so many columns, in a pass of their own.
-
-        Cells of four columns are coarser. In one pass with others they would be counted as fine as these.
-        """
-        wanted = [block for block in blocks if not block.ramps and len(block.columns) in sizes]
+        """The tables of counts of so many columns: of four in a pass apart, as others would make their cells finer."""
+        wanted = [block for block in blocks if not block.weighs and len(block.columns) in sizes]
         return iter(self._counter(wanted) if wanted else [])
 
 

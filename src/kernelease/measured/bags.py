@@ -92,7 +92,7 @@ class NoisyBags(Measured):
         for block in self.siblings:
             block.check(domain.counted)
             beside = [column >= len(domain.sizes) for column in block.block.columns]
-            if beside not in ([False, True], [True]) or block.block.ramps:
+            if beside not in ([False, True], [True]) or block.block.weighs:
                 raise ParameterError("a table of siblings is of other columns than a record's and another record's.")
 
     def check_shares(self, total: Loss) -> None:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, TypeVar, final
+from typing import Any, ClassVar, TypeVar, final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,11 +99,13 @@ class Block(Kind, ABC):
     share: float  # of the release's budget
     ramps: tuple[Ramp | None, ...] = field(default=(), init=False)  # what a row's value weighs; none: rows are counted
 
+    most_columns: ClassVar[int] = MOST_COLUMNS
+
     def __post_init__(self) -> None:
         name = type(self).__name__
-        if len(self.columns) > MOST_COLUMNS or len(self.groups) != len(self.columns):
+        if len(self.columns) > self.most_columns or len(self.groups) != len(self.columns):
             raise ParameterError(
-                f"{name}: needs up to four columns and a grouping for each, got {len(self.columns)} and "
+                f"{name}: needs up to {self.most_columns} columns and a grouping for each, got {len(self.columns)} and "
                 f"{len(self.groups)}."
             )
         if len(set(self.columns)) != len(self.columns):
@@ -118,6 +120,11 @@ class Block(Kind, ABC):
     def grid(self) -> tuple[int, ...]:
         """Number of cells along each column."""
         return tuple(int(group.max()) + 1 for group in self.groups)
+
+    @property
+    def weighs(self) -> bool:
+        """Whether rows are weighed in it, not counted."""
+        return bool(self.ramps)
 
     @cached_property
     def weighted(self) -> int:
@@ -493,7 +500,7 @@ class NoisyBlocks(Measured):
             raise ParameterError("the columns' order is not the schema's.")
         for block in self.every:
             block.check(self.sizes)
-        if any(block.block.ramps for block in self.blocks) or not all(one.block.ramps for one in self.moments):
+        if any(one.block.weighs for one in self.blocks) or not all(one.block.weighs for one in self.moments):
             raise ParameterError("counts and moments are mixed up.")
         self._check_count()
 

@@ -191,6 +191,16 @@ def moment_sensitivity(neighbours: Neighbours, *, limit: int, unit: int = 1) -> 
     return Sensitivity(l2=ROUND_UP * moved, l1=ROUND_UP * moved, neighbours=neighbours)
 
 
+def spread_sensitivity(neighbours: Neighbours, *, limit: int, width: int, unit: int = 1) -> Sensitivity:
+    """Sensitivity of the sums over rows of all products q_i q_j, i ≤ j, of `width` whole numbers with Σ q_i² ≤ limit.
+
+    A row adds at most ‖q‖² ≤ limit in L2 and (‖q‖₁² + ‖q‖²)/2 ≤ limit·(width + 1)/2 in L1; a person's rows `unit` times
+    a mean of it. Under replace-one √2 and 2 times as much: two such vectors have an inner product of at least 0.
+    """
+    alone = block_sensitivity(neighbours, unit=unit * limit)
+    return Sensitivity(l2=alone.l2, l1=alone.l1 * (width + 1) / 2.0, neighbours=neighbours)
+
+
 def distance_sensitivity(neighbours: Neighbours, *, unit: int = 1) -> int:
     """How far one row (or person) moves Σ |count − c| over the cells of a block, for public integers c: exactly.
 

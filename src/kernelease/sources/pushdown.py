@@ -1,5 +1,6 @@
 """The private pass of `Interactions` done by a database: it encodes and counts, and only counts leave it."""
 
+import itertools
 import math
 import secrets
 from abc import ABC, abstractmethod
@@ -16,6 +17,7 @@ from kernelease.errors import SourceError
 from kernelease.exact.counts import ExactCounts, tables_of
 from kernelease.machine import refuse_shortage
 from kernelease.measured.blocks import Block
+from kernelease.measured.offsets import CLAMP, Spread
 from kernelease.passes import Layout
 from kernelease.sources import databases, duck
 from kernelease.sources.databases import PostgresqlDialect, PostgresqlQuery
@@ -155,9 +157,29 @@ def _counts(codes: str, layout: Layout) -> str:
 def _sums(codes: str, blocks: Sequence[Block], fine: Collection[int], array: str) -> str:
     """The sums of weights of every block, where a0, a1, … are the atoms and f0, f1, … the codes of finer cells."""
     return " UNION ALL ".join(
-        f"SELECT {index} AS part, {_block_cell(block, array)} AS cell, "
+        _products(codes, index, block, array)
+        if isinstance(block, Spread)
+        else f"SELECT {index} AS part, {_block_cell(block, array)} AS cell, "
         f"CAST(SUM({_weight(block, fine, array)}) AS VARCHAR) AS total FROM {codes} GROUP BY 2"
         for index, block in enumerate(blocks)
+    )
+
+
+def _products(codes: str, index: int, spread: Spread, array: str) -> str:
+    """The sums of products of a spread: s0, s1, … are the scores of a row, and q1, q2, … what they are mixed to."""
+    width = len(spread.columns)
+    scores = ", ".join(
+        f"{_looked_up(f'a{column}', own, array)} AS s{k}"
+        for k, (column, own) in enumerate(zip(spread.columns, spread.scores, strict=True))
+    )
+    mixed = (" + ".join(f"s{k} * ({int(spread.mixing[k, i])})" for k in range(width)) for i in range(width))
+    q = ", ".join(f"LEAST(GREATEST({one}, -{CLAMP}), {CLAMP}) AS q{i + 1}" for i, one in enumerate(mixed))
+    vectors = f"(SELECT CAST({spread.one} AS BIGINT) AS q0, {q} FROM (SELECT {scores} FROM {codes}) AS scored) AS mixed"
+    inside = f"{' + '.join(f'q{i} * q{i}' for i in range(width + 1))} <= {spread.limit}"
+    return " UNION ALL ".join(
+        f"SELECT {index} AS part, {cell} AS cell, CAST(COALESCE(SUM(q{i} * q{j}), 0) AS VARCHAR) AS total "
+        f"FROM {vectors} WHERE {inside}"
+        for cell, (i, j) in enumerate(itertools.combinations_with_replacement(range(width + 1), 2))
     )
 
 

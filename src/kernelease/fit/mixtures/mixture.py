@@ -19,7 +19,7 @@ from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.estimate.marginal import Tabulation, tabulation
 from kernelease.estimate.products import Linearised, Moments, mean_and_variance, moments_of, noises, number_term
-from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, Unheld, leaves_of, poor
+from kernelease.fit.mixtures.beyond import Detail, Leaves, Misfit, RowSpread, Unheld, leaves_of, poor
 from kernelease.fit.mixtures.maps import Compounds, Pair, PartMap
 from kernelease.fit.mixtures.objective import Objective, Told, softmax_weights
 from kernelease.fit.mixtures.one_way import CHANCE, OneWay, one_ways
@@ -276,6 +276,7 @@ class Mixture:
     unheld: tuple[Unheld, ...] = ()  # what it does not hold, the worst first: rows are moved toward it
     apart: tuple[Pair, ...] = ()  # pairs of columns of which some values are never together
     told: tuple[PartMap, ...] = ()  # columns that others tell in part, in an order in which they can be applied
+    spread: RowSpread | None = None  # how closely numbers go together
 
     @property
     def poorly_held(self) -> tuple[Misfit, ...]:

@@ -12,14 +12,15 @@ from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.rows import PrivateRows
-from kernelease.fit.mixtures.maps import closer_look, compounds_of, most_closer_numbers
+from kernelease.fit.mixtures.beyond import RowSpread
+from kernelease.fit.mixtures.maps import Compounds, closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
 from kernelease.fit.mixtures.one_way import one_ways
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
 from kernelease.measured.measured import Measured
-from kernelease.measured.offsets import declared_levels
+from kernelease.measured.offsets import Spread, declared_levels
 from kernelease.methods.interactions import pairs as details
 from kernelease.methods.interactions import pairs as pair_blocks
 from kernelease.methods.interactions import pairs as selection
@@ -40,7 +41,7 @@ from kernelease.methods.interactions.rounds import (
     Workload,
     fit_workload,
 )
-from kernelease.methods.interactions.sets import Cells
+from kernelease.methods.interactions.sets import Cells, least_share
 from kernelease.methods.interactions.singles import (
     LONG,
     SINGLE_POWER,
@@ -126,7 +127,7 @@ class Interactions(Method):
             singles=4 * (sum(sizes) + atoms),
             pairs=pair_blocks.most_pair_numbers(sizes, self._split(columns)),
             triples=set_blocks.most_set_numbers(sizes, self.triples),
-            moments=moments.most_moment_numbers(columns),
+            moments=moments.most_moment_numbers(columns) + moments.most_spread_numbers(columns),
             details=details.most_detail_numbers(sizes) + most_closer_numbers(sizes),
             looks=looks,
             promised=set_blocks.most_promised_numbers(sizes, self.promised(columns)),
@@ -202,14 +203,17 @@ class Interactions(Method):
         if rounds.rows is None:
             rounds.count([number_of_rows(SIZE)])
         shares = self.shares(columns, budget.privacy, budget.total, rounds.noisy.rows, kept)
-        alone = len(columns) == 1 or shares.most == 0
+        alone, spread = len(columns) == 1 or shares.most == 0, None
         if alone:
             self._measure_singles(rounds, columns, rounds.left, level, interactions=len(columns) > 1)
         else:
             self._measure_singles(rounds, columns, shares.singles, level, interactions=shares.interactions)
-            self._measure_together(rounds, columns, shares, level, seed, progress)
+            spread = self._measure_together(rounds, columns, shares, level, seed, progress)
         self._measure_promised(rounds, columns, level)
         self._measure_moments(rounds, columns, level)
+        if spread is not None:
+            rounds.keep(-spread.share)
+            rounds.weigh([spread])
         return rounds.measured
 
     def _measure_singles(
@@ -269,31 +273,35 @@ class Interactions(Method):
         noise: Noise,
         seed: PublicSeed,
         progress: Progress,
-    ) -> None:
-        """Pairs, and larger sets where all pairs can be seen; single columns once more where none can."""
+    ) -> Spread | None:
+        """Pairs, and larger sets where all pairs can be seen; single columns once more where none can.
+
+        What comes back is how numbers are to be looked at together, for which a share is kept.
+        """
         if shares.most is not None:
-            self._measure_chosen(rounds, columns, shares, noise, seed, progress)
-            return
+            return self._measure_chosen(rounds, columns, shares, noise, seed, progress)
         noisy = rounds.noisy
         distributions = [one.distribution for one in one_ways(noisy)]
         pairing = self.pairing(columns, distributions, noisy.rows, shares, noise)
         pairs = pairing.every()
         if not pairs:
             self._measure_again(rounds, columns, rounds.left, noise)
-            return
+            return None
         self._expect(progress, rounds.noisy, pairs, noise)
         cells = Cells.of(noisy, distributions, pairs, count=shares.count, share=shares.triples, noise=noise)
         if not cells.any_sets(pairs):
             rounds.count(with_share(pairs, rounds.left))
-            return
+            return None
         rounds.count(pairs)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
         left = rounds.left
         self._measure_closer(rounds, noise)
+        spread = self._keep_spread(rounds, columns, mixture, noise)
         shares = shares.after(rounds.left / left)
         rounds.count(replace(pairing, shares=shares).details(mixture, pairs), stage=1)
         self._measure_sets(rounds, mixture, cells, shares, noise)
+        return spread
 
     def _measure_closer(self, rounds: Rounds, noise: Noise) -> None:
         """Two columns that may go one to one, value by value, where there are such and a map can be seen."""
@@ -305,6 +313,15 @@ class Interactions(Method):
         if share is not None:
             rounds.count([Counts(columns=look.columns, groups=groups, share=share)], stage=1)
 
+    def _keep_spread(self, rounds: Rounds, columns: Sequence[Column], mixture: Mixture, noise: Noise) -> Spread | None:
+        """Keep a share for how numbers go together, where some do closely: that is measured last of all."""
+        if rounds.pure or rounds.keeps:
+            return None
+        block = moments.spread_block(columns, mixture, rounds.noisy.rows, rounds.left / 3.0, noise, rounds.unit)
+        if block is not None:
+            rounds.keep(block.share)
+        return block
+
     def _measure_chosen(
         self,
         rounds: Rounds,
@@ -313,7 +330,7 @@ class Interactions(Method):
         noise: Noise,
         seed: PublicSeed,
         progress: Progress,
-    ) -> None:
+    ) -> Spread | None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
         distributions = [one.distribution for one in one_ways(noisy)]
@@ -322,7 +339,7 @@ class Interactions(Method):
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
             self._measure_again(rounds, columns, rounds.left, noise)
-            return
+            return None
         self._expect(
             progress,
             noisy,
@@ -338,11 +355,12 @@ class Interactions(Method):
         sets = [block.columns for block in forest]
         if most == len(sets):
             rounds.count(pairing.chosen(sets, cells, rounds.left), stage=1)
-            return
+            return None
         rounds.count(pairing.chosen(sets, cells, shares.forest), stage=1)
         mixture = self.solver.rough().solve(rounds.noisy, seed, progress, stage=ROUGHLY)
         progress.stage(CHOSEN)
         self._measure_closer(rounds, noise)
+        spread = self._keep_spread(rounds, columns, mixture, noise)
         more = selection.suggested(mixture, cells, forest, most - len(sets), self._target(columns))
         if more:
             part = len(more) / (most - len(sets))
@@ -350,6 +368,7 @@ class Interactions(Method):
             rounds.count(pairing.chosen(more, cells, share), stage=1)
         if len(more) < NEARLY_ALL * (most - len(sets)):
             self._measure_again(rounds, columns, rounds.left, noise)
+        return spread
 
     def _measure_sets(self, rounds: Rounds, mixture: Mixture, cells: Cells, shares: Shares, noise: Noise) -> None:
         noisy, unit = rounds.noisy, rounds.unit
@@ -371,7 +390,8 @@ class Interactions(Method):
         progress.expect(fit_workload(measured, self.solver).after())
         compounds, apart, told = compounds_of(measured)
         mixture = self.solver.solve(measured, seed, progress, stage=FITTING, compounds=compounds)
-        return FittedTable(mixture=replace(mixture, apart=apart, told=told), measured=measured, compounds=compounds)
+        mixture = replace(mixture, apart=apart, told=told, spread=spread_of(measured, compounds))
+        return FittedTable(mixture=mixture, measured=measured, compounds=compounds)
 
     def _expect(
         self, progress: Progress, noisy: NoisyBlocks, pairs: Sequence[Block], noise: Noise, looked_at: int = 0
@@ -500,12 +520,20 @@ def count_noise(privacy: Privacy, total: Loss) -> Noise:
     return functools.cache(lambda share: noise_scale(privacy, total, sensitivity, share))
 
 
-def least_share(noise: Noise, sigma: float, most: float) -> float | None:
-    """The least share of the budget for which a count has no more noise than σ, to a thousandth; None above `most`."""
-    if noise(most) > sigma:
+def spread_of(noisy: NoisyBlocks, compounds: Compounds) -> RowSpread | None:
+    """The last look at how numbers go together, for rows of compounds; None where there was none, or it saw no row."""
+    looks = [one for one in noisy.moments if isinstance(one.block, Spread)]
+    block = looks[-1].block if looks else None
+    if not isinstance(block, Spread) or compounds.together(block.columns):
         return None
-    low, high = 0.0, most
-    while high - low > most / 1000.0:
-        middle = (low + high) / 2.0
-        low, high = (low, middle) if noise(middle) <= sigma else (middle, high)
-    return high
+    found = block.moments(looks[-1].values, looks[-1].sigma)
+    return (
+        None
+        if found is None
+        else RowSpread(
+            block=block,
+            columns=tuple(compounds.origins[column] for column in block.columns),
+            atoms=tuple(compounds.atoms[column] for column in block.columns),
+            found=found,
+        )
+    )

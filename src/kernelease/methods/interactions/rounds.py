@@ -271,6 +271,15 @@ class Rounds:
         """Measure moments, each for its share. No counts follow: the order of measuring is that of the record."""
         self._moments += self._counts.privatise(of_atoms(blocks, self._levels), self._budget, noise=self._noise)
 
+    @property
+    def keeps(self) -> bool:
+        """Whether something of the budget is kept for whoever comes after."""
+        return self._kept > 0.0
+
+    def keep(self, share: float) -> None:
+        """Keep a share for later; a negative one ends that."""
+        self._kept += share
+
     def count(self, blocks: Sequence[Block], *, stage: int = 0) -> None:
         """Measure blocks, each for its share."""
         self._blocks += self._counts.privatise(

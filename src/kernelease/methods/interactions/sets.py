@@ -1,4 +1,4 @@
-"""The last rounds: sets of three or four columns, chosen privately, and offsets within cells."""
+"""The last rounds: sets of three or four columns, chosen privately, offsets within cells, how numbers go together."""
 
 import dataclasses
 import functools
@@ -13,10 +13,19 @@ import numpy as np
 from kernelease.arrays import Floats, Integers
 from kernelease.measured.blocks import MOST_COLUMNS, Block, NoisyBlocks
 from kernelease.measured.counts import Counts
-from kernelease.measured.offsets import BITS, BITS_OF_PRODUCT, Ends, Moments, Offsets, offsets
+from kernelease.measured.offsets import (
+    BITS,
+    BITS_OF_PRODUCT,
+    MOST_SPREAD,
+    Ends,
+    Moments,
+    Offsets,
+    Spread,
+    offsets,
+)
 from kernelease.methods.interactions.pairs import finest_cells
 from kernelease.methods.interactions.singles import MOST_TRIPLES, Noise, cells_of, coarser, width
-from kernelease.privacy.noise import LARGEST_LAPLACE_SCALE
+from kernelease.privacy.noise import LARGEST_GAUSSIAN_SCALE, LARGEST_LAPLACE_SCALE
 from kernelease.table.columns.cells import Celled
 from kernelease.table.columns.column import Column
 
@@ -426,3 +435,137 @@ def _parted(blocks: Sequence[tuple[Block, float]], part: float) -> list[tuple[Bl
     widest = max(width for _, width in blocks)
     widths = [max(LEAST_PART * widest, width) for _, width in blocks]
     return [(block, part * width / sum(widths)) for (block, _), width in zip(blocks, widths, strict=True)]
+
+
+# --------------------
+# How numbers go together more finely than their cells: lengths and widths, prices and sums, ratios and their parts.
+#
+# Cells of pairs blur what several numbers have to do with each other, and no pair shows a relation of three. A mixture
+# of products says how wide its rows are in every direction; in units of that, second moments of the real rows tell
+# where these are much narrower. One small vector of sums has them all.
+
+
+FEW_ATOMS = 16  # limit: of a number: so few are seen one by one in pairs
+WIDE = 2  # convention: times as many squared units as numbers, from which on a row is left out
+DOUBT = 1.0 / 16.0  # convention: of a squared unit, the noise up to which a spread is measured
+MOST_FOR_SPREAD = 0.03  # convention: of the budget
+FAR = 4.0  # convention: deviations from the median to which scores go
+PER_SCORE, PER_MIX = 64, 16  # limit: of a score's and of a mixing's unit: steps as small as no noise shows
+NARROWEST = 1e-3  # limit: of a column's own unit, squared: no direction is taken as narrower
+_OUTSIDE = 2**24  # limit: the score of what has no number: beyond all others together
+_QUANTILES = (0.001, 0.16, 0.5, 0.84)  # convention: the least number, and one deviation about the median
+
+
+def most_spread_numbers(columns: Sequence[Column]) -> int:
+    """The most sums of products."""
+    width = min(MOST_SPREAD, sum(map(_is_number, columns))) + 1
+    return width * (width + 1) // 2 if width > 2 else 0
+
+
+def _is_number(column: Column) -> bool:
+    return column.tag in ("integer", "number") and column.size > FEW_ATOMS
+
+
+def spread_block(
+    columns: Sequence[Column], mixture: "Mixture", rows: float, most: float, noise: Noise, unit: int = 1
+) -> Spread | None:
+    """How the numbers of a table go together, in units of a mixture; None where noise would hide it.
+
+    As many as can be seen for `most` of the budget, those first that go with another most closely. None either where
+    its noise, in integers of which a row (or person) adds `unit` to a count, would be larger than can be drawn.
+    """
+    scores = _scores(columns, mixture)
+    if len(scores) < 2:
+        return None
+    places, covariance = list(scores), _covariance(mixture, scores)
+    deviations = np.sqrt(np.maximum(np.diag(covariance), NARROWEST))
+    strength = np.abs(covariance / np.outer(deviations, deviations) - np.eye(len(places))).max(axis=0)
+    order = np.argsort(-strength, kind="stable")[:MOST_SPREAD]
+    for count in range(len(order), 1, -1):
+        # of a symmetric matrix of noise τ in each place no direction has more than about τ·√(2·count)
+        sigma = DOUBT * rows / ((1 + WIDE * count) * math.sqrt(2.0 * count))
+        if (share := least_share(noise, sigma, min(most, MOST_FOR_SPREAD))) is not None:
+            chosen = np.sort(order[:count])
+            inner = {places[i]: scores[places[i]] for i in chosen}
+            block = _spread(inner, covariance[np.ix_(chosen, chosen)], share)
+            return block if unit * noise(share) * block.limit <= LARGEST_GAUSSIAN_SCALE / 2**SPARE else None
+    return None
+
+
+def _spread(scores: dict[int, Floats], covariance: Floats, share: float) -> Spread:
+    """The block of these columns, mixed so that what has that covariance has a spread of 1 in every direction."""
+    widths, directions = np.linalg.eigh(covariance)
+    one, own = PER_SCORE * PER_MIX, scores.values()
+    whole = [np.where(np.isnan(each), _OUTSIDE, np.rint(PER_SCORE * np.nan_to_num(each))) for each in own]
+    return Spread(
+        columns=tuple(scores),
+        groups=tuple(np.zeros(len(each), dtype=np.int64) for each in own),
+        share=share,
+        scores=tuple(each.astype(np.int64) for each in whole),
+        mixing=np.rint(PER_MIX * directions / np.sqrt(np.maximum(widths, NARROWEST))).astype(np.int64),
+        one=one,
+        limit=(1 + WIDE * len(scores)) * one**2,
+    )
+
+
+def _covariance(mixture: "Mixture", scores: dict[int, Floats]) -> Floats:
+    """The covariance of scores in rows of a mixture, those that have all of them."""
+    known = {i: np.where(np.isnan(own), 0.0, 1.0) for i, own in scores.items()}
+    weights = mixture.weights * np.prod([mixture.columns[i] @ own for i, own in known.items()], axis=0)
+    weights = weights / max(float(weights.sum()), SMALLEST_LEAST)
+    means, within = [], []
+    for i, own in scores.items():
+        held = mixture.columns[i] * known[i]
+        held = held / np.maximum(held.sum(axis=1, keepdims=True), SMALLEST_LEAST)
+        first, second = held @ np.nan_to_num(own), held @ np.nan_to_num(own) ** 2
+        means.append(first)
+        within.append(float(weights @ (second - first**2)))
+    table = np.array(means)
+    centred = table - (table @ weights)[:, None]
+    covariance: Floats = (centred * weights) @ centred.T + np.diag(within)
+    return covariance
+
+
+def _scores(columns: Sequence[Column], mixture: "Mixture") -> dict[int, Floats]:
+    """A number for each atom of each number, in deviations from its median; NULL has NaN.
+
+    Of logarithms, where rows are above 0, if these are more even about their medians in all columns together.
+    """
+    numbers = {i: column.centres() for i, column in enumerate(columns) if _is_number(column)}
+    ends = {i: _quantiles(own, mixture.marginal(i)) for i, own in numbers.items()}
+    above = {i: np.log(own) for i, own in ends.items() if own[0] > 0.0}
+    if sum(_skew(own) for own in above.values()) < sum(_skew(ends[i]) for i in above):
+        numbers |= {i: np.log(np.maximum(numbers[i], ends[i][0])) for i in above}
+        ends |= above
+    return {
+        i: np.clip((own - ends[i][2]) / ((ends[i][3] - ends[i][1]) / 2.0), -FAR, FAR)
+        for i, own in numbers.items()
+        if ends[i][3] > ends[i][1]
+    }
+
+
+def _quantiles(numbers: Floats, shares: Floats) -> Floats:
+    """`_QUANTILES` of a column's numbers: (4,)."""
+    order = np.argsort(numbers, kind="stable")[: int(np.count_nonzero(~np.isnan(numbers)))]
+    below = np.cumsum(shares[order])
+    places = np.searchsorted(below, np.array(_QUANTILES) * below[-1])
+    quantiles: Floats = numbers[order[np.minimum(places, len(order) - 1)]]
+    return quantiles
+
+
+def _skew(ends: Floats) -> float:
+    """How uneven a column is about its median: 0 where it is even."""
+    _, low, middle, high = ends.tolist()
+    uneven: float = abs(high + low - 2.0 * middle) / max(high - low, SMALLEST_LEAST)
+    return uneven
+
+
+def least_share(noise: Noise, sigma: float, most: float) -> float | None:
+    """The least share of the budget for which a count has no more noise than σ, to a thousandth; None above `most`."""
+    if most <= 0.0 or noise(most) > sigma:
+        return None
+    low, high = 0.0, most
+    while high - low > most / 1000.0:
+        middle = (low + high) / 2.0
+        low, high = (low, middle) if noise(middle) <= sigma else (middle, high)
+    return high
