@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.estimate import Target
+from kernelease.analysis.inside import product_by_cells
+from kernelease.analysis.ratio_estimator import number_of
 from kernelease.analysis.spread import correlation
 from kernelease.errors import ParameterError
+from kernelease.estimate.products import product
 from tests.analysis.tables import people, simple
 
 ROWS = 4_000
@@ -54,3 +57,18 @@ def test_a_correlation_that_was_not_measured():
 def test_what_is_refused(ask, message):
     with pytest.raises(ParameterError, match=message):
         ask()
+
+
+def test_a_product_by_cells_is_that_of_their_means_where_each_value_is_a_cell():
+    """Of a column whose values are all counted one by one nothing is hidden, so that there is no error inside."""
+    marginal = CLEAR.finest(CLEAR.positions(("age", "kids")))
+    terms = [number_of(CLEAR, CLEAR.column(name)) for name in ("age", "kids")]
+    found, wanted = product_by_cells(CLEAR, terms, marginal), product(CLEAR.moments, terms, marginal)
+    assert found.value == pytest.approx(wanted.value)
+    assert found.blur == 0.0
+
+
+def test_of_numbers_within_cells_a_product_may_be_off():
+    marginal = CLEAR.finest(CLEAR.positions(("age", "hours")))
+    terms = [number_of(CLEAR, CLEAR.column(name)) for name in ("age", "hours")]
+    assert product_by_cells(CLEAR, terms, marginal).blur > 0.0

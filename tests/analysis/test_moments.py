@@ -200,7 +200,7 @@ def test_the_effect_is_as_sharp_as_the_others_where_the_missing_rows_are_known()
 def test_without_moments_the_gap_is_back() -> None:
     told = evidence(0, 900.0)
     bare = dataclasses.replace(told, measured=dataclasses.replace(told.measured, moments=()))
-    for name in ("hours of M", "slope", "correlation"):
+    for name in ("hours of M", "slope"):
         assert answers(bare)[name].margin() > 2.0 * answers(told)[name].margin(), name
 
 

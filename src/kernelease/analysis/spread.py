@@ -9,7 +9,7 @@ import numpy as np
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of, present
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
-from kernelease.analysis.inside import RowValues
+from kernelease.analysis.inside import RowValues, product_by_cells
 from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of
 from kernelease.analysis.representatives import LEAST
 from kernelease.arrays import Floats
@@ -355,9 +355,17 @@ def _sums(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> list[P
     x, y = terms
     flags = [_present(evidence, term) for term in terms]
     known = [flag for flag in flags if flag is not None]
-    both = [product(evidence.moments, [*one, *known], marginal) for one in ([], [x, y])]
+    both = [product(evidence.moments, known, marginal), _shorter(evidence, [x, y, *known], marginal)]
     first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
     return [both[0], *first, *second, both[1]]
+
+
+def _shorter(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> Product:
+    """Σ xy with offsets within cells or by cells alone, whichever has the least error."""
+    assert evidence.tabulated is not None  # the marginal is part of it
+    sigmas = evidence.tabulated.sigmas
+    ways = product(evidence.moments, terms, marginal), product_by_cells(evidence, terms, marginal)
+    return min((way for way in ways if way), key=lambda way: covariance_of([[(1.0, way)]], sigmas)[0, 0] + way.blur**2)
 
 
 def _present(evidence: "Evidence", term: Term) -> Term | None:
