@@ -4,8 +4,7 @@
 
 The tables and releases are those of benchmarks/inference.py, the fits rough. Each statistic is computed on weighted
 rows, pooled over 20 replicates, and asked to hold the law's value at 95 %. Naive beside it: the same statistic of the
-synthetic rows as if they were a sample, with the error of as many draws from them. Statistics of several columns are
-refused where noise hides how far one of them is spread.
+synthetic rows as if they were a sample, with the error of as many draws from them.
 """
 
 import json

@@ -24,7 +24,7 @@ from kernelease.analysis.regression import judged, judged_trend
 from kernelease.analysis.representatives import atom_numbers
 from kernelease.analysis.spread import variance
 from kernelease.answers.habits import in_words
-from kernelease.answers.replicates import DOUBT, FIT, OWN, Replicates, StudentLimits, replicates_of
+from kernelease.answers.replicates import FIT, OWN, Replicates, StudentLimits, replicates_of
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
 from kernelease.table.expressions.formulas import ModelFormula
@@ -191,7 +191,7 @@ class ModelQuestions:
         sets, chosen = self._sets, self._among.evidence.where(self._among.where)
         flags = chosen.of(sets.rows)
         for names in together:
-            sets.check(tuple(dict.fromkeys((*names, *chosen.columns))), DOUBT)  # the second order is in its error
+            sets.check(tuple(dict.fromkeys((*names, *chosen.columns))))
         told = about if self._among.where is None else f"{about} where {self._among.where}"
         with np.errstate(invalid="ignore", divide="ignore"):  # of no rows: `pool` refuses what is not finite
             results = [statistic(weights * flags) for weights in sets.weights]

@@ -5,7 +5,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, final
 
 import numpy as np
@@ -19,7 +19,6 @@ from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups, Label
 from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits
 from kernelease.analysis.inside import unevenness
-from kernelease.analysis.spread import variance
 from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.errors import ParameterError, UncertaintyWarning, in_words
@@ -204,13 +203,19 @@ def _noise(law: Law, deviation: float, size: int, generator: np.random.Generator
 # at; where the fit misses the numbers by more than noise does, by four times that. So a dependence that noise hid from
 # the fit is not taken for none, and what was not measured varies with V alone.
 #
-# Such weights have either sign, and few tools take these. A statistic θ is therefore asked at w₀ and at a small step
-# from it, w₀ + s·(w − w₀), where no weight is below 0. θ(w₀) + (θ(step) − θ(w₀))/s is then one step of Newton's from
-# the fit: what it is at w, to first order in how far the fit is off.
+# Such weights have either sign, and few tools take these. A statistic θ is therefore asked near the fit: at w₁, the fit
+# with as much more weight on few rows as keeps all others above 0, and at a small step from it, w₁ + s·(w − w₁).
+# θ(w₁) + (θ(step) − θ(w₁))/s is then one step of Newton's: what it is at w, to first order in how far w₁ is off. Rows
+# can't follow every change, and a step is not the whole way, so that half of what it changes is one more error.
 
 
 DOUBT = 16.0  # convention: variances of the noise by which what was measured is uncertain before: four of its errors
-ACCURATE = 1e-3  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
+HALF = 0.5  # convention: of what a step changes, its error beside the noise
+STEP = 0.005  # convention: of the way: longer ones need more weight on rows far out, shorter ones move no median
+THIN = 16  # convention: rows that a counted cell of a column has at least, of one row's weight together with as many
+ACCURATE = 1e-2  # limit: of the numbers, to which equations are solved: far below the noise of 20 replicates
+FINE = 30_000  # convention: rows that there are at least: a step moves a median by rows
+LEADING = 300  # limit: of the directions in which the equations are solved exactly
 MOST_STEPS = 500  # limit: of solving them; what is left by then is small beside the noise
 FIT, OWN = 0, 1  # the first data sets: the fit, and the release's best guess
 
@@ -249,8 +254,7 @@ class Replicates:
     ) -> Estimate | Groups:
         """A statistic of weighted rows, with its error. It takes a table, whose weights are in `weight_name`.
 
-        `columns` are those that it needs together. It is refused if they were not measured so, or if noise hides how
-        far one of several is spread.
+        `columns` are those that it needs together. It is refused if they were not measured so.
         """
         return self.pool([statistic(one) for one in self], columns=columns, about=about)
 
@@ -273,9 +277,11 @@ class Replicates:
         return found[""] if list(found) == [""] else Groups("term", found)
 
     def _pooled(self, values: Floats, about: str) -> Estimate:
-        value = float(values[FIT] + (values[OWN] - values[FIT]) / self.step)
-        error = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
-        known = error > 0.0  # a median within a crowd of equal numbers moves by no step
+        change = float(values[OWN] - values[FIT]) / self.step
+        value = float(values[FIT]) + change
+        noise = math.sqrt(float(np.mean((values[OWN + 1 :] - values[OWN]) ** 2))) / self.step
+        known = noise > 0.0  # a median within a crowd of equal numbers moves by no step
+        error = math.hypot(noise, HALF * change, _jump(values) / (self.step * math.sqrt(3.0)))
         return Estimate(
             value=value,
             parts=Parts(noise=error if known else math.inf),
@@ -285,25 +291,14 @@ class Replicates:
             remark="one step from the fit" if known else "no replicate differs: nothing says how far off it is",
         )
 
-    def check(self, columns: Sequence[str], doubt: float = 1.0) -> None:
-        """Refuse columns that a statistic needs together and that these rows do not say: see `estimate`.
-
-        A column's spread is hidden where its variance may be off by `doubt` times itself: a slope or a correlation is a
-        ratio to it, of which one step is the first order alone.
-        """
+    def check(self, columns: Sequence[str]) -> None:
+        """Refuse columns that a statistic needs together and that were not measured so."""
         if not columns:
             return
         evidence = evidence_of(self._release, self.target)
         places = evidence.positions(tuple(columns))
         if not evidence.marginals(places):
             raise evidence.not_together(places, "pool", "Promise the analysis in the schema: [analyses].")
-        numbers = [name for name in columns if evidence.column(name).tag in ("integer", "number")]
-        for name in numbers if len(columns) > 1 else ():
-            if variance(evidence, name).standard_error > doubt * evidence.deviation(name) ** 2:
-                raise ParameterError(
-                    f"pool: the noise hides how far {name!r} is spread, so that one step from the fit does not say how "
-                    "it goes with other columns. Its own mean and quantiles can be pooled."
-                )
 
     def survey(self) -> pa.Table:
         """One table for survey software: rows, the weights of the fit and of the step, one column for each replicate.
@@ -316,6 +311,13 @@ class Replicates:
         for name, weights in zip(names, self.weights[OWN + 1 :], strict=True):
             table = table.append_column(name, pa.array(weights))
         return table
+
+
+def _jump(values: Floats) -> float:
+    """By how much results move at once, where they go from row to row as a median does: else no two are the same."""
+    different = np.unique(values)
+    steps = len(different) - 1
+    return float(different[-1] - different[0]) / steps if 0 < steps < len(values) - 1 else 0.0
 
 
 @in_words
@@ -358,13 +360,13 @@ def replicates_of(release: "Release", count: int, *, target: Target, seed: int) 
     support = _Support.of(release, view, random.generator("support"))
     generators = [random.generator(f"replicate {number}") for number in range(count)]
     changes = _Update(support, view, evidence_of(release, target)).changes(target, generators)
-    lowest = min(float((change / support.weights).min()) for change in changes)
-    step = min(1.0, -1.0 / lowest) if lowest < 0.0 else 1.0
-    weights = np.maximum(0.0, np.stack([support.weights, *(support.weights + step * one for one in changes)]))
+    wanted = support.weights + np.stack(changes)
+    first = np.maximum(support.weights, STEP / (1.0 - STEP) * -wanted.min(axis=0))
+    weights = np.maximum(0.0, np.stack([first, *((1.0 - STEP) * first + STEP * wanted)]))
     return Replicates(
         rows=support.rows,
         weights=weights / weights.sum(axis=1, keepdims=True),
-        step=step,
+        step=STEP,
         weight_name=release.measurements.domain.weight_name,
         target=target,
         _release=release,
@@ -374,7 +376,10 @@ def replicates_of(release: "Release", count: int, *, target: Target, seed: int) 
 @final
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Support:
-    """The synthetic rows, and one more for each counted cell of a column that has none: noise may put rows there."""
+    """The synthetic rows, and more of next to no weight in counted cells of a column that have few: noise may be there.
+
+    A cell of one row could only change with whatever else that row is; several let its mean and its company change.
+    """
 
     rows: pa.Table
     codes: Integers  # (rows, columns)
@@ -385,26 +390,39 @@ class _Support:
         codes, own = atom_codes(release, view.schema, None), np.maximum(release.weights, 0.0)
         weights = own * (view.blocks.rows / own.sum())
         kept = weights > 0.0
-        rows, codes, weights = release.rows.filter(pa.array(kept)), codes[kept], weights[kept]
-        columns = range(len(view.schema.columns))
-        more = np.concatenate([_empty_cells(view, codes, place, generator) for place in columns])
-        if len(more):
-            decoded, lawful = decode_lawfully(view.schema, more, generator)
-            decoded, more = decoded.filter(pa.array(lawful)), more[lawful]
-            rows = pa.concat_tables([rows, decoded.select(rows.column_names).cast(rows.schema)])
-        return cls(rows=rows, codes=np.concatenate([codes, more]), weights=np.append(weights, np.ones(len(more))))
+        own = cls(rows=release.rows.filter(pa.array(kept)), codes=codes[kept], weights=weights[kept])
+        copies = math.ceil(FINE / len(own.codes)) - 1
+        finer = own._with(view, np.tile(own.codes, (copies, 1)), np.tile(own.weights, copies), generator)
+        places = range(len(view.schema.columns))
+        more = np.concatenate([_thin_cells(view, own.codes, place, generator) for place in places])
+        found = finer._with(view, more, np.full(len(more), 1.0 / THIN**2), generator)
+        return replace(found, weights=found.weights * (view.blocks.rows / found.weights.sum()))
+
+    def _with(
+        self, view: CountsReading, codes: Integers, weights: Floats, generator: np.random.Generator
+    ) -> "_Support":
+        """These rows and others, whose values are drawn within their cells."""
+        if not len(codes):
+            return self
+        decoded, lawful = decode_lawfully(view.schema, codes, generator)
+        decoded = decoded.filter(pa.array(lawful)).select(self.rows.column_names).cast(self.rows.schema)
+        return _Support(
+            rows=pa.concat_tables([self.rows, decoded]),
+            codes=np.concatenate([self.codes, codes[lawful]]),
+            weights=np.append(self.weights, weights[lawful]),
+        )
 
 
-def _empty_cells(view: CountsReading, codes: Integers, place: int, generator: np.random.Generator) -> Integers:
-    """Copies of rows with a value in each cell of a column that no row is in."""
+def _thin_cells(view: CountsReading, codes: Integers, place: int, generator: np.random.Generator) -> Integers:
+    """Copies of rows with a value in each cell of a column that has few rows."""
     counted = [one for one in view.blocks.without_details.blocks if one.block.columns == (place,)]
     if not counted:
         return codes[:0]
-    finest = max(counted, key=lambda one: one.block.cells)
-    (cells,) = finest.block.groups
-    empty = np.setdiff1d(np.arange(int(cells.max()) + 1), cells[codes[:, place]])
-    copies = codes[generator.integers(0, len(codes), len(empty))]
-    copies[:, place] = [generator.choice(np.flatnonzero(cells == cell)) for cell in empty]
+    (cells,) = max(counted, key=lambda one: one.block.cells).block.groups
+    missing = np.maximum(THIN - np.bincount(cells[codes[:, place]], minlength=int(cells.max()) + 1), 0)
+    copies = codes[generator.integers(0, len(codes), int(missing.sum()))]
+    wanted = np.repeat(np.arange(len(missing)), missing)
+    copies[:, place] = [generator.choice(np.flatnonzero(cells == cell)) for cell in wanted]
     return copies
 
 
@@ -422,11 +440,13 @@ class _Update:
         ]
         self._ends = np.cumsum([0, *(one.size for one in self.parts)])
         self._sums = vstack([one.sums for one in self.parts]).tocsr()
+        self._rows = self._sums.T.tocsr()
         heights = np.asarray(self._sums.power(2) @ support.weights)
         self.missing = np.concatenate([one.values for one in self.parts]) - self._numbers(support.weights)
         doubt = DOUBT * max(1.0, float(np.mean(self.missing**2)))
         self.variance: Floats = doubt * len(heights) / float(heights.sum()) * support.weights
         self._modes = _modes(evidence, support)
+        self._back = self._modes.T.tocsr()
 
     def changes(self, target: Target, generators: Sequence[np.random.Generator]) -> list[Floats]:
         """The change of weights to the best guess, and to a replicate for each generator."""
@@ -461,10 +481,11 @@ class _Update:
         """K of some numbers: (numbers, k) → (rows, k)."""
 
         def spread(numbers: Floats) -> Floats:
-            rows = self._sums.T @ self._seen(numbers)
-            return np.asarray(self.variance[:, None] * rows + self._modes @ (self._modes.T @ rows))
+            rows = self._rows @ self._seen(numbers)
+            return np.asarray(self.variance[:, None] * rows + self._modes @ (self._back @ rows))
 
-        return spread(conjugate_gradients(lambda one: one + self._numbers(spread(one)), missing))
+        generator = PublicSeed(0).generator("directions")
+        return spread(conjugate_gradients(lambda one: self._numbers(spread(one)), missing, generator))
 
     def _seen(self, tables: Floats) -> Floats:
         """What blocks say of tables of sums, one below another; its own transpose."""
@@ -522,26 +543,48 @@ def _tilt(numbers: Floats, cells: Integers, likely: Floats, weights: Floats) -> 
     return csr_matrix((mass * away * place, (np.arange(len(x)), cells)), shape=(len(x), len(likely)))
 
 
-def conjugate_gradients(apply: Callable[[Floats], Floats], right: Floats) -> Floats:
-    """X with apply(X) = right, column by column, for a symmetric and positive linear map: (n, k) → (n, k).
+def conjugate_gradients(apply: Callable[[Floats], Floats], right: Floats, generator: np.random.Generator) -> Floats:
+    """X with X + apply(X) = right, column by column, for a symmetric linear map that is 0 or more: (n, k) → (n, k).
 
-    >>> matrix = np.array([[2.0, 1.0], [1.0, 3.0]])
-    >>> (matrix @ conjugate_gradients(lambda x: matrix @ x, np.array([[1.0], [5.0]]))).round(3).ravel().tolist()
+    The directions in which it is large are found by a few products with it and solved at once (Nyström's approximation
+    as a preconditioner: Frangella, Tropp and Udell, 2021), the others step by step.
+
+    >>> matrix = np.array([[1.0, 1.0], [1.0, 2.0]])
+    >>> found = conjugate_gradients(lambda x: matrix @ x, np.array([[1.0], [5.0]]), np.random.default_rng(0))
+    >>> (found + matrix @ found).round(3).ravel().tolist()
     [1.0, 5.0]
     """
+    prepare = _leading(apply, len(right), generator)
     found, left = np.zeros_like(right), right.copy()
-    direction, square = left.copy(), (left * left).sum(axis=0)
-    wanted = ACCURATE**2 * np.maximum(square, 1e-300)
+    ahead = prepare(left)
+    direction, square = ahead.copy(), (left * ahead).sum(axis=0)
+    wanted = ACCURATE**2 * np.maximum((right * right).sum(axis=0), 1e-300)
     for _ in range(MOST_STEPS):
-        if np.all(square <= wanted):
+        if np.all((left * left).sum(axis=0) <= wanted):
             break
-        moved = apply(direction)
+        moved = direction + apply(direction)
         length = square / np.maximum((direction * moved).sum(axis=0), 1e-300)
         found += length * direction
         left -= length * moved
-        before, square = square, (left * left).sum(axis=0)
-        direction = left + square / np.maximum(before, 1e-300) * direction
+        ahead = prepare(left)
+        before, square = square, (left * ahead).sum(axis=0)
+        direction = ahead + square / np.maximum(before, 1e-300) * direction
     return found
+
+
+def _leading(
+    apply: Callable[[Floats], Floats], size: int, generator: np.random.Generator
+) -> Callable[[Floats], Floats]:
+    """About (1 + apply)⁻¹, up to a factor: in the directions in which it is largest."""
+    drawn = np.linalg.qr(generator.standard_normal((size, min(size, LEADING))))[0]
+    seen = apply(drawn)
+    shift = 1e-10 * max(float(np.linalg.norm(seen)), 1e-300)  # rounding makes a factor of 0 negative
+    seen += shift * drawn
+    factor = np.linalg.cholesky(drawn.T @ seen)
+    directions, sizes, _ = np.linalg.svd(np.linalg.solve(factor, seen.T).T, full_matrices=False)
+    large = np.maximum(sizes**2 - shift, 0.0)
+    less = (1.0 + large[-1]) / (1.0 + large) - 1.0
+    return lambda left: left + directions @ (less[:, None] * (directions.T @ left))
 
 
 @final
