@@ -453,12 +453,20 @@ def tell(told: str, results: Path) -> None:
     print(told)
 
 
-def page(told: str, folder: Path) -> str:
-    """The page: intervals, and what other parts have left in a folder."""
-    beside = [
-        head + (folder / name).read_text(encoding="utf-8") for name, head in PARTS.items() if (folder / name).exists()
-    ]
-    return "\n".join([HELD + told.rstrip() + "\n", *beside])
+def page(told: str, folder: Path, before: str = "") -> str:
+    """The page: intervals, and what other parts have left in a folder; of what was not run, what it said before."""
+    parts = [HELD + told.rstrip() + "\n" if told else _section(before, HELD)]
+    for name, head in PARTS.items():
+        ran = (folder / name).exists()
+        parts.append(head + (folder / name).read_text(encoding="utf-8") if ran else _section(before, head))
+    return "\n".join(part for part in parts if part)
+
+
+def _section(page: str, head: str) -> str:
+    """A part of a page, from its title to the next one."""
+    start = page.find(head.partition("\n")[0] + "\n")
+    end = page.find("\n## ", start + 1)
+    return page[start : end if end > 0 else None].rstrip() + "\n" if start >= 0 else ""
 
 
 def main() -> None:
@@ -479,7 +487,8 @@ def main() -> None:
     told = report(answered(read(options.results)))
     print(told)
     if options.page:
-        PAGE.write_text(page(told, options.results.parent), encoding="utf-8")
+        before = PAGE.read_text(encoding="utf-8") if PAGE.exists() else ""
+        PAGE.write_text(page(told, options.results.parent, before), encoding="utf-8")
 
 
 if __name__ == "__main__":

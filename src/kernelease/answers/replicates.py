@@ -387,8 +387,8 @@ class _Support:
 
     @classmethod
     def of(cls, release: "Release", view: CountsReading, generator: np.random.Generator) -> "_Support":
-        codes, own = atom_codes(release, view.schema, None), np.maximum(release.weights, 0.0)
-        weights = own * (view.blocks.rows / own.sum())
+        codes, weights = atom_codes(release, view.schema, None), np.maximum(release.weights, 0.0)
+        weights = weights * (view.blocks.rows / weights.sum())
         kept = weights > 0.0
         own = cls(rows=release.rows.filter(pa.array(kept)), codes=codes[kept], weights=weights[kept])
         copies = math.ceil(FINE / len(own.codes)) - 1
