@@ -270,7 +270,10 @@ class Replicates:
             raise ParameterError(f"pool: needs {len(self)} results with the same terms, one for each data set.")
         values = np.array([list(one.values()) for one in named], dtype=np.float64)
         if not np.isfinite(values).all():
-            raise ParameterError("pool: a result is not finite, so that nothing says how far results vary.")
+            raise ParameterError(
+                "pool: a result is not finite, so that nothing says how far results vary. Leave out what some data set "
+                "has no value of: a column that does not vary among its rows, or a group without any."
+            )
         found: dict[Label, Estimate] = {
             name: self._pooled(values[:, place], about or name) for place, name in enumerate(named[0])
         }
