@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from kernelease.analysis.estimate import Target
-from kernelease.analysis.inside import product_by_cells
-from kernelease.analysis.ratio_estimator import number_of
+from kernelease.analysis.ratio_estimator import number_of, product_by_cells
 from kernelease.analysis.spread import correlation
 from kernelease.errors import ParameterError
 from kernelease.estimate.products import product

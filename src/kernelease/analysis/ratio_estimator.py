@@ -4,13 +4,17 @@ import hashlib
 import math
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import TYPE_CHECKING, final
 
 import numpy as np
+import pyarrow as pa
 
+from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import INSIDE, SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
 from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
-from kernelease.analysis.inside import Unevenness, squared_rows
+from kernelease.analysis.inside import Unevenness, hidden_places, squared_rows, unevenness
+from kernelease.analysis.representatives import LEAST, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
 from kernelease.estimate.products import OffsetPart, Product, Term, block_weights, number_term
@@ -392,3 +396,63 @@ class ProductSource(Source):
             (release, position): tabulated.sigmas[position] * weight
             for position, weight in block_weights(self.terms).items()
         }
+
+
+# --------------------
+# Sums of products of functions of one column each, by cells alone.
+
+
+def product_by_cells(evidence: "Evidence", terms: Sequence[Term], marginal: Marginal) -> Product | None:
+    """Σ Π terms over all rows by counts alone, each column on average over its cells; None where categories split.
+
+    Offsets within cells are not asked, so that theirs is no noise: where in their cells numbers lie is one more error.
+    """
+    axes = [_Within.of(evidence, terms, marginal, place) for place in range(len(marginal.columns))]
+    if any(axis.split for axis in axes):
+        return None
+    known, squares = unevenness(evidence, marginal), squared_rows(marginal)
+    base = reduce(np.multiply.outer, [axis.mean for axis in axes]).ravel()
+    blurs = {}
+    for place, index in enumerate(marginal.columns):
+        parts = [(one.away, one.loose) if one is axes[place] else (one.square, one.square) for one in axes]
+        own, hidden = (reduce(np.multiply.outer, part).ravel() for part in zip(*parts, strict=True))
+        blurs[index] = math.sqrt(float(squares @ (known.own * own + known.hidden * hidden)))
+    return Product(((marginal, base),), blurs=blurs)
+
+
+@final
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Within:
+    """The product of all terms of one column over its cells: (cells,) each."""
+
+    mean: Floats
+    square: Floats  # on average
+    away: Floats  # the square of how far it is from its mean, on average
+    loose: Floats  # the same of rows that noise hides
+    split: bool  # whether categories that share a cell differ
+
+    @classmethod
+    def of(cls, evidence: "Evidence", terms: Sequence[Term], marginal: Marginal, place: int) -> "_Within":
+        index, groups = marginal.columns[place], marginal.groups[place]
+        column = evidence.schema.columns[index]
+        hidden = hidden_places(evidence, index, groups)
+        points = weighted(representatives(column), evidence.shares(index) + LEAST, hidden)
+        numbers, cells = numbers_of(column, pa.table({column.name: points.values})), groups[points.atoms]
+        own = [term for term in terms if term.column == index]
+        parts = [np.nan_to_num(numbers - one.centre) if one.number else one.middle[points.atoms] for one in own]
+        values: Floats = reduce(np.multiply, parts, np.ones(len(cells)))
+
+        def mean(values: Floats, weights: Floats) -> Floats:
+            total, sums = (np.bincount(cells, weights * one) for one in (np.ones_like(values), values))
+            return np.asarray(sums / np.where(total > 0.0, total, 1.0))
+
+        centre = mean(values, points.weights)
+        away = (values - centre[cells]) ** 2
+        found = mean(away, points.weights)
+        return cls(
+            mean=centre,
+            square=centre**2 + found,
+            away=found,
+            loose=mean(away, points.spreading),
+            split=hidden is None and bool(np.any(found > 1e-9 * (centre**2 + found))),
+        )

@@ -9,8 +9,8 @@ import numpy as np
 from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of, present
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
-from kernelease.analysis.inside import RowValues, product_by_cells
-from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of
+from kernelease.analysis.inside import RowValues
+from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of, product_by_cells
 from kernelease.analysis.representatives import LEAST
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
