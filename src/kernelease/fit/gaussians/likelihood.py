@@ -154,7 +154,7 @@ class JointLikelihood(Likelihood):
 
 
 _SAMPLE = 512  # points that stand for a law. limit: of time, a tenth of a second
-_FAINT = 0.02  # of the noise's variance: fainter directions of chance are noise alone. convention: none near is worse
+_FAINT = 0.02  # of the noise's variance: fainter directions of chance are left out. convention: as in `tilting`
 
 
 @final
