@@ -17,7 +17,8 @@ LONGEST_CHAIN = 13  # modules, from the command line down to the errors
 NOT_YET_FLAT: tuple[str, ...] = ()  # packages whose own chains are not counted
 MOST_MODULES, MOST_SWITCHES = 38, 24  # that a row or a vector passes
 MOST_OF_THE_BARRIER = 2_500  # lines that an auditor reads, docstrings included, for one table and for several
-MOST_UP_TO_THE_NOISE = 4_500  # lines of functions that run before the first noise, in the release of a CSV file
+MOST_GIVEN, MOST_GIVEN_SWITCHES, MOST_CALL_SWITCHES = 40, 300, 4_000  # by house.py, of a CSV file of eight columns
+MOST_UP_TO_THE_NOISE = 4_000  # lines of functions that run before the first noise, in the release of a CSV file
 
 
 def _flat(chain: tuple[str, ...]) -> tuple[str, ...]:
@@ -99,6 +100,14 @@ def _module(path: str) -> str:
 
 def test_the_barrier_is_small() -> None:
     assert house.lines(house.barrier()) <= MOST_OF_THE_BARRIER
+
+
+@pytest.mark.slow
+def test_a_row_goes_from_layer_to_layer_seldom() -> None:
+    row = house.visits_of_a_row()
+    assert len(row.given) <= MOST_GIVEN, sorted(row.given)
+    assert row.data_switches <= MOST_GIVEN_SWITCHES
+    assert row.call_switches <= MOST_CALL_SWITCHES
 
 
 @pytest.mark.slow

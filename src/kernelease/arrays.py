@@ -9,8 +9,6 @@ from collections.abc import Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -58,13 +56,3 @@ def block_slices(count: int, block: int) -> Iterator[slice]:
     """
     for start in range(0, count, block):
         yield slice(start, min(start + block, count))
-
-
-def dense(array: pa.Array) -> NDArray[Any]:
-    """The values of a primitive array of Arrow, without a copy where there is no null; 0 stands where a null is."""
-    if array.null_count:
-        array = pc.fill_null(array, 0)
-    if pa.types.is_integer(array.type) or pa.types.is_floating(array.type):
-        return np.from_dlpack(array)  # Arrow's own way to NumPy loads pandas, where that is installed
-    values: NDArray[Any] = array.to_numpy(zero_copy_only=False)
-    return values

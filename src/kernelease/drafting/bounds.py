@@ -29,14 +29,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import scipy
 
-from kernelease.arrays import BigIntegers, Floats, Integers, dense
+from kernelease.arrays import BigIntegers, Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.privacy.accounting import Law, Loss, Measurement, Privacy, rounding_tau
 from kernelease.privacy.ledger import Ledger
 from kernelease.privacy.mechanisms import PrivacyFilter, grid_bits, measure
 from kernelease.privacy.noise import NoiseSource
 from kernelease.privacy.sensitivity import ROUND_UP, ROWS, Subject, block_sensitivity
-from kernelease.table.reading import read_numbers
+from kernelease.table.reading import dense, read_numbers
 
 # --------------------
 # A public grid on which every cell of a column has exactly one place: its number, to three digits.

@@ -375,7 +375,7 @@ class MeasuredMarginal(Marginal):
     @cached_property
     def _weighted_sums(self) -> Floats:
         """u."""
-        return sum((view.weighted for view in self.views), np.zeros(self.size))
+        return sum([view.weighted for view in self.views], np.zeros(self.size))
 
     @cached_property
     def _ones(self) -> Floats:

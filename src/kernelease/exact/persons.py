@@ -10,13 +10,13 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from kernelease.arrays import Integers, block_slices, dense
+from kernelease.arrays import Integers, block_slices
 from kernelease.errors import ParameterError
 from kernelease.privacy.sensitivity import Private
 from kernelease.seeds import PublicSeed
 from kernelease.table.columns.column import Codes
 from kernelease.table.encode import Encoder
-from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, identities
+from kernelease.table.reading import MOST_ROWS_PER_UNIT, ROWS_WITHOUT_UNIT, common_weight, dense, identities
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema

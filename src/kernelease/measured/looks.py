@@ -5,130 +5,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import partial
-from typing import ClassVar, final
+from typing import final
 
 import numpy as np
-import pyarrow as pa
 
 from kernelease.arrays import Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.kinds import Kind
 from kernelease.privacy.accounting import Measurement
 from kernelease.privacy.sensitivity import Neighbours, Sensitivity, block_sensitivity
-from kernelease.table.columns.cells import Texture, Ticked
-from kernelease.table.columns.column import Codes, Column
-from kernelease.table.reading import read_numbers
-
-# --------------------
-# Combs: which of some grids a number lies on.
-
-
-@final
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comb(Column):
-    """Which of some public grids a number of a column lies on, in each of some stretches of its cells.
-
-    With v the legal value that a number counts as, in multiples of the distance of legal values, its class is that of
-    the first of `grids` that divides v, and the number of grids where none does. `stretches[c]` is the stretch of cell
-    c of the column, counted from 1, or 0 for what is left out. The code is 0 for what is left out, else
-    1 + (stretch − 1)·(grids + 1) + class; NULL comes last. No file declares it, and nothing is decoded from it: a look
-    counts it.
-
-    >>> from kernelease.table.columns import Integer
-    >>> price = Integer(name="price", min=0, max=9_999)
-    >>> comb = Comb(name="price", of=price, grids=(100, 25), stretches=(1,) * price.cell_count)
-    >>> comb.encode(pa.array([300, 325, 326])).tolist(), comb.labels()
-    ([1, 2, 3], ('left out', '1: 100', '1: 25', '1: other'))
-    """
-
-    of: Ticked
-    grids: tuple[int, ...]
-    stretches: tuple[int, ...]
-
-    tag: ClassVar[str] = "comb"
-    family: ClassVar[str] = "category"
-    ordered: ClassVar[bool] = False
-
-    def _check(self) -> None:
-        if len(self.stretches) != self.of.cell_count or min(self.stretches) < 0 or any(g < 1 for g in self.grids):
-            raise self.error("type", "a comb needs a stretch for each cell, and grids of at least 1.")
-
-    @property
-    def _size_key(self) -> str:
-        return "type"
-
-    @property
-    def arrow_type(self) -> pa.DataType:
-        """int64: classes."""
-        return pa.int64()
-
-    @property
-    def classes(self) -> int:
-        """One for each grid, and one for what lies on none."""
-        return len(self.grids) + 1
-
-    @property
-    def present(self) -> int:
-        """The codes of what is not NULL."""
-        return 1 + max(self.stretches) * self.classes
-
-    @property
-    def size(self) -> int:
-        """What is left out, the classes of each stretch, and NULL."""
-        return self.present + self.of.nullable
-
-    @property
-    def missing(self) -> int:
-        """NULL, else the code of what the column takes in its place."""
-        if self.of.nullable:
-            return self.present
-        return int(self._codes(np.array([self.of.fallback]))[0])
-
-    @property
-    def unknown(self) -> int:
-        """As for a missing cell."""
-        return self.missing
-
-    def labels(self) -> tuple[str, ...]:
-        """The stretch, and the grid in legal values."""
-        named = [str(grid) for grid in self.grids] + ["other"]
-        every = tuple(f"{stretch + 1}: {name}" for stretch in range(max(self.stretches)) for name in named)
-        return ("left out", *every, *(("NULL",) * self.of.nullable))
-
-    def centres(self) -> Floats:
-        """None has a number."""
-        return np.full(self.size, np.nan)
-
-    def _codes(self, numbers: Floats) -> Codes:
-        value = self.of.level_of(numbers) + self.of.phase
-        klass = np.full(len(numbers), len(self.grids), dtype=np.int64)
-        for place in range(len(self.grids) - 1, -1, -1):
-            klass[value % self.grids[place] == 0] = place
-        stretch = np.array(self.stretches, dtype=np.int64)[self.of.encode(pa.array(numbers))]
-        return np.where(stretch > 0, 1 + (stretch - 1) * self.classes + klass, 0).astype(np.int32)
-
-    def _encode(self, array: pa.Array) -> Codes:
-        numbers = read_numbers(array)
-        absent = np.isnan(numbers)
-        codes = self._codes(np.where(absent, float(self.of.bounds()[0][0]), numbers))
-        np.copyto(codes, self.unknown, where=absent)
-        return codes
-
-    def _decode(self, codes: Codes, generator: np.random.Generator) -> pa.Array:
-        return pa.array(codes.astype(np.int64), mask=codes >= self.present)
-
-    def decodes_to(self, values: pa.Array) -> bool:
-        """Whether each is a code."""
-        return bool(np.all((values.drop_null().to_numpy() >= 0) & (values.drop_null().to_numpy() < self.present)))
-
-    def keys(self, array: pa.Array) -> pa.Array:
-        """The codes."""
-        return array
-
-    def key(self, literal: object) -> object:
-        """No rule names a comb."""
-        return literal
-
+from kernelease.table.columns.cells import Comb, Texture, Ticked
+from kernelease.table.columns.column import Column
 
 # --------------------
 # How a column was laid.

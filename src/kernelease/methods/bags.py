@@ -15,7 +15,7 @@ from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.draw import draw_rows
 from kernelease.fit.mixtures.maps import maps_of
 from kernelease.fit.mixtures.mixture import Mixture, bounds_of, kept
-from kernelease.fit.mixtures.one_way import one_ways
+from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.fit.records import drawn_records
 from kernelease.fit.sequences import Counted, SequenceBlocks, drawn_sequences
 from kernelease.measured.bags import NoisyBags
@@ -102,7 +102,7 @@ class Bags(Method):
             kept=self.siblings,
         )
         noise = count_noise(context.privacy, budget.total)
-        alone = [one.distribution for one in one_ways(paths)]
+        alone = distributions_of(paths)
         blocks = self.sibling_blocks(tables, schema.columns, alone, paths.rows, noise)
         after = counts.privatise(blocks, budget, noise=context.noise) if blocks else ()
         return NoisyBags(paths=paths, siblings=after)

@@ -301,8 +301,8 @@ def _blocks(
     singles = single_blocks(columns, shares.singles, centred=centred, interactions=shown, leaves=counted)
     if alone or len(columns) == 1:
         return singles
-    uniform = [np.full(column.size, 1.0 / column.size) for column in columns]
-    pairing = method.pairing(columns, uniform, rows, shares, noise)
+    uniform = tuple(np.full(column.size, 1.0 / column.size) for column in columns)
+    pairing = method.pairing(columns, shares, noise)(distributions=uniform, rows=rows)
     if shares.most is None:
         return singles + pairing.every()
     cells, part = pairing.cells(), (shares.forest + shares.pairs) / shares.most

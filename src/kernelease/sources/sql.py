@@ -12,7 +12,7 @@ from typing import ClassVar, final
 import pyarrow as pa
 
 from kernelease.errors import SourceError
-from kernelease.measured.looks import Comb
+from kernelease.table.columns.cells import Comb
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Listed
 from kernelease.table.columns.numeric import Integer, Number

@@ -11,14 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelease.arrays import dense
 from kernelease.errors import SchemaError
 from kernelease.table.columns.column import Column
 from kernelease.table.columns.listed import Boolean, Category, String
 from kernelease.table.columns.numeric import LARGEST_INTEGER, Integer, Number
 from kernelease.table.columns.registry import COLUMN_TYPES, FILL_IN
 from kernelease.table.columns.temporal import Date, Datetime
-from kernelease.table.reading import is_number, is_text
+from kernelease.table.reading import dense, is_number, is_text
 from kernelease.table.schema import Schema
 from kernelease.table.toml import toml_key, toml_value
 from kernelease.table.written import Written

@@ -12,9 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import dense
 from kernelease.table.columns.column import Codes, Column
-from kernelease.table.reading import numbers_in
+from kernelease.table.reading import dense, numbers_in
 
 if TYPE_CHECKING:
     from kernelease.table.schema import Schema

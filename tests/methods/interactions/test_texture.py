@@ -14,13 +14,13 @@ import pytest
 import kernelease as ke
 from kernelease.errors import ParameterError
 from kernelease.measured.blocks import NoisyBlocks
-from kernelease.measured.looks import Comb, Laid, laid_columns
+from kernelease.measured.looks import Laid, laid_columns
 from kernelease.methods.interactions import texture
 from kernelease.methods.interactions.texture import COARSE, Runs, base_grid, equal_runs, grids_of, lay, parts_on_grids
 from kernelease.methods.retracing import retraced
 from kernelease.privacy.sensitivity import block_sensitivity
 from kernelease.sources.private_rows import private_table
-from kernelease.table.columns.cells import LaidLevels, Texture
+from kernelease.table.columns.cells import Comb, LaidLevels, Texture
 from kernelease.table.columns.numeric import FEW, Integer, Number, on_grid, ticked
 from kernelease.table.encode import Encoder
 from kernelease.table.schema import Schema

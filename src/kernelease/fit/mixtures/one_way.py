@@ -168,6 +168,11 @@ def one_ways(noisy: NoisyBlocks) -> tuple[OneWay, ...]:
     return tuple(map(_one_way, itertools.repeat(noisy), range(len(noisy.sizes)), ordered, _measured(noisy)))
 
 
+def distributions_of(noisy: NoisyBlocks) -> list[Floats]:
+    """The distribution of every column, by its own counts: (atoms,) each."""
+    return [one.distribution for one in one_ways(noisy)]
+
+
 def _measured(noisy: NoisyBlocks) -> list[list[MeanCounts]]:
     """Of each column: its counts in cells of one kind after the other, the finest, which are its atoms, first."""
     alone: list[dict[bytes, list[NoisyBlock]]] = [{} for _ in noisy.sizes]

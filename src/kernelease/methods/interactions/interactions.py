@@ -8,14 +8,13 @@ from typing import ClassVar, final
 
 import numpy as np
 
-from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError, nearest
 from kernelease.exact.counts import ExactCounts
 from kernelease.exact.rows import PrivateRows
 from kernelease.fit.mixtures.beyond import RowSpread
 from kernelease.fit.mixtures.maps import Compounds, closer_look, compounds_of, most_closer_numbers
 from kernelease.fit.mixtures.mixture import Mixture, MixtureSolver
-from kernelease.fit.mixtures.one_way import one_ways
+from kernelease.fit.mixtures.one_way import distributions_of
 from kernelease.measured.blocks import Block, NoisyBlocks, finest
 from kernelease.measured.counts import Counts
 from kernelease.measured.looks import Laid, NoisyLook, laid_columns
@@ -234,7 +233,7 @@ class Interactions(Method):
         self, rounds: Rounds, columns: Sequence[Column], share: float, noise: Noise, *, interactions: bool = False
     ) -> None:
         noisy = rounds.noisy
-        distributions = [one.distribution for one in one_ways(noisy)]
+        distributions = distributions_of(noisy)
         needs = atoms_seen(distributions, noisy.rows, share, noise, SINGLE_POWER)
         centred = centres(len(columns), rounds.neighbours, pure=rounds.pure)
         again = rounds.leaves
@@ -248,7 +247,7 @@ class Interactions(Method):
         if not sets:
             return
         share, noisy = set_blocks.promised_share(sets), rounds.noisy
-        distributions = [one.distribution for one in one_ways(noisy)]
+        distributions = distributions_of(noisy)
         rounds.release(share)
         rounds.count(set_blocks.promised_blocks(noisy, distributions, sets, share=share, noise=noise))
 
@@ -258,7 +257,7 @@ class Interactions(Method):
             return
         rounds.open()
         noisy = rounds.noisy
-        distributions = [one.distribution for one in one_ways(noisy)]
+        distributions = distributions_of(noisy)
         blocks = moments.moment_blocks(columns, noisy, distributions, rounds.left, lambda s: rounds.unit * noise(s))
         if blocks:
             rounds.weigh(blocks)
@@ -281,8 +280,8 @@ class Interactions(Method):
         if shares.most is not None:
             return self._measure_chosen(rounds, columns, shares, noise, seed, progress)
         noisy = rounds.noisy
-        distributions = [one.distribution for one in one_ways(noisy)]
-        pairing = self.pairing(columns, distributions, noisy.rows, shares, noise)
+        distributions = distributions_of(noisy)
+        pairing = self.pairing(columns, shares, noise)(distributions=tuple(distributions), rows=noisy.rows)
         pairs = pairing.every()
         if not pairs:
             self._measure_again(rounds, columns, rounds.left, noise)
@@ -333,8 +332,8 @@ class Interactions(Method):
     ) -> Spread | None:
         """A forest of pairs, chosen privately; pairs that the model then suggests; single columns with the rest."""
         noisy, most = rounds.noisy, shares.most or 0
-        distributions = [one.distribution for one in one_ways(noisy)]
-        pairing = self.pairing(columns, distributions, noisy.rows, shares, noise)
+        distributions = distributions_of(noisy)
+        pairing = self.pairing(columns, shares, noise)(distributions=tuple(distributions), rows=noisy.rows)
         cells = pairing.cells()
         blocks = selection.candidates(cells, seed.generator("candidate pairs"))
         if not blocks:
@@ -469,14 +468,11 @@ class Interactions(Method):
         """The share of the budget for looks, moments and promised sets."""
         return moments.share(columns) + texture.share(columns) + set_blocks.promised_share(self.promised(columns))
 
-    def pairing(
-        self, columns: Sequence[Column], distributions: Sequence[Floats], rows: float, shares: Shares, noise: Noise
-    ) -> Pairing:
-        """How pairs are measured, by the distributions of single columns."""
-        return Pairing(
+    def pairing(self, columns: Sequence[Column], shares: Shares, noise: Noise) -> "functools.partial[Pairing]":
+        """How pairs are measured, once the distributions of single columns and the number of rows are known."""
+        return functools.partial(
+            Pairing,
             columns=tuple(columns),
-            distributions=tuple(distributions),
-            rows=rows,
             shares=shares,
             noise=noise,
             target=self._target(columns),

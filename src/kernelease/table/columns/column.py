@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import Floats, dense
+from kernelease.arrays import Floats
 from kernelease.errors import ParameterError, SchemaError, is_encodable
 
 Codes: TypeAlias = NDArray[np.int32]
@@ -147,7 +147,7 @@ class Column(ABC):
         codes = self.encode(array.dictionary)
         if len(codes) == 0:
             return np.full(len(array), self.missing, dtype=np.int32)
-        indices = dense(array.indices).astype(np.intp, copy=False)
+        indices = np.from_dlpack(pc.fill_null(array.indices, 0)).astype(np.intp, copy=False)
         return self._with_missing(array.indices, codes.take(indices, mode="clip"))
 
     def decode(self, codes: NDArray[Any], generator: np.random.Generator) -> pa.Array:

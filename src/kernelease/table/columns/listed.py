@@ -11,11 +11,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kernelease.arrays import Floats, Integers, dense
+from kernelease.arrays import Floats, Integers
 from kernelease.errors import closest, is_encodable
 from kernelease.table.columns.column import MOST_ATOMS, NULL_LABEL, Codes, Column
 from kernelease.table.reading import (
     as_bytes,
+    dense,
     is_instant,
     is_number,
     is_text,

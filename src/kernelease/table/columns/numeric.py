@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from kernelease.arrays import LARGEST, Floats, Integers, dense
+from kernelease.arrays import LARGEST, Floats, Integers
 from kernelease.errors import ParameterError
 from kernelease.table.columns.cells import (
     AnyLevels,
@@ -30,6 +30,7 @@ from kernelease.table.columns.column import Codes, Column
 from kernelease.table.reading import (
     MOST_DECIMALS,
     decimals_of,
+    dense,
     digits_within,
     fraction,
     interval_labels,
