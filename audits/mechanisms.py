@@ -84,7 +84,7 @@ def any_law(effort: Effort) -> Verdict:
         share=1.0,
         noise=SystemNoise(),
         label="its grid",
-    ).bits
+    ).step.bits
 
     def bound(noise: NoiseSource) -> float:
         return curve_mu_bound(*two_worlds(budget, n, noise=noise))

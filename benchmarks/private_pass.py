@@ -30,7 +30,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import typer
 
-from kernelease import Interactions, Privacy, spool
+from kernelease import Interactions, Privacy, passes
 from kernelease.methods.interactions.pairs import pair_blocks
 from kernelease.pipeline import measure
 from kernelease.seeds import PublicSeed
@@ -146,8 +146,8 @@ def _timed(function: Callable[[Any], float], data: Any) -> tuple[float, float]:
 def pass_with_codes(path: Path, where: str) -> float:
     """Seconds of the pass where codes are kept in "memory", on "disk", or are read again from the "source"."""
     room = {"memory": sys.maxsize, "disk": 0, "source": 0}[where]
-    made = mock.Mock(side_effect=OSError) if where == "source" else spool.Spool
-    with mock.patch.object(spool, "MOST_KEPT", room), mock.patch.object(spool, "Spool", made):
+    made = mock.Mock(side_effect=OSError) if where == "source" else passes.Spool
+    with mock.patch.object(passes, "MOST_KEPT", room), mock.patch.object(passes, "Spool", made):
         return private_pass(path)
 
 

@@ -301,8 +301,8 @@ TAGS = (
     "Matern52 Measurement MixtureSolver Moments Neighbours NoisyBags NoisyBlock NoisyBlocks NoisyEmbedding "
     "NoisyEmbeddings NoisyLook NormalPoints Nystrom OnColumns OneHot Order Other Polynomial Product "
     "PublicPoints PublicSeed PublishedRows Ramp RandomBinning RandomFeatures RationalQuadratic "
-    "SelectedDatabase Selection Shrinkage Similarity Simplex SlidingFrankWolfe SmallDatabase Spectrum Step "
-    "Subspace SyntheticSet Tilting UniformPoints UnknownMethod WeightedSum"
+    "SelectedDatabase Selection Shrinkage Similarity Simplex SlidingFrankWolfe SmallDatabase Spectrum Spread "
+    "Step Subspace SyntheticSet Tilting UniformPoints UnknownMethod WeightedSum"
 )
 
 

@@ -19,7 +19,7 @@ import pyarrow.csv
 
 import kernelease as ke
 from audits.tracer import memory_disk
-from kernelease import spool
+from kernelease import passes
 from kernelease.bundle import container
 from kernelease.bundle.container import write_bundle
 from kernelease.bundle.saving import load_measurements
@@ -132,8 +132,8 @@ class Call:
                 write_bundle(folder / self.out, {"README.md": b"an older bundle"})
             changes.enter_context(mock.patch.object(tempfile, "tempdir", str(folder / "refuge")))
             if self.later_pass:
-                changes.enter_context(mock.patch.object(spool, "MOST_KEPT", 0))
-                changes.enter_context(mock.patch.object(spool, "MOST_OF_DISK", 0.0))
+                changes.enter_context(mock.patch.object(passes, "MOST_KEPT", 0))
+                changes.enter_context(mock.patch.object(passes, "MOST_OF_DISK", 0.0))
             if not self.exchanges:
                 changes.enter_context(mock.patch.object(container, "exchange", return_value=False))
             yield folder

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
-from kernelease import spool
+from kernelease import passes
 from kernelease.bundle import container
 from kernelease.bundle import saving as bundle
 from kernelease.bundle.container import write_bundle
@@ -206,8 +206,8 @@ def test_a_connection_that_is_lost_midway_spends_nothing() -> None:
 
 def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypatch: pytest.MonkeyPatch) -> None:
     """A table too large to keep in memory is read again after the ledger was charged."""
-    monkeypatch.setattr(spool, "MOST_KEPT", 0)
-    monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
+    monkeypatch.setattr(passes, "MOST_KEPT", 0)
+    monkeypatch.setattr(passes, "MOST_OF_DISK", 0.0)
     ledger = MemoryLedger(PROMISE)
     with pytest.raises(
         SourceError, match=r"in a later pass over its rows. The budget is spent \(entry 1 of the ledger\)"
@@ -217,8 +217,8 @@ def test_a_connection_that_is_lost_in_a_later_pass_says_what_was_spent(monkeypat
 
 
 def test_a_file_that_changes_between_two_passes(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(spool, "MOST_KEPT", 0)
-    monkeypatch.setattr(spool, "MOST_OF_DISK", 0.0)
+    monkeypatch.setattr(passes, "MOST_KEPT", 0)
+    monkeypatch.setattr(passes, "MOST_OF_DISK", 0.0)
     honest = PrivacyFilter.open.__func__
 
     def meanwhile(cls: type[PrivacyFilter], *arguments: Any, **options: Any) -> Any:

@@ -254,6 +254,20 @@ One = TypeVar("One")
 Model = TypeVar("Model")
 
 
+def weighted_mean(
+    asked: "Questions[Any, Any]", value: Callable[[Columns], Any], weight: Callable[[Columns], Any], about: str
+) -> Estimate | Groups:
+    """Σ weight·value / Σ weight of two functions of a row, over the rows that have both."""
+
+    def weights(rows: Columns) -> Any:
+        return np.where(np.isnan(value(rows)), np.nan, weight(rows))
+
+    above, below = asked.expectation(lambda rows: value(rows) * weight(rows)), asked.expectation(weights)
+    if isinstance(above, Groups):
+        return Groups(above.by, {label: above[label] / below[label] for label in above})
+    return replace(cast(Estimate, above / below), about=about)
+
+
 @final
 @dataclass(frozen=True, slots=True)
 class Questions(Generic[One, Model]):
@@ -364,18 +378,7 @@ class Questions(Generic[One, Model]):
         if float(np.nanmin(atom_numbers(evidence.column(weight)))) < 0.0:
             raise ParameterError(f"weighted_mean: weights are from 0 on; {weight!r} is declared from below 0 on.")
         about = f"mean of {column} weighted by {weight}"
-        return self.weighted(lambda rows: rows[column], lambda rows: rows[weight], about)
-
-    def weighted(self, value: Callable[[Columns], Any], weight: Callable[[Columns], Any], about: str) -> One:
-        """Σ weight·value / Σ weight of two functions of a row, over the rows that have both."""
-
-        def weights(rows: Columns) -> Any:
-            return np.where(np.isnan(value(rows)), np.nan, weight(rows))
-
-        above, below = self.expectation(lambda rows: value(rows) * weight(rows)), self.expectation(weights)
-        if isinstance(above, Groups) and isinstance(below, Groups):
-            return cast(One, Groups(above.by, {label: above[label] / below[label] for label in above}))
-        return cast(One, replace(cast(Estimate, above) / cast(Estimate, below), about=about))
+        return cast(One, weighted_mean(self, lambda rows: rows[column], lambda rows: rows[weight], about))
 
     @in_words
     def quantile(self, column: str, share: float) -> One:

@@ -29,7 +29,7 @@ from kernelease.answers.comparisons import Comparisons
 from kernelease.answers.forms import Forms
 from kernelease.answers.frames import Frames
 from kernelease.answers.habits import Description, describe
-from kernelease.answers.questions import Among, Questions, ShortForms
+from kernelease.answers.questions import Among, Questions, ShortForms, weighted_mean
 from kernelease.answers.reading import evidence_of
 from kernelease.arrays import Floats, Integers, Rows
 from kernelease.bundle.container import Limits
@@ -331,7 +331,7 @@ class TablesRelease:
         asked = asked if where is None else asked.where(where)
         asked = asked if of is None else asked.of(of)
         grouped: Any = asked if by is None else asked.by(*((by,) if isinstance(by, str) else by))
-        return grouped.weighted(value, lambda rows: math.prod(rows[number] for number in numbers), about)
+        return weighted_mean(grouped, value, lambda rows: math.prod(rows[number] for number in numbers), about)
 
     def transitions(self, column: str) -> Transitions:
         """P(next | now) of a column of records in sequence, such as visits.state, and shares of first and last ones."""
