@@ -9,6 +9,7 @@ from kernelease.analysis.estimate import Target
 from kernelease.analysis.fitted import Family
 from kernelease.analysis.glm import generalised_regression
 from kernelease.analysis.regression import regression
+from kernelease.analysis.spread import correlation
 from kernelease.errors import ParameterError
 from kernelease.table import Schema
 from tests.analysis.tables import SCHEMA, people, simple
@@ -18,6 +19,10 @@ TABLE = people(ROWS, seed=9)
 T = {name: TABLE.column(name).to_numpy() for name in TABLE.column_names}
 KNOWN = ~np.isnan(T["hours"])
 CLEAR = simple(TABLE, 1e-4)
+
+
+def age_and_kids(evidence):
+    return correlation(evidence, "age", "kids")
 
 
 def least_squares(columns, response, chosen):
@@ -74,6 +79,16 @@ def test_regression_in_the_noise_has_no_interval():
     found = regression(simple(TABLE, 300.0), "kids ~ age + school")
     assert not math.isfinite(found["age"].margin())
     assert "no bounded interval" in found["age"].remark
+
+
+@pytest.mark.parametrize("ask", [lambda rows: regression(rows, "kids ~ age")["age"], age_and_kids])
+def test_noise_hides_a_spread_where_it_is_large_beside_that_of_the_rows(ask):
+    """Not beside the noisy spread: only answers over one that noise made too large would say something."""
+    wide = np.full(ROWS, 1.0 / ROWS)
+    narrow = np.where(np.abs(T["age"] - 40) < 2, 1.0, 0.0)
+    found = [ask(simple(TABLE, 4.0, rows=TABLE, weights=weights)) for weights in (wide, narrow / narrow.sum())]
+    assert [one.vague for one in found] == [False, True]
+    assert found[0].interval() == found[1].interval()
 
 
 @pytest.mark.parametrize(

@@ -14,10 +14,10 @@ from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import INSIDE, SAMPLED, CombinedSource, Estimate, Parts, Source, Target, Weights
 from kernelease.analysis.inference import ConfidenceLimits, Interval, NormalLimits, Ratio, clipped, critical_value
 from kernelease.analysis.inside import Unevenness, hidden_places, squared_rows, unevenness
-from kernelease.analysis.representatives import LEAST, representatives, weighted
+from kernelease.analysis.representatives import LEAST, YEAR, representatives, weighted
 from kernelease.arrays import Floats, Integers
 from kernelease.estimate.marginal import Marginal
-from kernelease.estimate.products import OffsetPart, Product, Term, block_weights, number_term
+from kernelease.estimate.products import OffsetPart, Product, Term, block_weights, covariance_of, number_term, product
 from kernelease.table.columns.column import Column
 
 if TYPE_CHECKING:
@@ -402,6 +402,20 @@ class ProductSource(Source):
 # Sums of products of functions of one column each, by cells alone.
 
 
+def shortest_product(evidence: "Evidence", terms: Sequence[Term], marginal: Marginal) -> Product:
+    """Σ Π terms with offsets within cells, or for several columns by cells alone, whichever has the least error."""
+    told, dated = (
+        product(evidence.moments, terms, marginal),
+        any(one.number and one.number.tag in YEAR for one in terms),
+    )
+    counted = product_by_cells(evidence, terms, marginal) if len(marginal.columns) > 1 and not dated else None
+    if counted is None:
+        return told
+    assert evidence.tabulated is not None  # the marginal is part of it
+    sigmas = evidence.tabulated.sigmas
+    return min(told, counted, key=lambda way: covariance_of([[(1.0, way)]], sigmas)[0, 0] + way.blur**2)
+
+
 def product_by_cells(evidence: "Evidence", terms: Sequence[Term], marginal: Marginal) -> Product | None:
     """Σ Π terms over all rows by counts alone, each column on average over its cells; None where categories split.
 
@@ -437,8 +451,8 @@ class _Within:
         column = evidence.schema.columns[index]
         hidden = hidden_places(evidence, index, groups)
         points = weighted(representatives(column), evidence.shares(index) + LEAST, hidden)
-        numbers, cells = numbers_of(column, pa.table({column.name: points.values})), groups[points.atoms]
-        own = [term for term in terms if term.column == index]
+        cells, own = groups[points.atoms], [term for term in terms if term.column == index]
+        numbers = numbers_of(column, pa.table({column.name: points.values})) if any(one.number for one in own) else 0.0
         parts = [np.nan_to_num(numbers - one.centre) if one.number else one.middle[points.atoms] for one in own]
         values: Floats = reduce(np.multiply, parts, np.ones(len(cells)))
 

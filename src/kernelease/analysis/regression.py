@@ -13,8 +13,15 @@ from kernelease.analysis.estimands import NUMERIC
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.fitted import Family, FittedModel
 from kernelease.analysis.groups import INTERCEPT, Regression
-from kernelease.analysis.inference import ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
-from kernelease.analysis.ratio_estimator import ProductSource, number_of
+from kernelease.analysis.inference import (
+    CONFIDENCE,
+    ConfidenceLimits,
+    Interval,
+    Ratio,
+    UnknownLimits,
+    critical_value,
+)
+from kernelease.analysis.ratio_estimator import ProductSource, number_of, shortest_product
 from kernelease.analysis.representatives import YEAR
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -209,7 +216,7 @@ class _Equations:
 
     def _over(self, terms: list[Term], columns: set[int]) -> Product:
         """Σ Π terms over all rows, from what was measured of their columns."""
-        return product(self.evidence.moments, terms, self._marginal(columns))
+        return shortest_product(self.evidence, terms, self._marginal(columns))
 
     def _marginal(self, columns: set[int]) -> Marginal:
         measured = self.evidence.marginals(tuple(sorted(columns)))
@@ -267,6 +274,7 @@ class _Equations:
         shift[0] = self.model.response.centre
         clear = self._clear(matrix)
         tested = self._tested(back, inverse, slopes)
+        hidden = self._hidden(back, tested)
         estimates = {}
         for k, (term, value) in enumerate(zip(self.model.predictors, back @ slopes + shift, strict=True)):
             noise, sampled = tested[k].standard_error, math.sqrt(max(0.0, float(back[k] @ sampling @ back[k])))
@@ -282,6 +290,7 @@ class _Equations:
                 about=f"{term.name} in {formula}",
                 remark="" if clear else "the noise hides how the variables go together: there is no bounded interval",
                 source=self._source(back[k] @ inverse, slopes) if clear else None,
+                vague=bool(hidden[k]),
             )
         model = self._model(
             formula, back @ slopes + shift, lambda one: self._error(one @ back, inverse, slopes, inside)
@@ -322,6 +331,20 @@ class _Equations:
             Ratio.of((value * below, below), noise[2 * k : 2 * k + 2, 2 * k : 2 * k + 2])
             for k, (value, below) in enumerate(found)
         ]
+
+    def _hidden(self, back: Floats, tested: list[Ratio]) -> NDArray[np.bool_]:
+        """Whether noise hides what each ratio is over, beside what that is in the synthetic rows: (coefficients,).
+
+        Judged by the noisy sum itself, only ratios over one that noise made too large would say something, and fewer
+        of those hold.
+        """
+        if self.evidence.rows is None or self.evidence.weights is None:
+            return np.zeros(len(tested), dtype=np.bool_)
+        values = np.stack([self._of_rows(term) for term in self.model.predictors])
+        inverse = np.linalg.pinv((values * self.evidence.row_shares) @ values.T)
+        below = 1.0 / np.maximum(np.einsum("ki,ij,kj->k", back, inverse, back), 1e-300)
+        errors = np.sqrt([max(0.0, ratio.variances[1]) for ratio in tested])
+        return np.asarray(critical_value(CONFIDENCE) * errors > below)
 
     def _sum(self, left: Floats, right: Floats) -> list[tuple[float, Product]]:
         """Σ left·right over the entries of the equations, of which the last column is b."""

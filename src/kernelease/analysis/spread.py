@@ -1,6 +1,7 @@
 """How numbers are spread and go together: deviations, inequality, correlation."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, final
 
@@ -10,7 +11,7 @@ from kernelease.analysis.estimands import NUMERIC, Indicator, numbers_of, presen
 from kernelease.analysis.estimate import Estimate, Parts, Source, Target
 from kernelease.analysis.inference import CONFIDENCE, ConfidenceLimits, Interval, Ratio, UnknownLimits, critical_value
 from kernelease.analysis.inside import RowValues
-from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of, product_by_cells
+from kernelease.analysis.ratio_estimator import ProductSource, marginal_source, number_of, shortest_product
 from kernelease.analysis.representatives import LEAST
 from kernelease.arrays import Floats
 from kernelease.errors import ParameterError
@@ -291,6 +292,7 @@ class _Moments:
     target: Target
     laplace: bool
     source: Source | None
+    hidden: bool  # whether noise hides the standard deviations
 
     @classmethod
     def of(cls, marginal: Marginal, columns: list[Column], evidence: "Evidence") -> "_Moments":
@@ -314,6 +316,7 @@ class _Moments:
             target=evidence.target,
             laplace=marginal.laplace,
             source=_source(evidence, sums, numbers, gradient) if known else None,
+            hidden=_hides_spread(evidence, columns, values, covariance),
         )
 
     def estimate(self, about: str) -> Estimate:
@@ -330,6 +333,7 @@ class _Moments:
             about=about,
             possible=WHOLE,
             source=self.source,
+            vague=self.hidden,
         )
 
 
@@ -355,17 +359,9 @@ def _sums(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> list[P
     x, y = terms
     flags = [_present(evidence, term) for term in terms]
     known = [flag for flag in flags if flag is not None]
-    both = [product(evidence.moments, known, marginal), _shorter(evidence, [x, y, *known], marginal)]
+    both = [product(evidence.moments, known, marginal), shortest_product(evidence, [x, y, *known], marginal)]
     first, second = ([_power(evidence, term, power, flags, marginal) for term in terms] for power in (1, 2))
     return [both[0], *first, *second, both[1]]
-
-
-def _shorter(evidence: "Evidence", terms: list[Term], marginal: Marginal) -> Product:
-    """Σ xy with offsets within cells or by cells alone, whichever has the least error."""
-    assert evidence.tabulated is not None  # the marginal is part of it
-    sigmas = evidence.tabulated.sigmas
-    ways = product(evidence.moments, terms, marginal), product_by_cells(evidence, terms, marginal)
-    return min((way for way in ways if way), key=lambda way: covariance_of([[(1.0, way)]], sigmas)[0, 0] + way.blur**2)
 
 
 def _present(evidence: "Evidence", term: Term) -> Term | None:
@@ -420,22 +416,35 @@ def _six(x: Floats, y: Floats, known: Floats) -> list[Floats]:
     return [known, x, y, x * x, y * y, x * y]
 
 
-def _linearised(values: Floats) -> tuple[Floats, Floats]:
-    """(covariance, √(variance·variance)) from the sums n, x, y, x², y², xy; and their gradient: (2,), (2, 6)."""
+def _hides_spread(evidence: "Evidence", columns: Sequence[Column], values: Floats, covariance: Floats) -> bool:
+    """Whether noise hides the product of both standard deviations, beside that of the synthetic rows.
+
+    Its relative error is half that of the variances. Judged by noisy variances, only correlations over such that noise
+    made too large would say something, and fewer of those hold.
+    """
+    squares = np.array([evidence.deviation(column.name) ** 2 for column in columns])
+    gradients = _central(values)[1][1:]
+    errors = np.sqrt(np.maximum(np.einsum("ki,ij,kj->k", gradients, covariance, gradients), 0.0))
+    return bool(np.all(squares > 0.0)) and critical_value(CONFIDENCE) * 0.5 * math.hypot(*(errors / squares)) > 1.0
+
+
+def _central(values: Floats) -> tuple[Floats, Floats]:
+    """The covariance and both variances from the sums n, x, y, x², y², xy; and their gradient: (3,), (3, 6)."""
     n, x, y, xx, yy, xy = values
     n = max(n, 1.0)
     mx, my = x / n, y / n
     vx, vy, cov = xx / n - mx * mx, yy / n - my * my, xy / n - mx * my
-    gradients = (
-        np.array(
-            [
-                [-(cov - mx * my), -my, -mx, 0.0, 0.0, 1.0],
-                [-(vx - mx * mx), -2.0 * mx, 0.0, 1.0, 0.0, 0.0],
-                [-(vy - my * my), 0.0, -2.0 * my, 0.0, 1.0, 0.0],
-            ]
-        )
-        / n
-    )
+    gradients = [
+        [-(cov - mx * my), -my, -mx, 0.0, 0.0, 1.0],
+        [-(vx - mx * mx), -2.0 * mx, 0.0, 1.0, 0.0, 0.0],
+        [-(vy - my * my), 0.0, -2.0 * my, 0.0, 1.0, 0.0],
+    ]
+    return np.array([cov, vx, vy]), np.array(gradients) / n
+
+
+def _linearised(values: Floats) -> tuple[Floats, Floats]:
+    """(covariance, √(variance·variance)) from the sums n, x, y, x², y², xy; and their gradient: (2,), (2, 6)."""
+    (cov, vx, vy), gradients = _central(values)
     if vx <= 0.0 or vy <= 0.0:
         return np.array([cov, 0.0]), np.zeros((2, 6))
     spread = math.sqrt(vx * vy)
