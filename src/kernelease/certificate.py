@@ -278,7 +278,7 @@ class Certificate(Kind):
 
 
 @final
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Measurements:
     """All that fitting needs: it costs nothing, as often as one likes. Nothing here is private.
 
@@ -289,6 +289,10 @@ class Measurements:
     domain: Domain
     method: Method
     measured: Measured
+
+    def __repr__(self) -> str:
+        stated = self.certificate
+        return f"Measurements({stated.coordinates:,} noisy numbers by {stated.method}; {stated.headline})"
 
     @property
     def notices(self) -> tuple[str, ...]:

@@ -8,8 +8,10 @@ import pyarrow as pa
 import pytest
 
 import kernelease as ke
+from kernelease.analysis.estimate import Estimate, Parts
 from kernelease.answers import modelled
 from kernelease.answers.modelled import REMARK, ModelQuestions
+from kernelease.answers.replicates import StudentLimits
 from kernelease.errors import ParameterError
 
 SCHEMA = ke.Schema.parse(
@@ -123,3 +125,10 @@ def test_what_the_model_is_not_asked_for_is_refused(release):
         release.quantile("age", 2.0, estimate="model")
     with pytest.raises(ParameterError, match="not finite"):
         release.mean("age", where="age is null", estimate="model")
+
+
+def test_a_correlation_that_a_step_overshoots_is_cut_off() -> None:
+    limits = StudentLimits(-1.5, 0.9, 20)
+    found = modelled._within(Estimate(value=-1.5, parts=Parts(noise=0.9), limits=limits), -1.0, 1.0)
+    assert found.value == -1.0
+    assert found.interval(0.95) == (-1.0, pytest.approx(0.377, abs=1e-3))

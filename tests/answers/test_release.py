@@ -49,6 +49,9 @@ def test_points_weights_and_table_agree(made: Release) -> None:
     assert made.table.column("weight").to_pylist() == made.weights.tolist()
     assert made.forms.solution.distance == pytest.approx(_distance(made, made.points, made.weights), abs=1e-9)
     assert repr(made) == f"Release({len(made.weights)} rows of 2 columns; {made.certificate.headline})"
+    assert repr(made.measurements).endswith(
+        f" noisy numbers by {made.certificate.method}; {made.certificate.headline})"
+    )
 
 
 @EVERY_FORM

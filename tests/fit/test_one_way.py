@@ -1,5 +1,7 @@
 """Single columns: what comes out is nearer to the truth than what went in, and spikes stay."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from kernelease.errors import ParameterError
 from kernelease.fit.mixtures.one_way import denoised, one_ways, shrunk, trimmed
 from kernelease.measured.blocks import Block
 from kernelease.measured.counts import Counts
+from kernelease.measured.looks import Laid
 from kernelease.noises import SeededNoise
 from tests.fit.tables import noisy_blocks
 
@@ -112,3 +115,22 @@ def test_a_scale_of_few_values_stays_one() -> None:
         fitted = trimmed(denoised(counts, truth.sum(), lambda atoms: sigma), counts, sigma, np.ones(len(truth)))
         assert np.abs(fitted - truth).sum() / 2.0 < 0.02 * truth.sum()
         assert fitted[truth == 0.0].sum() < 0.01 * truth.sum()
+
+
+@pytest.mark.statistical
+@pytest.mark.parametrize(("count", "at_the_end"), [(400, 0), (2000, 300)])
+def test_an_end_of_a_range_is_a_spike_only_where_rows_show_one(count: int, at_the_end: int) -> None:
+    """Of 400 rows at a noise of 32, the last value's own atom would have several in a hundred by noise alone."""
+    first = np.concatenate([[0, 1], np.linspace(156, 4844, 31).astype(int), [5000]])
+    draws = np.random.default_rng(0)
+    rows = np.concatenate([np.zeros(at_the_end), draws.normal(2500, 600, count - at_the_end).clip(1, 4999)])
+    codes = (np.searchsorted(first, rows, side="right") - 1)[None, :]
+    blocks = [Counts(columns=(0,), groups=(np.arange(34),), share=0.035)]
+    laid = Laid(column=0, numerator=1, denominator=1, first=first, grids=(), shares=np.zeros((0, 0)))
+    ends = []
+    for seed in range(20):
+        noisy = noisy_blocks(codes, (34,), blocks, noise=SeededNoise(seed), ordered=(34,))
+        ends.append(one_ways(dataclasses.replace(noisy, laid=(laid,)))[0].distribution[[0, -1]])
+    low, high = np.mean(ends, axis=0)
+    assert high < 0.003
+    assert low == pytest.approx(at_the_end / count, abs=0.01 if at_the_end else 0.003)

@@ -62,16 +62,14 @@ class ModelQuestions:
         """The mean of a column of numbers or booleans, over the rows that have a value."""
         x, numbers = self._numbers(column), atom_numbers(self._among.evidence.column(column))
         found = self._estimate([column], lambda w: _mean(x, w), f"mean of {column}")
-        return replace(found, possible=(float(np.nanmin(numbers)), float(np.nanmax(numbers))))
+        return _within(found, float(np.nanmin(numbers)), float(np.nanmax(numbers)))
 
     @in_words
     def probability(self, event: str) -> Estimate:
         """The share of rows for which a condition is true."""
         told = self._among.evidence.where(event)
         x = told.of(self._sets.rows)
-        return replace(
-            self._estimate(told.columns, lambda w: _mean(x, w), f"probability of {event}"), possible=(0.0, 1.0)
-        )
+        return _within(self._estimate(told.columns, lambda w: _mean(x, w), f"probability of {event}"), 0.0, 1.0)
 
     @in_words
     def expectation(self, function: Callable[[Columns], Any]) -> Estimate:
@@ -103,7 +101,8 @@ class ModelQuestions:
     def variance(self, column: str) -> Estimate:
         """The mean square of how far a number is from its mean."""
         x = self._numbers(column)
-        return self._estimate([column], lambda w: _covariance(x, x, w), f"variance of {column}")
+        found = self._estimate([column], lambda w: _covariance(x, x, w), f"variance of {column}")
+        return _within(found, 0.0, math.inf)
 
     @in_words
     def gini(self, column: str) -> Estimate:
@@ -116,7 +115,7 @@ class ModelQuestions:
             middle = np.cumsum(w) - 0.5 * w
             return float(2.0 * (w * y) @ middle / (w.sum() * (w @ y)) - 1.0)
 
-        return replace(self._estimate([column], gini, f"Gini coefficient of {column}"), possible=(0.0, 1.0))
+        return _within(self._estimate([column], gini, f"Gini coefficient of {column}"), 0.0, 1.0)
 
     @in_words
     def correlation(self, first: str, second: str) -> Estimate:
@@ -127,7 +126,7 @@ class ModelQuestions:
             return _covariance(x, y, w) / float(np.sqrt(_covariance(x, x, w) * _covariance(y, y, w)))
 
         found = self._estimate([first, second], correlation, f"correlation of {first} and {second}")
-        return replace(found, possible=(-1.0, 1.0))
+        return _within(found, -1.0, 1.0)
 
     @in_words
     def trend(self, column: str, over: str) -> Estimate:
@@ -244,6 +243,14 @@ def _bent(found: Estimate, bend: float, replicates: int) -> Estimate:
     value, error = found.value + bend, math.hypot(found.standard_error, bend)
     limits = StudentLimits(value, error, replicates)
     return replace(found, value=value, parts=Parts(noise=error), limits=limits, remark=REMARK)
+
+
+def _within(found: Estimate, low: float, high: float) -> Estimate:
+    """An answer of which nothing beyond two ends is possible: one step from a fit may lead there."""
+    limits = found.limits
+    if isinstance(limits, StudentLimits):
+        limits = replace(limits, within=(low, high))
+    return replace(found, value=min(high, max(low, found.value)), limits=limits, possible=(low, high))
 
 
 def _mean(x: Floats, weights: Floats) -> float:

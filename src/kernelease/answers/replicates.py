@@ -17,7 +17,7 @@ from kernelease.analysis.estimands import numbers_of
 from kernelease.analysis.estimate import Estimate, Parts, Target
 from kernelease.analysis.evidence import Evidence
 from kernelease.analysis.groups import Groups, Label
-from kernelease.analysis.inference import ConfidenceLimits, Interval, UnknownLimits
+from kernelease.analysis.inference import REAL_LINE, ConfidenceLimits, Interval, UnknownLimits
 from kernelease.analysis.inside import unevenness
 from kernelease.answers.reading import CountsReading, Released, atom_codes, evidence_of, reading
 from kernelease.arrays import Floats, Integers, Rows
@@ -63,12 +63,14 @@ class StudentLimits(ConfidenceLimits):
     value: float
     error: float
     replicates: int
+    within: Interval = REAL_LINE  # nothing beyond is possible
 
     def at(self, level: float) -> Interval:
         if not 0.0 < level < 1.0:
             raise ParameterError(f"level must be between 0 and 1, got {level!r}.")
         reach = float(stdtrit(self.replicates, 0.5 + level / 2.0)) * self.error
-        return self.value - reach, self.value + reach
+        low, high = np.clip((self.value - reach, self.value + reach), *self.within).tolist()
+        return low, high
 
 
 @final

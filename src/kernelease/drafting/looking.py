@@ -267,7 +267,7 @@ class _Look:
         if repeated and len(self.present) < MOST_ATOMS:
             return self._listed("category")
         longest = max(len(cell) for cell in self.present)
-        told = f"{MARK}. Of free text nothing is released: each becomes __other__"
+        told = f"{MARK} Of free text nothing is released: each becomes __other__"
         return ("type", "string", told), ("max_length", int(outward(0, longest)[1]), MARK)
 
     def _bounds(self, numerals: Numerals) -> Lines:

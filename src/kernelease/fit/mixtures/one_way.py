@@ -191,42 +191,58 @@ def _one_way(noisy: NoisyBlocks, column: int, ordered: int, measured: Sequence[M
     for coarse in others:
         counts, (atoms, reduced) = _reconciled(counts, variance, coarse)
         per_atom.append((atoms, reduced))
-    share_variance, laid = variance / noisy.rows**2, any(one.column == column for one in noisy.laid)
+    share_variance, sigma = variance / noisy.rows**2, math.sqrt(variance)
+    widths = _widths(noisy, column, ordered)
+    runs, faint = _runs(counts[:ordered], sigma, widths)
+    numbers, special = counts[:ordered][~faint], counts[ordered:]
+    spans = np.bincount(runs, widths).astype(np.float64)  # of no runs they are integers
+    laid = any(one.column == column for one in noisy.laid)
     if ordered >= SHORTEST:
-        special = np.maximum(counts[ordered:], 0.0)
+        special = np.maximum(special, 0.0)
         held = max(0.0, noisy.rows - float(special.sum()))
-        points = _points(noisy, column, ordered) if laid else None
-        split = denoised(
-            counts[:ordered], held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points
-        )
-        split = (
-            trimmed(split, counts[:ordered], math.sqrt(variance), _widths(noisy, column, ordered)) if laid else split
-        )
+        points = _points(spans) if laid else None
+        split = denoised(numbers, held, lambda atoms: math.sqrt([v for n, v in per_atom if n <= atoms][-1]), points)
+        split = trimmed(split, numbers, sigma, spans) if laid else split
         fitted = np.concatenate([split, special]) / noisy.rows
     else:
-        fitted = shrunk(Simplex().project(counts / noisy.rows), counts / noisy.rows, share_variance)
-        if laid and ordered > 1:
-            widths = _widths(noisy, column, ordered)
-            fitted[:ordered] = trimmed(fitted[:ordered], counts[:ordered], math.sqrt(variance), widths)
+        shares = np.concatenate([numbers, special]) / noisy.rows
+        fitted = shrunk(Simplex().project(shares), shares, share_variance)
+        if laid and len(numbers) > 1:
+            fitted[: len(numbers)] = trimmed(fitted[: len(numbers)], numbers, sigma, spans)
+    fitted = np.concatenate([fitted[runs] * widths / spans[runs], fitted[len(spans) :]])
     positive = np.maximum(fitted, np.where((fitted == 0.0) & laid, NEXT_TO_NOTHING, LEAST))
     distribution = tilted(positive / positive.sum(), share_variance, noisy, column)
     return OneWay(shares=counts / noisy.rows, variance=share_variance, distribution=distribution)
 
 
-def _points(noisy: NoisyBlocks, column: int, ordered: int) -> Flags:
-    """Which atoms of a laid column are single values between runs of several, and no part of a shape: (ordered,)."""
-    first = next(one.first for one in noisy.laid if one.column == column)
-    single = np.append(np.diff(first) == 1, False)[:ordered]
-    beside = np.concatenate([[False], single, [False]])
-    points: Flags = single & ~beside[:-2] & ~beside[2:]
-    return points
-
-
 def _widths(noisy: NoisyBlocks, column: int, ordered: int) -> Floats:
     """How many values each atom of a column has, the last one taken for a point: (ordered,). All alike if not laid."""
     first = next((one.first for one in noisy.laid if one.column == column), np.arange(ordered))
-    widths: Floats = np.append(np.diff(first[:ordered]), 1).astype(np.float64)
+    widths: Floats = np.append(np.diff(first[:ordered]), 1)[:ordered].astype(np.float64)
     return widths
+
+
+def _runs(counts: Floats, sigma: float, widths: Floats) -> tuple[Integers, Flags]:
+    """The run that each atom is in, and which atoms are faint ends: these are part of the run beside them.
+
+    An end of a range has an atom of its own, as rows that lie beyond it are put there. Few tables have such rows, and
+    the positive half of noise would look like them, unless it stands out: (ordered,) → (ordered,), (ordered,).
+
+    >>> _runs(np.array([2.0, 40.0, 30.0, 9.0]), 1.0, np.array([1.0, 8.0, 8.0, 1.0]))[0].tolist()
+    [0, 0, 1, 2]
+    """
+    faint: Flags = np.zeros(len(counts), dtype=bool)
+    for end, beside in ((0, 1), (-1, -2)) if len(counts) > 1 else ():
+        faint[end] = widths[end] == 1.0 < widths[beside] and counts[end] <= SIGNIFICANT * sigma
+    return np.maximum(np.cumsum(~faint) - 1, 0), faint
+
+
+def _points(widths: Floats) -> Flags:
+    """Which atoms of a laid column are single values between runs of several, and no part of a shape: (ordered,)."""
+    single = widths == 1.0
+    beside = np.concatenate([[False], single, [False]])
+    points: Flags = single & ~beside[:-2] & ~beside[2:]
+    return points
 
 
 def trimmed(fitted: Floats, counts: Floats, sigma: float, widths: Floats) -> Floats:
